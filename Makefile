@@ -79,6 +79,7 @@ test-all: env
 
 lint: env
 	$(BIN)/ruff check seal tests scripts
+	$(BIN)/ruff format --check seal tests scripts
 	$(BIN)/mypy
 
 docs: env

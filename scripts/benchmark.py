@@ -239,9 +239,7 @@ def multilabel(arguments: argparse.Namespace) -> Any:
     dataset = datasets[0]
     if not is_present(dataset):
         raise UserError(f"--dataset: the data of {dataset} are not there: see data/README.md.")
-    return cases, MultilabelBenchmark(
-        methods, dataset, arguments.repeats, arguments.batches, arguments.threads
-    )
+    return cases, MultilabelBenchmark(methods, dataset, arguments.repeats, arguments.batches, arguments.threads)
 
 
 def implicit(arguments: argparse.Namespace) -> Any:

@@ -63,9 +63,7 @@ def words_of(config: Path, data: list[Path]) -> list[str]:
 
     with chdir(ROOT):
         reader = DatasetReader.from_params(Params.from_file(str(config)).pop("dataset_reader"))
-        counts = Counter(
-            word for path in data for instance in reader.read(str(path)) for word in tokens(instance)
-        )
+        counts = Counter(word for path in data for instance in reader.read(str(path)) for word in tokens(instance))
     # In the file of vectors, a blank ends the word.
     return [word for word, _ in counts.most_common() if word and not any(letter.isspace() for letter in word)]
 

@@ -112,9 +112,7 @@ def run(arguments: argparse.Namespace) -> str:
     make_folder("out", out)
     model = archive.model.eval()
     empty_f1 = archive.config.as_dict(quiet=True)["model"].get("empty_f1", 1.0)
-    descent = refinement.Descent(
-        arguments.steps, arguments.step_size, arguments.optimizer, arguments.restarts
-    )
+    descent = refinement.Descent(arguments.steps, arguments.step_size, arguments.optimizer, arguments.restarts)
     rows = sum(len(batch["features"]) for batch in batches)
     total = rows * len(refinement.STARTS)
     with tqdm(total=total, desc="rows, three starts each", unit="row", dynamic_ncols=True) as bar:

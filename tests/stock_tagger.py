@@ -16,9 +16,7 @@ def experiment(data: Path, **trainer) -> Params:
             "validation_data_path": str(data),
             "model": {
                 "type": "simple_tagger",
-                "text_field_embedder": {
-                    "token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}
-                },
+                "text_field_embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}},
                 "encoder": {"type": "lstm", "input_size": 4, "hidden_size": 5},
             },
             "data_loader": {"batch_size": 2},

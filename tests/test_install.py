@@ -109,9 +109,9 @@ def test_the_lock_is_complete_consistent_and_holds_nothing_else():
                 version = next(iter(locked[needed].specifier)).version
                 fits = need.specifier.contains(version, prereleases=True)
                 assert fits, f"{name} needs {need}, not {version}"
-    unneeded = {
-        name for name, r in locked.items() if r.marker is None or r.marker.evaluate()
-    } - {name for name, _ in seen}
+    unneeded = {name for name, r in locked.items() if r.marker is None or r.marker.evaluate()} - {
+        name for name, _ in seen
+    }
     assert not unneeded, f"nothing needs {sorted(unneeded)}"
 
 

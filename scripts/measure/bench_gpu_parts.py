@@ -42,9 +42,7 @@ def sample(name: str, num_batches: int) -> tuple[dict[str, Any], Vocabulary, lis
         loader_settings = {**config["data_loader"], "batch_size": ROWS}
         loader_settings.pop("batch_sampler", None)
         loader = DataLoader.from_params(Params(loader_settings), reader=reader, data_path=config["train_data_path"])
-        vocab = Vocabulary.from_params(
-            Params(config.get("vocabulary", {})), instances=loader.iter_instances()
-        )
+        vocab = Vocabulary.from_params(Params(config.get("vocabulary", {})), instances=loader.iter_instances())
         loader.index_with(vocab)
         return config, vocab, list(islice(loader, num_batches))
 

@@ -177,6 +177,4 @@ class GrowthBenchmark(Benchmark):
 
 def _trainer(library: str, experiment: str, vocab: Vocabulary, batches: list[Any]) -> Trainer:
     config = library_value(f"{library}.libsonnet", f"local {library} = lib; {experiment}")
-    return bench_base.build_trainer(
-        config["trainer"], bench_base.build_model(config["model"], vocab), Batches(batches)
-    )
+    return bench_base.build_trainer(config["trainer"], bench_base.build_model(config["model"], vocab), Batches(batches))

@@ -89,9 +89,7 @@ class LinearProblem:
                 rows.append(layout.flatten(torch.autograd.grad(loss, layout.tensors, allow_unused=True)))
             return torch.stack(rows)
 
-        self.curvature = Curvature(
-            products.hessian, layout.size, layout.dtype, layout.device, example_gradients
-        )
+        self.curvature = Curvature(products.hessian, layout.size, layout.dtype, layout.device, example_gradients)
 
     def damped(self, vector: torch.Tensor) -> torch.Tensor:
         return self.curvature.product(vector).add(vector, alpha=DAMPING)

@@ -67,9 +67,7 @@ class MultilabelBenchmark(Benchmark):
         self._all = {name: torch.cat([batch[name] for batch in self._all_batches]) for name in self._batches[0]}
         shape = (len(self._all["features"]), self._all["features"].shape[1], self._all["labels"].shape[1])
         # A pass over few rows is too short to be timed, so the rows are repeated.
-        self._many = {
-            name: values.repeat(-(-PREDICTION_ROWS // len(values)), 1) for name, values in self._all.items()
-        }
+        self._many = {name: values.repeat(-(-PREDICTION_ROWS // len(values)), 1) for name, values in self._all.items()}
         self.description = "%d rows, %d features, %d labels" % shape
 
     def step(self) -> list[Row]:

@@ -16,11 +16,7 @@ from scripts.measure.files import replacing  # noqa: E402
 
 def draw_benchmark(table: pandas.DataFrame, path: Path, title: str) -> None:
     """A panel a case and metric: the ratio to the baseline of each method. No figure where nothing has a ratio."""
-    groups = [
-        (key, rows)
-        for key, rows in table.groupby(["case", "metric"], sort=False)
-        if rows["ratio"].notna().any()
-    ]
+    groups = [(key, rows) for key, rows in table.groupby(["case", "metric"], sort=False) if rows["ratio"].notna().any()]
     if not groups:
         path.unlink(missing_ok=True)  # A figure of an earlier table would be wrong here.
         return
@@ -28,9 +24,7 @@ def draw_benchmark(table: pandas.DataFrame, path: Path, title: str) -> None:
     lines = -(-len(groups) // columns)
     # A line of panels is as high as its panel with the most bars needs.
     bars_of = [len(rows["method"].unique()) for _, rows in groups]
-    heights = [
-        max(2.9, 0.9 + 0.24 * max(bars_of[line * columns : (line + 1) * columns])) for line in range(lines)
-    ]
+    heights = [max(2.9, 0.9 + 0.24 * max(bars_of[line * columns : (line + 1) * columns])) for line in range(lines)]
     figure, axes = plt.subplots(
         lines,
         columns,

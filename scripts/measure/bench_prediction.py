@@ -36,9 +36,7 @@ class GivenPredicates(SemanticRoleLabelerPredictor):
         ]
 
 
-def predictors(
-    sentences: list[SrlSentence], encoder: str, vocab: Vocabulary
-) -> dict[str, Callable[[], None]]:
+def predictors(sentences: list[SrlSentence], encoder: str, vocab: Vocabulary) -> dict[str, Callable[[], None]]:
     """
     By name, a function that labels all sentences with a call of `predict_batch_json` for every 32 of them; and
     `seal_srl_at_once`, with as many in a call as `seal predict` reads of a file.

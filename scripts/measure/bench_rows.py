@@ -54,9 +54,7 @@ def seconds_of(suite: str, case: str, name: str, timings: Timings, steps: int, b
     return rows
 
 
-def speed_rows(
-    suite: str, case: str, timings: Timings, count: int, baseline: str, what: str = "examples"
-) -> list[Row]:
+def speed_rows(suite: str, case: str, timings: Timings, count: int, baseline: str, what: str = "examples") -> list[Row]:
     """The examples a second, of which a timing has `count`; a ratio above 1 is faster than the baseline."""
     rows = []
     for kind, metric in (("wall", f"{what}_per_second"), ("cpu", f"{what}_per_cpu_second")):

@@ -80,9 +80,7 @@ class SrlBenchmark(Benchmark):
         rows = self._steps("step, at the start")
         if self._warmup_steps:
             trained = parts.build_model(BASELINE, self._encoder, self._vocab)
-            train_epoch(
-                parts.build_trainer(BASELINE, trained, self._warmup, self._encoder, self._learning_rate)
-            )
+            train_epoch(parts.build_trainer(BASELINE, trained, self._warmup, self._encoder, self._learning_rate))
             for trainer in self._all_trainers().values():
                 parts.copy_task_net(trained, trainer.model)
             rows += self._steps(f"step, after {self._warmup_steps} steps")

@@ -32,9 +32,7 @@ def write_longest(sentences: list[SrlSentence], vocab: Vocabulary, path: Path) -
     longest = sorted(sentences, key=lambda sentence: -len(sentence.words))
     rows = [[item.words, frame.predicate, frame.tags] for item in longest for frame in item.frames]
     labels = list(vocab.get_token_to_index_vocabulary("srl_tags"))
-    path.write_text(
-        json.dumps({"labels": labels, "rows": rows[: STEPS * parts.BATCH_SIZE]}), encoding="utf-8"
-    )
+    path.write_text(json.dumps({"labels": labels, "rows": rows[: STEPS * parts.BATCH_SIZE]}), encoding="utf-8")
 
 
 def measure(method: str, encoder: str, threads: int, path: Path) -> dict[str, float]:

@@ -71,9 +71,7 @@ def draw_batches(
     return generator.sample(batches, min(count, len(batches)))
 
 
-def as_instances(
-    reader: DatasetReader, batches: list[list[tuple[SrlSentence, Optional[SrlFrame]]]]
-) -> list[Instance]:
+def as_instances(reader: DatasetReader, batches: list[list[tuple[SrlSentence, Optional[SrlFrame]]]]) -> list[Instance]:
     instances = []
     for sentence, frame in (row for batch in batches for row in batch):
         instance = reader.text_to_instance(
@@ -107,9 +105,7 @@ def build_model(method: str, encoder: str, vocab: Vocabulary) -> Model:
     return bench_base.build_model(experiment(method, encoder, 0.0)["model"], vocab)
 
 
-def build_trainer(
-    method: str, model: Model, instances: list[Instance], encoder: str, learning_rate: float
-) -> Trainer:
+def build_trainer(method: str, model: Model, instances: list[Instance], encoder: str, learning_rate: float) -> Trainer:
     """
     The config's trainer over the instances in their order. With a learning rate of 0, updates take their usual time
     and change nothing.

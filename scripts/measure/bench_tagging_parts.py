@@ -19,9 +19,7 @@ REUSED = "_reused"
 # A step of `seal` is one of the method that its structure is on.
 METHODS: list[str] = [
     name for members in GROUPS.values() for name in members if name not in WITH_ENERGY and name != "seal"
-] + [
-    f"{name}{REUSED}" for name in ("compound_shared", "compound_stacked", "nce")
-]
+] + [f"{name}{REUSED}" for name in ("compound_shared", "compound_stacked", "nce")]
 # The sizes of Twitter's parts of speech; its 1176 words are those that occur at least twice. The data are random: the
 # time of a step does not depend on what they mean.
 TAGS, WORDS = 25, 1176

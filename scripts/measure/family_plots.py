@@ -22,9 +22,7 @@ LEAST = 0.1
 """The axis reaches at least this many points in either direction."""
 
 
-def draw_family(
-    family: Family, suites: dict[str, Suite], table: pandas.DataFrame, path: Path, label: str = ""
-) -> None:
+def draw_family(family: Family, suites: dict[str, Suite], table: pandas.DataFrame, path: Path, label: str = "") -> None:
     """
     Draws a panel for each metric of the family. It has, for each data set, a point for each method: the mean over seeds
     of its gain over the baseline with the same seed, and the deviation. The scores are those on test if there are any.

@@ -1,6 +1,5 @@
 """The part of the page that has a family of suites: the same methods on several data sets."""
 
-
 import pandas
 
 from scripts.measure.cells import (

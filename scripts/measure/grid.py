@@ -66,9 +66,8 @@ class Grid:
         more = {name: value for name, value in settings.more if name in used}
         tuned = is_tuned(dict(settings.more))
         given = {"epochs": str(settings.epochs), "seed": str(settings.seed), **more}
-        return (
-            f"local {self._name} = import {text(f'{settings.library}/{self._file}')};\n\n"
-            + self.call(dataset, method, given, tuned)
+        return f"local {self._name} = import {text(f'{settings.library}/{self._file}')};\n\n" + self.call(
+            dataset, method, given, tuned
         )
 
     def call(self, dataset: str, method: str, settings: dict[str, str], tuned: bool = False) -> str:

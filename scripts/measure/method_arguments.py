@@ -3,7 +3,6 @@ The arguments that `--settings` may give to the methods that tagging, texts and 
 in `training_configs/lib/methods.libsonnet`.
 """
 
-
 DRAWS = ("num_samples", "energy_weight", "share_encoder")
 _IMPLICIT = ("energy_weight", "solver_steps", "damping", "last_layer", "share_encoder")
 SHARED: dict[str, tuple[str, ...]] = {
@@ -12,7 +11,13 @@ SHARED: dict[str, tuple[str, ...]] = {
     "ranking": (*DRAWS, "straight_through"),
     "regression_discrete": DRAWS,
     "spen_end_to_end": (
-        "inference_steps", "step_size", "momentum", "entropy_weight", "truncation", "checkpoint", "weights"
+        "inference_steps",
+        "step_size",
+        "momentum",
+        "entropy_weight",
+        "truncation",
+        "checkpoint",
+        "weights",
     ),
     "seal": ("structure", "folds", "folds_with_loss_net"),
     "implicit_cd": ("num_samples", *_IMPLICIT),

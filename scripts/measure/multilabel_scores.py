@@ -26,10 +26,7 @@ def score_split(run: TrainedRun, path: str) -> tuple[Scores, float]:
         probabilities, gold = output["probabilities"], batch["labels"].bool()
         columns = {"f1": 0.5, "f1_tuned": run.model.tuned_threshold}
         return [
-            {
-                name: example_f1(probabilities >= threshold, gold, empty_f1).cpu()
-                for name, threshold in columns.items()
-            }
+            {name: example_f1(probabilities >= threshold, gold, empty_f1).cpu() for name, threshold in columns.items()}
         ]
 
     parts, metrics, seconds = run.pass_over(path, see)

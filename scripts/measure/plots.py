@@ -83,8 +83,6 @@ def _bars(panel, suite: Suite, table: pandas.DataFrame, metric: str) -> None:
     else:
         panel.set_ylim(0, top)
         panel.set_ylabel(suite.metrics[metric])
-    panel.set_xticks(
-        range(len(methods)), [suite.methods[name].title for name in methods], rotation=20, ha="right"
-    )
+    panel.set_xticks(range(len(methods)), [suite.methods[name].title for name in methods], rotation=20, ha="right")
     panel.set_title(f"{suite.name}: {suite.metrics[metric]}")
     panel.spines[["top", "right"]].set_visible(False)

@@ -27,9 +27,7 @@ NAMED = 5
 _noting = threading.Lock()
 
 
-def note_training(
-    folder: Path, recover: bool, given: Optional[dict[str, str]] = None, own: Sequence[str] = ()
-) -> None:
+def note_training(folder: Path, recover: bool, given: Optional[dict[str, str]] = None, own: Sequence[str] = ()) -> None:
     """
     Records in the run's folder what its training begins with, the settings it was `given`, and which of them are for
     its method alone (`own`). A training that is resumed after a kill is a further entry in the list: the commit may be

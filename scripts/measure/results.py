@@ -38,9 +38,7 @@ def collect(out: Path) -> pandas.DataFrame:
         result = read_json(folder / "result.json")
         metrics = result.pop("metrics")
         for split, values in metrics.items():
-            rows += [
-                {**result, "split": split, "metric": name, "value": value} for name, value in values.items()
-            ]
+            rows += [{**result, "split": split, "metric": name, "value": value} for name, value in values.items()]
     table = pandas.DataFrame(rows, columns=COLUMNS)
     return table.sort_values(["suite", "method", "seed"], kind="stable", ignore_index=True)
 

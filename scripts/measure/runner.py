@@ -252,9 +252,7 @@ def parse_duration(duration: str) -> float:
     """Seconds of `H:MM:SS.ffffff` or `D days, H:MM:SS.ffffff`, as Python writes a time difference."""
     days, _, clock = duration.rpartition(", ")
     hours, minutes, seconds = clock.split(":")
-    return (
-        86400 * int(days.split()[0] if days else 0) + 3600 * int(hours) + 60 * int(minutes) + float(seconds)
-    )
+    return 86400 * int(days.split()[0] if days else 0) + 3600 * int(hours) + 60 * int(minutes) + float(seconds)
 
 
 def _identity(run: Run) -> dict[str, Any]:
@@ -267,9 +265,7 @@ def _epoch(path: Path) -> int:
 
 def _reason(log: Path) -> str:
     """The error that ended a training, from its log: the last `error:` line, or else the last line."""
-    lines: list[str] = [
-        line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()
-    ]
+    lines: list[str] = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
     error: Optional[str] = next((line for line in reversed(lines) if line.startswith("error: ")), None)
     last = next((line for line in reversed(lines) if line), "it ended without a word")
     return error.removeprefix("error: ") if error else last

@@ -104,9 +104,7 @@ class Run:
         """
         config = self.folder / "config.jsonnet"
         if config.is_file() and config.read_text(encoding="utf-8") != self.config:
-            raise UserError(
-                f"{config} is of a run with other settings: take another --out, or remove its folder."
-            )
+            raise UserError(f"{config} is of a run with other settings: take another --out, or remove its folder.")
         difference = provenance.difference(self.folder) if self.resumes else ""
         if difference:
             raise UserError(

@@ -59,9 +59,7 @@ class SrlBertReader(SrlReader):
     ) -> Instance:
         verb = [int(index == predicate) for index in range(len(words))]
         instance = self._upstream.text_to_instance([Token(word) for word in words], verb, tags)
-        instance["metadata"].metadata.update(
-            predicate=predicate, tags=tags, predicates=predicates or [], source=source
-        )
+        instance["metadata"].metadata.update(predicate=predicate, tags=tags, predicates=predicates or [], source=source)
         return instance
 
 
@@ -81,9 +79,7 @@ class SrlBertBaseline(SrlBert):
         output = super().forward(tokens, verb_indicator, metadata, tags)
         if tags is not None and not self.training:
             output = self.make_output_human_readable(output)
-            self._score(
-                output["tags"], [meta["tags"] for meta in metadata], [meta["predicate"] for meta in metadata]
-            )
+            self._score(output["tags"], [meta["tags"] for meta in metadata], [meta["predicate"] for meta in metadata])
         return output
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, torch.Tensor]:

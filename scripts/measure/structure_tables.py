@@ -75,9 +75,7 @@ def _pair(data: str, net: str, folder: Path, seeds: int) -> pandas.DataFrame:
 
 
 def _frame(counts: numpy.ndarray) -> pandas.DataFrame:
-    return pandas.DataFrame(
-        {"row": numpy.arange(len(counts)), "numerator": counts[:, 0], "denominator": counts[:, 1]}
-    )
+    return pandas.DataFrame({"row": numpy.arange(len(counts)), "numerator": counts[:, 0], "denominator": counts[:, 1]})
 
 
 def holm(p: numpy.ndarray) -> numpy.ndarray:

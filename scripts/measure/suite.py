@@ -65,9 +65,7 @@ class Method:
     group: str = ""
 
 
-def grouped_methods(
-    groups: dict[str, dict[str, str]], write: Callable[[str, Settings], str]
-) -> dict[str, Method]:
+def grouped_methods(groups: dict[str, dict[str, str]], write: Callable[[str, Settings], str]) -> dict[str, Method]:
     """The methods of `groups`, whose titles are by group and by name; `write` gives a method's config by its name."""
     return {
         name: Method(title, partial(write, name), group=group)

@@ -41,9 +41,7 @@ def training_table(suite: Suite, table: pandas.DataFrame) -> str:
     rows = []
     for method in present_methods(suite, table):
         values = table[(table["method"] == method) & (table["split"] == "train")]
-        by_metric = {
-            name: values.loc[values["metric"] == name, "value"] for name in values["metric"].unique()
-        }
+        by_metric = {name: values.loc[values["metric"] == name, "value"] for name in values["metric"].unique()}
         rows.append(
             [
                 suite.methods[method].title,
@@ -107,9 +105,7 @@ def page(
         parts += family_tables.sections(family, suites, table, comparisons)
     if failed:
         parts.append("## Failed runs")
-        parts.append(
-            "\n".join(f"- {item.suite}, {item.method}, seed {item.seed}: {item.error}" for item in failed)
-        )
+        parts.append("\n".join(f"- {item.suite}, {item.method}, seed {item.seed}: {item.error}" for item in failed))
     notes = NOTES.format(mark=MARK, level=LEVEL, resamples=RESAMPLES)
     if "micro_f1_tuned" in set(table["metric"]):
         notes += TUNED

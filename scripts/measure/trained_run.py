@@ -71,9 +71,7 @@ class TrainedRun:
         with torch.no_grad():
             for batch in loader:
                 seen.extend(see(batch, self.model(**batch)))
-        metrics = {
-            name: float(value) for name, value in self.model.get_metrics(reset=True).items() if name != "loss"
-        }
+        metrics = {name: float(value) for name, value in self.model.get_metrics(reset=True).items() if name != "loss"}
         return seen, metrics, time.perf_counter() - start
 
     def facts(self) -> dict[str, float]:

@@ -93,21 +93,21 @@ LOOSE_ODDS = 0.02  # for each label of STYLES: it is added to or taken from thos
 # Words that indicate a label; many are listed for several labels, so one word rarely decides anything.
 WORDS = {
     "italian": "basil oregano parmesan mozzarella ricotta pasta polenta tomato olive caper garlic prosciutto "
-               "pesto balsamic rosemary sage fennel courgette aubergine anchovy pine_nut mascarpone gnocchi",
+    "pesto balsamic rosemary sage fennel courgette aubergine anchovy pine_nut mascarpone gnocchi",
     "french": "butter cream shallot thyme tarragon chervil dijon baguette brie gruyere wine leek garlic brandy "
-              "bay_leaf chive mushroom celeriac puff_pastry camembert rosemary lentil duck",
+    "bay_leaf chive mushroom celeriac puff_pastry camembert rosemary lentil duck",
     "mexican": "tortilla avocado coriander lime jalapeno chipotle black_bean corn tomato cumin onion masa "
-               "tomatillo queso pinto_bean cocoa radish squash pepita cinnamon red_pepper oregano",
+    "tomatillo queso pinto_bean cocoa radish squash pepita cinnamon red_pepper oregano",
     "indian": "turmeric cumin coriander cardamom ghee paneer lentil chickpea basmati ginger garlic garam_masala "
-              "fenugreek mustard_seed curry_leaf yogurt tamarind spinach clove onion naan coconut mango",
+    "fenugreek mustard_seed curry_leaf yogurt tamarind spinach clove onion naan coconut mango",
     "thai": "lemongrass galangal fish_sauce coconut lime coriander basil peanut rice_noodle tamarind palm_sugar "
-            "ginger shrimp_paste papaya mango jasmine_rice birdseye_chili spring_onion beansprout cashew",
+    "ginger shrimp_paste papaya mango jasmine_rice birdseye_chili spring_onion beansprout cashew",
     "japanese": "soy_sauce miso mirin sake nori wasabi tofu sesame ginger dashi soba udon sushi_rice daikon "
-                "panko shiitake kombu edamame spring_onion matcha azuki_bean rice_vinegar yuzu",
+    "panko shiitake kombu edamame spring_onion matcha azuki_bean rice_vinegar yuzu",
     "moroccan": "couscous cumin cinnamon preserved_lemon harissa apricot almond chickpea saffron mint date "
-                "ras_el_hanout olive coriander aubergine pomegranate orange_blossom turmeric honey fig carrot",
+    "ras_el_hanout olive coriander aubergine pomegranate orange_blossom turmeric honey fig carrot",
     "nordic": "dill rye beetroot horseradish mustard cream herring lingonberry cardamom potato caraway "
-              "crispbread juniper buttermilk cloudberry turnip cabbage barley skyr cucumber chive allspice",
+    "crispbread juniper buttermilk cloudberry turnip cabbage barley skyr cucumber chive allspice",
     "breakfast": "egg oat toast jam yogurt banana granola bacon pancake honey muesli marmalade crispbread",
     "starter": "olive radish cucumber cracker dip lettuce rocket lemon beetroot artichoke asparagus blini",
     "main": "rice potato pasta gravy stew casserole onion carrot noodle dumpling bulgur quinoa",

@@ -53,8 +53,9 @@ def render(sentences, split):
         document = f"{split}{number // DOCUMENT_SENTENCES:02d}"
         if number % DOCUMENT_SENTENCES == 0:
             lines.append(f"#begin document ({document}); part 000")
-        predicates = {next(start for start, _, label in spans if label == "V"): (lemma, sense)
-                      for lemma, sense, spans in frames}
+        predicates = {
+            next(start for start, _, label in spans if label == "V"): (lemma, sense) for lemma, sense, spans in frames
+        }
         columns = [bracket_column(spans, len(tokens)) for _, _, spans in frames]
         parse = bracket_column([(0, len(tokens) - 1, "TOP")], len(tokens))
         for place, token in enumerate(tokens):
@@ -92,8 +93,10 @@ def table(made):
         nouns = share((t.word.lower() for t in tokens if t.pos.startswith("NN")), vocabulary)
         modifiers = share((t.word.lower() for t in tokens if t.pos in ("JJ", "RB")), vocabulary)
         predicates = share((lemma for lemma, _, _ in frames), lemmas)
-        lines.append(f"{split:<7} {len(sentences):>9} {len(tokens):>7} {len(frames):>7} {roles:>7} "
-                     f"{nouns:>13} {modifiers:>17} {predicates:>18}")
+        lines.append(
+            f"{split:<7} {len(sentences):>9} {len(tokens):>7} {len(frames):>7} {roles:>7} "
+            f"{nouns:>13} {modifiers:>17} {predicates:>18}"
+        )
     return lines
 
 

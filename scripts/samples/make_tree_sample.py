@@ -75,9 +75,11 @@ def table(made):
         hang = [on_noun for _, tree in sentences for _, on_noun in attachments(tree)]
         nouns = [token.word.lower() for tokens, _ in sentences for token in tokens if token.pos.startswith("NN")]
         unseen = sum(noun not in vocabulary for noun in nouns)
-        lines.append(f"{split:<7} {len(sentences):>9} {sum(len(tokens) for tokens, _ in sentences):>6} "
-                     f"{len(nodes):>9} {len({category(node) for node in nodes}):>7} {len(hang):>14} "
-                     f"{100 * sum(hang) / max(1, len(hang)):>10.1f} % {100 * unseen / max(1, len(nouns)):>11.1f} %")
+        lines.append(
+            f"{split:<7} {len(sentences):>9} {sum(len(tokens) for tokens, _ in sentences):>6} "
+            f"{len(nodes):>9} {len({category(node) for node in nodes}):>7} {len(hang):>14} "
+            f"{100 * sum(hang) / max(1, len(hang)):>10.1f} % {100 * unseen / max(1, len(nouns)):>11.1f} %"
+        )
     return lines
 
 
@@ -91,9 +93,13 @@ def main(argv=None):
         unit="sentences",
     )
     made = make(arguments.seed, {split: getattr(arguments, split) for split in SPLITS})
-    write(arguments.out, {
-        f"{split}.mrg": "".join(f"( {tree.brackets()})\n" for _, tree in sentences)
-        for split, sentences in made.items()})
+    write(
+        arguments.out,
+        {
+            f"{split}.mrg": "".join(f"( {tree.brackets()})\n" for _, tree in sentences)
+            for split, sentences in made.items()
+        },
+    )
     print("\n".join(table(made)))
 
 

@@ -14,8 +14,7 @@ def parse_arguments(argv, description, out, seed, sizes, unit):
     Parses `--out`, `--seed` and an option for the size of each split. `sizes` has the splits with their default sizes,
     `unit` is what is counted.
     """
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--out", type=Path, default=out, help="folder for the files")
     parser.add_argument("--seed", type=int, default=seed, help="the same seed and sizes give the same bytes")
     for split, size in sizes.items():

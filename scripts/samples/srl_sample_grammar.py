@@ -14,8 +14,12 @@ HELD_OUT_NOUNS, HELD_OUT_MODIFIERS = 0.15, 0.12  # share of each list that train
 UNSEEN_NOUN, UNSEEN_MODIFIER, UNSEEN_PREDICATE = 0.16, 0.12, 0.15  # how often dev and test draw from it
 NUMBERS = "two three four five six seven eight nine ten eleven twelve twenty thirty forty ninety".split()
 PRONOUNS = {  # subject form: (object form, possessive, grammatical person, plural)
-    "I": ("me", "my", 1, False), "you": ("you", "your", 2, True), "he": ("him", "his", 3, False),
-    "she": ("her", "her", 3, False), "we": ("us", "our", 1, True), "they": ("them", "their", 3, True),
+    "I": ("me", "my", 1, False),
+    "you": ("you", "your", 2, True),
+    "he": ("him", "his", 3, False),
+    "she": ("her", "her", 3, False),
+    "we": ("us", "our", 1, True),
+    "they": ("them", "their", 3, True),
 }
 CONTROL_KINDS = ("that", "inf", "tough")
 # These never become the subject of a passive, and are not asked for or fronted.
@@ -23,17 +27,40 @@ BARE_KINDS = ("time", "money", "percent", "adj", "title", "indef") + CONTROL_KIN
 PROPER = ("city", "first", "last", "month", "day")
 CLOSED = ("month", "day", "title", "quality", "noise", "part_of_day", "blade", "subject")
 STATIVE = ("be", "seem", "fear", "want", "swarm", "provide", "say")  # verb classes without a progressive
-NOT_DELIBERATE = STATIVE + ("wait", "arrive", "frighten", "break", "open", "roll", "change", "begin",
-                            "tell", "turn")
+NOT_DELIBERATE = STATIVE + ("wait", "arrive", "frighten", "break", "open", "roll", "change", "begin", "tell", "turn")
 RELATIVE_KINDS = """person org thing animal text vehicle fragile place container topic rolling amount
     opening""".split()  # what a relative clause may follow
 # The weight of a verb class when one is drawn; classes that are not listed have weight 1.
 CLASS_WEIGHT = {
-    "say": 2, "give": 2, "send": 2, "break": 2, "load": 2, "spray": 2, "want": 2, "tell": 2, "seem": 1.5,
-    "repair": 1.5, "notice": 1.5, "visit": 1.5, "blame": 1.5, "promise": 0.8, "swarm": 0.6,
-    "be": 0.5}
-SENTENCE_KINDS = {"plain": 46, "coordinated": 9, "reported": 7, "yes_no": 4, "wh": 6, "imperative": 5,
-                  "adjectival": 9, "shared_object": 3, "gerund": 5, "fragment": 3}
+    "say": 2,
+    "give": 2,
+    "send": 2,
+    "break": 2,
+    "load": 2,
+    "spray": 2,
+    "want": 2,
+    "tell": 2,
+    "seem": 1.5,
+    "repair": 1.5,
+    "notice": 1.5,
+    "visit": 1.5,
+    "blame": 1.5,
+    "promise": 0.8,
+    "swarm": 0.6,
+    "be": 0.5,
+}
+SENTENCE_KINDS = {
+    "plain": 46,
+    "coordinated": 9,
+    "reported": 7,
+    "yes_no": 4,
+    "wh": 6,
+    "imperative": 5,
+    "adjectival": 9,
+    "shared_object": 3,
+    "gerund": 5,
+    "fragment": 3,
+}
 
 
 class NoPlan(Exception):
@@ -140,7 +167,8 @@ class Lexicon:
         tables = [  # for verbs, nominals and adjectives: the lemmas of each class
             [[verb_lemma(verb) for verb in text.split()] for text, _ in lexicon.VERB_CLASSES.values()],
             [[noun.split("<")[1] for noun in text.split()] for text, _ in lexicon.NOMINAL_CLASSES.values()],
-            [text.split() for text, _ in lexicon.ADJECTIVE_CLASSES.values()]]
+            [text.split() for text, _ in lexicon.ADJECTIVE_CLASSES.values()],
+        ]
         in_use = Counter(lemma for classes in tables for lemmas in classes for lemma in lemmas)
         for classes in tables:
             for lemmas in classes:
@@ -189,7 +217,10 @@ def inflect(lemma, form):
 
 
 AUXILIARIES = {  # present singular, present plural, past singular, past plural
-    "be": "is are was were", "have": "has have had had", "do": "does do did did"}
+    "be": "is are was were",
+    "have": "has have had had",
+    "do": "does do did did",
+}
 FORM_TAG = {"base": "VB", "en": "VBN", "ing": "VBG"}
 
 
@@ -210,8 +241,11 @@ def spell(tokens):
     for here, following in zip(tokens, tokens[1:]):
         if here.word == "a" and here.pos == "DT":
             sound = following.word.lower()
-            here.word = "an" if sound[0] in "aeiou" and not sound.startswith(("uni", "use")) or sound in (
-                "hour", "honest") else "a"
+            here.word = (
+                "an"
+                if sound[0] in "aeiou" and not sound.startswith(("uni", "use")) or sound in ("hour", "honest")
+                else "a"
+            )
     first = next(token for token in tokens if token.pos != "``")
     first.word = first.word[0].upper() + first.word[1:]
 
@@ -295,15 +329,20 @@ class Writer:
             if depth and plan.embeds() and (depth > 1 or self.chance(0.6)):
                 continue
             first = complements[0] if complements else None
-            if (first and not first.prep and first.nominal() and subject.role == "ARG0"
-                    and not any(slot.control == "ARG0" for slot in complements)
-                    and self.chance(passive)):
+            if (
+                first
+                and not first.prep
+                and first.nominal()
+                and subject.role == "ARG0"
+                and not any(slot.control == "ARG0" for slot in complements)
+                and self.chance(passive)
+            ):
                 agent = [Slot("ARG0", "by", subject.kind)] if self.chance(0.5) else []
                 # The agent may come before the other complements, but not before a bare one.
                 early = all(slot.prep for slot in complements[1:]) and self.chance(0.5)
                 place = 1 if early else len(complements)
                 rest = complements[1:]
-                rest[place - 1:place - 1] = agent
+                rest[place - 1 : place - 1] = agent
                 plan = Plan(name, lemma, plan.sense, first, rest, passive=True)
             if accept(plan):
                 return plan
@@ -389,8 +428,9 @@ class Writer:
         else:
             tokens = [Token("the", "DT")]
         if self.chance(0.27):
-            style = {"person": "person", "topic": "topic", "event": "topic", "text": "topic",
-                     "amount": "topic"}.get(kind, "thing")
+            style = {"person": "person", "topic": "topic", "event": "topic", "text": "topic", "amount": "topic"}.get(
+                kind, "thing"
+            )
             if kind not in ("org", "animal", "swarm", "place", "waterside", "part"):
                 tokens = tokens + [Token(self.modifier(style), "JJ")]
         phrase = Phrase(tokens + [noun], kind, many)
@@ -412,13 +452,31 @@ class Writer:
             phrase += self.relative(phrase, depth)
         elif roll < (0.45 if subject else 0.3):
             # Some occur only in a subject: after an object they would be read as an adjunct of the verb.
-            line = {"person": "from/city", "text": "about/topic about/event about/city",
-                    "thing": "with/part from/city", "topic": "of/org", "container": "with/part of/stuff",
-                    "fragile": "with/part", "vehicle": "from/city", "surface": "of/place",
-                    "place": "of/org near/waterside", "opening": "of/place"}.get(kind, "")
-            line += {"person": " with/thing in/place near/waterside", "org": " in/city",
-                     "rolling": " on/place", "fragile": " on/surface in/place", "event": " in/city",
-                     "amount": " of/org", "opening": " near/waterside"}.get(kind, "") if subject else ""
+            line = {
+                "person": "from/city",
+                "text": "about/topic about/event about/city",
+                "thing": "with/part from/city",
+                "topic": "of/org",
+                "container": "with/part of/stuff",
+                "fragile": "with/part",
+                "vehicle": "from/city",
+                "surface": "of/place",
+                "place": "of/org near/waterside",
+                "opening": "of/place",
+            }.get(kind, "")
+            line += (
+                {
+                    "person": " with/thing in/place near/waterside",
+                    "org": " in/city",
+                    "rolling": " on/place",
+                    "fragile": " on/surface in/place",
+                    "event": " in/city",
+                    "amount": " of/org",
+                    "opening": " near/waterside",
+                }.get(kind, "")
+                if subject
+                else ""
+            )
             choices = line.split()
             if choices and not (kind != "person" and not subject and self.chance(0.4)):
                 prep, _, inner = self.rng.choice(choices).partition("/")
@@ -433,8 +491,13 @@ class Writer:
         style = self.weighted(styles)
         if style in ("subject", "reduced"):
             voice = 1.0 if style == "reduced" else 0.2
-            plan = self.plan(lambda p: p.subject.kind == kind and not p.embeds()
-                             and (style == "subject" or p.passive and p.complements), depth + 1, voice)
+            plan = self.plan(
+                lambda p: (
+                    p.subject.kind == kind and not p.embeds() and (style == "subject" or p.passive and p.complements)
+                ),
+                depth + 1,
+                voice,
+            )
             if style == "reduced":
                 token = Token(inflect(plan.lemma, "en"), "VBN")
                 frame = self.frame(plan, token)
@@ -444,13 +507,17 @@ class Writer:
             group, frame = self.verb_group(plan, antecedent, "past" if self.chance(0.8) else "present")
             frame.add(plan.subject.role, [("", core), ("R-", word)])
             return word + group + self.finish(plan, frame, antecedent, depth + 1)
-        gap = {"object": lambda s: not s.prep, "oblique": lambda s: bool(s.prep) and s.role.startswith("ARG")
-               and not s.role.startswith("ARGM"), "where": lambda s: False}[style]
+        gap = {
+            "object": lambda s: not s.prep,
+            "oblique": lambda s: bool(s.prep) and s.role.startswith("ARG") and not s.role.startswith("ARGM"),
+            "where": lambda s: False,
+        }[style]
 
         def fits(plan):
             if style == "where":
-                return (plan.name in ("work", "eat", "make", "visit", "read")
-                        and "ARGM-LOC" not in [s.role for s in plan.complements])
+                return plan.name in ("work", "eat", "make", "visit", "read") and "ARGM-LOC" not in [
+                    s.role for s in plan.complements
+                ]
             return not plan.embeds() and any(gap(s) and s.kind == kind for s in plan.complements)
 
         plan = self.plan(fits, depth + 1, passive=0)
@@ -488,8 +555,11 @@ class Writer:
             elif slot.role == "the":
                 phrase.append(Token("the", "DT"))
             elif slot.prep == "'s":
-                owner = self.possessor() if slot.kind == "person" else (
-                    self.np(slot.kind, depth=2, bare=True) + [Token("'s", "POS")])
+                owner = (
+                    self.possessor()
+                    if slot.kind == "person"
+                    else (self.np(slot.kind, depth=2, bare=True) + [Token("'s", "POS")])
+                )
                 frame.add(slot.role, owner)
                 phrase += owner
             else:
@@ -562,8 +632,11 @@ class Writer:
 
     def infinitive(self, controller, depth, kind="person"):
         """`to` and a verb phrase whose unspoken subject is `controller`."""
-        plan = self.plan(lambda p: p.subject.kind == kind and p.subject.role == "ARG0" and not p.passive
-                         and p.name != "say", depth + 1, passive=0)
+        plan = self.plan(
+            lambda p: p.subject.kind == kind and p.subject.role == "ARG0" and not p.passive and p.name != "say",
+            depth + 1,
+            passive=0,
+        )
         token = Token(plan.lemma, "VB")
         frame = self.frame(plan, token)
         frame.add(plan.subject.role, controller)
@@ -580,8 +653,11 @@ class Writer:
         elif kind == "tough":
             controller = frame.fillers[role]
             target = subject.kind
-            plan = self.plan(lambda p: p.kinds() == [target] and not p.complements[0].prep
-                             and p.subject.kind == "person", depth + 1, passive=0)
+            plan = self.plan(
+                lambda p: p.kinds() == [target] and not p.complements[0].prep and p.subject.kind == "person",
+                depth + 1,
+                passive=0,
+            )
             token = Token(plan.lemma, "VB")
             self.frame(plan, token).add(plan.complements[0].role, controller)
             tokens = [Token("to", "TO"), token]
@@ -595,8 +671,15 @@ class Writer:
     def finish(self, plan, frame, subject, depth, adjuncts=()):
         """What follows the verb: complements, then adjuncts. A long object may come later."""
         parts = [(slot, self.fill(slot, frame, depth, subject)) for slot in plan.complements]
-        if (len(parts) > 1 and not plan.passive and not parts[0][0].prep and parts[1][0].prep
-                and parts[0][0].kind not in BARE_KINDS and len(parts[0][1]) > 3 and self.chance(0.4)):
+        if (
+            len(parts) > 1
+            and not plan.passive
+            and not parts[0][0].prep
+            and parts[1][0].prep
+            and parts[0][0].kind not in BARE_KINDS
+            and len(parts[0][1]) > 3
+            and self.chance(0.4)
+        ):
             parts[0], parts[1] = parts[1], parts[0]
         phrases = [tokens for _, tokens in parts]
         for role, tokens in adjuncts:
@@ -610,14 +693,21 @@ class Writer:
 
     def adjuncts(self, plan, depth):
         """The roles of up to two adjuncts, in the order in which they follow the verb."""
-        deliberate = (plan.subject.role == "ARG0" and plan.subject.kind == "person"
-                      and plan.name not in NOT_DELIBERATE)
+        deliberate = plan.subject.role == "ARG0" and plan.subject.kind == "person" and plan.name not in NOT_DELIBERATE
         roles = {s.role for s in plan.complements}
-        placed = (roles & {"ARGM-LOC", "ARGM-DIR"} or plan.name == "put"
-                  or {"place", "city"} & {*plan.kinds(), plan.subject.kind})
-        weights = {"ARGM-MNR": 9 * deliberate, "ARGM-LOC": 0 if placed or plan.name in STATIVE else 9,
-                   "ARGM-TMP": 0 if "ARGM-TMP" in roles else 18, "ARGM-CAU": 4,
-                   "ARGM-PRP": 8 * (deliberate and depth == 0), "ARGM-ADV": 4 * (depth == 0)}
+        placed = (
+            roles & {"ARGM-LOC", "ARGM-DIR"}
+            or plan.name == "put"
+            or {"place", "city"} & {*plan.kinds(), plan.subject.kind}
+        )
+        weights = {
+            "ARGM-MNR": 9 * deliberate,
+            "ARGM-LOC": 0 if placed or plan.name in STATIVE else 9,
+            "ARGM-TMP": 0 if "ARGM-TMP" in roles else 18,
+            "ARGM-CAU": 4,
+            "ARGM-PRP": 8 * (deliberate and depth == 0),
+            "ARGM-ADV": 4 * (depth == 0),
+        }
         count = self.weighted({0: 40, 1: 45, 2: 15} if depth == 0 else {0: 78, 1: 22})
         chosen = []
         for _ in range(count):
@@ -634,8 +724,17 @@ class Writer:
             great = [Token("great", "JJ")] if self.chance(0.4) else []
             return [Token("with", "IN")] + great + self.np("quality", bare=True)[-1:]
         if role == "ARGM-LOC":
-            prep, kind = self.rng.choice([("in", "place"), ("near", "place"), ("at", "org"), ("in", "city"),
-                                          ("by", "waterside"), ("near", "waterside"), ("behind", "org")])
+            prep, kind = self.rng.choice(
+                [
+                    ("in", "place"),
+                    ("near", "place"),
+                    ("at", "org"),
+                    ("in", "city"),
+                    ("by", "waterside"),
+                    ("near", "waterside"),
+                    ("behind", "org"),
+                ]
+            )
             return [Token(prep, "IN")] + self.np(kind, depth=2, bare=True)
         if role == "ARGM-CAU":
             if self.chance(0.6) or depth:
@@ -652,8 +751,11 @@ class Writer:
     def time(self, tense, depth):
         options = ["on/day", "in/month", "event", "hour"] + ["clause"] * 2 * (depth == 0)
         options = [] if tense == "perfect" else options  # "has sung on Monday" would be wrong
-        options += {"modal": ["tomorrow", "soon", "next"], "present": ["often", "every"],
-                    "perfect": ["recently", "since"]}.get(tense, ["yesterday", "last", "ago", "last"])
+        options += {
+            "modal": ["tomorrow", "soon", "next"],
+            "present": ["often", "every"],
+            "perfect": ["recently", "since"],
+        }.get(tense, ["yesterday", "last", "ago", "last"])
         choice = self.rng.choice(options)
         if "/" in choice:
             prep, _, kind = choice.partition("/")
@@ -810,12 +912,24 @@ class Writer:
 
     def make_shared_object(self):
         """Two verbs with one subject and one object: `The cook bought and ate the pie`."""
+
         def single(plan):
-            return plan.subject.role == "ARG0" and [s.prep for s in plan.complements] == [""] and \
-                plan.complements[0].nominal()
+            return (
+                plan.subject.role == "ARG0"
+                and [s.prep for s in plan.complements] == [""]
+                and plan.complements[0].nominal()
+            )
+
         one = self.plan(single, passive=0)
-        two = self.plan(lambda p: single(p) and p.lemma != one.lemma and p.subject.kind == one.subject.kind
-                        and p.complements[0].kind == one.complements[0].kind, passive=0)
+        two = self.plan(
+            lambda p: (
+                single(p)
+                and p.lemma != one.lemma
+                and p.subject.kind == one.subject.kind
+                and p.complements[0].kind == one.complements[0].kind
+            ),
+            passive=0,
+        )
         subject = self.np(one.subject.kind, "subj", 0)
         verbs = [finite(plan.lemma, True, subject) for plan in (one, two)]
         obj = self.np(one.complements[0].kind, depth=0, avoid=subject)
@@ -828,13 +942,19 @@ class Writer:
 
     def make_gerund(self):
         """A participle or `before -ing` clause whose unspoken subject is the subject of the main clause."""
-        plan = self.plan(lambda p: p.subject.kind == "person" and p.subject.role == "ARG0" and p.name != "say"
-                         and not p.embeds(), depth=1, passive=0)
+        plan = self.plan(
+            lambda p: p.subject.kind == "person" and p.subject.role == "ARG0" and p.name != "say" and not p.embeds(),
+            depth=1,
+            passive=0,
+        )
         main = self.plan(lambda p: p.subject.kind == "person" and not p.embeds(), 1)
         subject = self.np("person", "subj", 1)
         clause = self.clause(1, main, subject)
-        outer = next(f for f in self.frames if f.lemma == main.lemma and f.args
-                     and f.fillers.get(main.subject.role, [("", None)])[0][1] is subject)
+        outer = next(
+            f
+            for f in self.frames
+            if f.lemma == main.lemma and f.args and f.fillers.get(main.subject.role, [("", None)])[0][1] is subject
+        )
         word = self.rng.choice(["before", "after", "without", ""])
         token = Token(inflect(plan.lemma, "ing"), "VBG")
         frame = self.frame(plan, token)
@@ -886,10 +1006,13 @@ class Writer:
             group, frame = self.verb_group(plan, Phrase(word, plan.subject.kind), self.tense(plan))
             frame.add(plan.subject.role, word)
             return word + group + self.finish(plan, frame, None, 1) + self.stop("?")
+
         def movable(slot):
             return slot.nominal() and not slot.role.startswith("ARGM")
-        plan = self.plan(lambda p: p.name != "be" and (style == "adverb" or any(map(movable, p.complements))),
-                         depth=1, passive=0)
+
+        plan = self.plan(
+            lambda p: p.name != "be" and (style == "adverb" or any(map(movable, p.complements))), depth=1, passive=0
+        )
         roles = {s.role for s in plan.complements}
         subject = self.np(plan.subject.kind, "subj", 1)
         group, frame = self.verb_group(plan, subject, self.tense(plan), inverted=True)
@@ -910,10 +1033,17 @@ class Writer:
         return word + group[:1] + subject + group[1:] + self.finish(plan, frame, subject, 1) + self.stop("?")
 
     def make_imperative(self):
-        plan = self.plan(lambda p: p.subject.role == "ARG0" and p.subject.kind == "person"
-                         and any(s.nominal() for s in p.complements)
-                         and not any(s.control == "ARG0" for s in p.complements)  # "you" is unspoken
-                         and p.name not in ("say", "fear", "want", "frighten"), depth=1, passive=0)
+        plan = self.plan(
+            lambda p: (
+                p.subject.role == "ARG0"
+                and p.subject.kind == "person"
+                and any(s.nominal() for s in p.complements)
+                and not any(s.control == "ARG0" for s in p.complements)  # "you" is unspoken
+                and p.name not in ("say", "fear", "want", "frighten")
+            ),
+            depth=1,
+            passive=0,
+        )
         token = Token(plan.lemma, "VB")
         frame = self.frame(plan, token)
         front = []

@@ -31,19 +31,47 @@ from srl_sample_grammar import (
     spell,
 )
 
-SENTENCE_KINDS = {"plain": 44, "embedding": 6, "verbs": 8, "clauses": 6, "reported": 6, "yes_no": 5, "wh": 7,
-                  "imperative": 6, "adjectival": 9, "shared_object": 3, "gerund": 5, "title": 3}
+SENTENCE_KINDS = {
+    "plain": 44,
+    "embedding": 6,
+    "verbs": 8,
+    "clauses": 6,
+    "reported": 6,
+    "yes_no": 5,
+    "wh": 7,
+    "imperative": 6,
+    "adjectival": 9,
+    "shared_object": 3,
+    "gerund": 5,
+    "title": 3,
+}
 # By the kind of a noun: the prepositions and kinds of what may follow it anywhere, and in a subject alone, where no
 # verb stands before.
 NOUN_PHRASES = {
-    "person": "from/city with/animal with/garment", "text": "about/topic about/event from/city",
-    "thing": "with/part from/city", "topic": "of/org about/event", "event": "in/city", "amount": "of/org",
-    "container": "with/part of/stuff", "fragile": "with/part of/person", "vehicle": "from/city with/part",
-    "surface": "of/place", "place": "of/org near/waterside", "opening": "of/place", "animal": "of/person from/city",
-    "garment": "of/person", "food": "with/stuff"}
+    "person": "from/city with/animal with/garment",
+    "text": "about/topic about/event from/city",
+    "thing": "with/part from/city",
+    "topic": "of/org about/event",
+    "event": "in/city",
+    "amount": "of/org",
+    "container": "with/part of/stuff",
+    "fragile": "with/part of/person",
+    "vehicle": "from/city with/part",
+    "surface": "of/place",
+    "place": "of/org near/waterside",
+    "opening": "of/place",
+    "animal": "of/person from/city",
+    "garment": "of/person",
+    "food": "with/stuff",
+}
 SUBJECT_PHRASES = {
-    "person": "in/place near/waterside", "org": "in/city", "rolling": "on/place", "fragile": "on/surface in/place",
-    "animal": "in/place", "thing": "on/surface"}
+    "person": "in/place near/waterside",
+    "org": "in/city",
+    "rolling": "on/place",
+    "fragile": "on/surface in/place",
+    "animal": "in/place",
+    "thing": "on/surface",
+}
 # Verbs whose two complements are a clause without a verb: `called [the plan absurd]`.
 SMALL_CLAUSES = ("elect", "consider")
 FUNCTIONS = {"ARGM-TMP": "-TMP", "ARGM-LOC": "-LOC", "ARGM-DIR": "-DIR", "ARGM-MNR": "-MNR", "ARGM-PRP": "-PRP"}
@@ -99,8 +127,13 @@ def frame_phrases(name):
     """The prepositional phrases in the frames of a class of verbs, as pairs of a preposition and a kind of noun."""
     verbs, lines = lexicon.VERB_CLASSES[name]
     own = ",".join(verb.partition("=")[2] for verb in verbs.split())
-    return {(prep, kind) for line in lines for preps, kinds in re.findall(r":([\w,]+)/(\S+)", line)
-            for prep in preps.replace("PREP", own).split(",") for kind in kinds.split("|")}
+    return {
+        (prep, kind)
+        for line in lines
+        for preps, kinds in re.findall(r":([\w,]+)/(\S+)", line)
+        for prep in preps.replace("PREP", own).split(",")
+        for kind in kinds.split("|")
+    }
 
 
 def subject_kinds(name):
@@ -135,7 +168,7 @@ class TreeWriter(Writer):
         """A noun phrase without what may follow its noun; the phrase of a possessor is inside."""
         words = self.np(kind, case, depth=2, avoid=avoid)
         ends = [number for number, token in enumerate(words, start=1) if token.pos == "POS"]
-        inside = [Node("NP", words[: ends[0]]), *words[ends[0]:]] if ends else words
+        inside = [Node("NP", words[: ends[0]]), *words[ends[0] :]] if ends else words
         return Node("NP", inside, words.kind, words.plural, words.person, words.pronoun)
 
     def noun_phrase(self, kind, case="obj", depth=0, avoid=None, banned=()):
@@ -178,8 +211,12 @@ class TreeWriter(Writer):
             return phrase
         prep, _, kind = self.rng.choice(options).partition("/")
         relative = (
-            depth == 0 and phrase.kind in RELATIVE_KINDS and kind in RELATIVE_KINDS and kind != phrase.kind
-            and self.chance(0.8))
+            depth == 0
+            and phrase.kind in RELATIVE_KINDS
+            and kind in RELATIVE_KINDS
+            and kind != phrase.kind
+            and self.chance(0.8)
+        )
         inner = self.base(kind) if relative else self.noun_phrase(kind, "obj", depth + 1, banned=banned)
         found = [phrase, Node("PP", [Token(prep, "IN"), inner])]
         if relative and not inner.pronoun and inner[-1].pos != "NNP":
@@ -201,8 +238,10 @@ class TreeWriter(Writer):
 
     def is_banned(self, prep, kind, banned):
         """Whether a phrase could have the preposition and noun of one of the banned phrases."""
+
         def words_of(kind):
             return {word.rstrip("~+") for word in self.words.nouns.get(kind, ())}
+
         return any(prep == other and words_of(kind) & words_of(of_verb) for other, of_verb in banned)
 
     def relative_clause(self, head, other=None):
@@ -211,9 +250,17 @@ class TreeWriter(Writer):
         style = "subject" if other else self.weighted({"subject": 5, "object": 4, "reduced": 3})
         if style == "object":
             return self.object_relative(kind, human)
-        plan = self.plan(lambda p: p.subject.kind == kind and not p.embeds() and p.name not in SMALL_CLAUSES
-                         and other not in subject_kinds(p.name) and (style == "subject" or p.passive),
-                         2, 1.0 if style == "reduced" else 0 if other else 0.2)
+        plan = self.plan(
+            lambda p: (
+                p.subject.kind == kind
+                and not p.embeds()
+                and p.name not in SMALL_CLAUSES
+                and other not in subject_kinds(p.name)
+                and (style == "subject" or p.passive)
+            ),
+            2,
+            1.0 if style == "reduced" else 0 if other else 0.2,
+        )
         if style == "reduced":
             return Node("VP", [Token(inflect(plan.lemma, "en"), "VBN"), empty("NP"), *self.complements(plan, head, 2)])
         word = say(self.one_of("who_WP that_WDT" if human else "which_WDT that_WDT"))
@@ -225,8 +272,10 @@ class TreeWriter(Writer):
     def object_relative(self, kind, human):
         def gap(slot):
             return not slot.prep and slot.kind == kind
-        plan = self.plan(lambda p: not p.embeds() and p.name not in SMALL_CLAUSES and any(map(gap, p.complements)),
-                         2, passive=0)
+
+        plan = self.plan(
+            lambda p: not p.embeds() and p.name not in SMALL_CLAUSES and any(map(gap, p.complements)), 2, passive=0
+        )
         index = self.index()
         word = say("whom_WP" if human else "which_WDT")
         if self.chance(0.6):
@@ -241,8 +290,9 @@ class TreeWriter(Writer):
     def verb_phrase(self, plan, subject, tense, depth, adjuncts=(), gap=None):
         """A finite verb phrase, with its auxiliaries, complements and adjuncts."""
         verbs, _ = self.verb_group(plan, subject, tense)
-        return nested(verbs, [*self.passive_object(plan, subject), *self.complements(plan, subject, depth, gap),
-                              *adjuncts])
+        return nested(
+            verbs, [*self.passive_object(plan, subject), *self.complements(plan, subject, depth, gap), *adjuncts]
+        )
 
     def passive_object(self, plan, subject):
         """The empty object of a passive verb, which has the index of its subject."""
@@ -275,8 +325,11 @@ class TreeWriter(Writer):
         if slot.kind == "inf":
             return self.infinitive_clause(depth)
         if slot.kind == "tough":
-            plan = self.plan(lambda p: p.kinds() == [subject.kind] and not p.complements[0].prep
-                             and p.subject.kind == "person", 2, passive=0)
+            plan = self.plan(
+                lambda p: p.kinds() == [subject.kind] and not p.complements[0].prep and p.subject.kind == "person",
+                2,
+                passive=0,
+            )
             verb = Node("VP", [Token(plan.lemma, "VB"), empty("NP", "*T*")])
             return Node("S", [empty("NP-SBJ"), Node("VP", [Token("to", "TO"), verb])])
         if slot.kind == "adj":
@@ -291,8 +344,11 @@ class TreeWriter(Writer):
 
     def infinitive_clause(self, depth):
         """`to` and a verb phrase, without a spoken subject."""
-        plan = self.plan(lambda p: p.subject.kind == "person" and p.subject.role == "ARG0" and not p.passive
-                         and p.name != "say", depth + 1, passive=0)
+        plan = self.plan(
+            lambda p: p.subject.kind == "person" and p.subject.role == "ARG0" and not p.passive and p.name != "say",
+            depth + 1,
+            passive=0,
+        )
         subject = Phrase(kind="person")
         verb = Node("VP", [Token(plan.lemma, "VB"), *self.complements(plan, subject, depth + 1)])
         return Node("S", [empty("NP-SBJ"), Node("VP", [Token("to", "TO"), verb])])
@@ -325,8 +381,11 @@ class TreeWriter(Writer):
     def time_phrase(self, tense, depth):
         options = ["on/day", "in/month", "event"] + ["clause"] * (depth == 0)
         options = [] if tense == "perfect" else options
-        options += {"modal": ["tomorrow", "next"], "present": ["often", "every"],
-                    "perfect": ["recently", "since/day"]}.get(tense, ["yesterday", "last", "ago"])
+        options += {
+            "modal": ["tomorrow", "next"],
+            "present": ["often", "every"],
+            "perfect": ["recently", "since/day"],
+        }.get(tense, ["yesterday", "last", "ago"])
         choice = self.rng.choice(options)
         if "/" in choice:
             prep, _, kind = choice.partition("/")
@@ -411,8 +470,11 @@ class TreeWriter(Writer):
     def tree_verbs(self):
         """Two verb phrases with one subject."""
         one = self.plan(lambda p: not p.embeds() and not p.passive, 1, passive=0)
-        two = self.plan(lambda p: p.subject.kind == one.subject.kind and p.name not in (one.name, "be")
-                        and not p.embeds(), 1, passive=0)
+        two = self.plan(
+            lambda p: p.subject.kind == one.subject.kind and p.name not in (one.name, "be") and not p.embeds(),
+            1,
+            passive=0,
+        )
         subject = with_function(self.noun_phrase(one.subject.kind, "subj"), "-SBJ")
         phrases = [self.verb_phrase(plan, subject, "past", 1) for plan in (one, two)]
         link = say(self.rng.choice(["and_CC", "and_CC", ",_, but_CC"]))
@@ -424,12 +486,24 @@ class TreeWriter(Writer):
 
     def tree_shared_object(self):
         """Two verbs with one object: `The cook bought and ate the pie`."""
+
         def single(plan):
-            return (plan.subject.role == "ARG0" and [slot.prep for slot in plan.complements] == [""]
-                    and plan.complements[0].nominal())
+            return (
+                plan.subject.role == "ARG0"
+                and [slot.prep for slot in plan.complements] == [""]
+                and plan.complements[0].nominal()
+            )
+
         one = self.plan(single, passive=0)
-        two = self.plan(lambda p: single(p) and p.lemma != one.lemma and p.subject.kind == one.subject.kind
-                        and p.complements[0].kind == one.complements[0].kind, passive=0)
+        two = self.plan(
+            lambda p: (
+                single(p)
+                and p.lemma != one.lemma
+                and p.subject.kind == one.subject.kind
+                and p.complements[0].kind == one.complements[0].kind
+            ),
+            passive=0,
+        )
         subject = with_function(self.noun_phrase(one.subject.kind, "subj"), "-SBJ")
         verbs = [finite(plan.lemma, True, subject) for plan in (one, two)]
         banned = frame_phrases(one.name) | frame_phrases(two.name)
@@ -439,8 +513,11 @@ class TreeWriter(Writer):
 
     def tree_gerund(self):
         """A clause with a participle, before or after the main one."""
-        plan = self.plan(lambda p: p.subject.kind == "person" and p.subject.role == "ARG0" and p.name != "say"
-                         and not p.embeds(), 1, passive=0)
+        plan = self.plan(
+            lambda p: p.subject.kind == "person" and p.subject.role == "ARG0" and p.name != "say" and not p.embeds(),
+            1,
+            passive=0,
+        )
         main = self.plan(lambda p: p.subject.kind == "person" and not p.embeds(), 1, passive=0)
         word = self.rng.choice(["before", "after", "without", ""])
         verb = Node("VP", [Token(inflect(plan.lemma, "ing"), "VBG"), *self.complements(plan, Phrase(), 1)])
@@ -488,8 +565,9 @@ class TreeWriter(Writer):
         """`Who broke the vase ?`, `What did the boy break ?`, `To whom ...`, `Why did ...`."""
         style, index = self.weighted({"subject": 3, "object": 4, "adverb": 3}), self.index()
         if style == "subject":
-            plan = self.plan(lambda p: p.subject.kind in ("person", "thing", "event", "fragile") and not p.passive,
-                             1, passive=0)
+            plan = self.plan(
+                lambda p: p.subject.kind in ("person", "thing", "event", "fragile") and not p.passive, 1, passive=0
+            )
             word = Node(f"WHNP-{index}", [Token("who" if plan.subject.kind == "person" else "what", "WP")])
             verbs = self.verb_phrase(plan, Phrase(kind=plan.subject.kind), self.tense(plan), 1)
             clause = Node("SQ", [empty("NP-SBJ", f"*T*-{index}"), verbs])
@@ -497,8 +575,12 @@ class TreeWriter(Writer):
 
         def movable(slot):
             return slot.nominal() and not slot.role.startswith("ARGM")
-        plan = self.plan(lambda p: p.name not in ("be", *SMALL_CLAUSES)
-                         and (style == "adverb" or any(map(movable, p.complements))), 1, passive=0)
+
+        plan = self.plan(
+            lambda p: p.name not in ("be", *SMALL_CLAUSES) and (style == "adverb" or any(map(movable, p.complements))),
+            1,
+            passive=0,
+        )
         if style == "adverb":
             word = Node(f"WHADVP-{index}", [Token(self.one_of("when why how"), "WRB")])
             return self.stopped(Node("SBARQ", [word, self.inverted(plan)]), "?")
@@ -510,10 +592,17 @@ class TreeWriter(Writer):
         return self.stopped(Node("SBARQ", [with_function(word, f"-{index}"), clause]), "?")
 
     def tree_imperative(self):
-        plan = self.plan(lambda p: p.subject.role == "ARG0" and p.subject.kind == "person"
-                         and any(slot.nominal() for slot in p.complements)
-                         and not any(slot.control == "ARG0" for slot in p.complements)
-                         and p.name not in ("say", "fear", "want", "frighten"), 1, passive=0)
+        plan = self.plan(
+            lambda p: (
+                p.subject.role == "ARG0"
+                and p.subject.kind == "person"
+                and any(slot.nominal() for slot in p.complements)
+                and not any(slot.control == "ARG0" for slot in p.complements)
+                and p.name not in ("say", "fear", "want", "frighten")
+            ),
+            1,
+            passive=0,
+        )
         you = Phrase(kind="person", person=2, plural=True)
         time = [] if plan.embeds() or self.chance(0.7) else [self.time_phrase("modal", 1)]
         verbs = Node("VP", [Token(plan.lemma, "VB"), *self.complements(plan, you, 1), *time])

@@ -196,9 +196,7 @@ _OF_THE_COURSE = ("duration", "memory", "training_start_epoch", "training_epochs
 def difference(one: dict[str, Any], other: dict[str, Any]) -> Optional[str]:
     """The names of what differs, or `None`."""
     names = [
-        name
-        for name in {**one, **other}
-        if name not in one or name not in other or not _same(one[name], other[name])
+        name for name in {**one, **other} if name not in one or name not in other or not _same(one[name], other[name])
     ]
     return f"{len(names)} of {len(one)} differ: {', '.join(names[:5])}" if names else None
 

@@ -29,7 +29,10 @@ METHODS = {
     "parsing": ["parsing_methods"],
 }
 ENCODERS = {
-    "srl": ["encoders"], "tagging": ["tagging_encoders"], "text": ["text_encoders"], "parsing": ["parsing_encoders"]
+    "srl": ["encoders"],
+    "tagging": ["tagging_encoders"],
+    "text": ["text_encoders"],
+    "parsing": ["parsing_encoders"],
 }
 TABLES = ("multilabel", "segmentation")
 #: What each setting is.

@@ -79,9 +79,7 @@ def compare_networks_from_args(args: argparse.Namespace) -> dict[str, Any]:
         f"{name}: A {ours:.2f}, F^c {theirs:.2f}, A - F^c {gap:+.2f}" for name, ours, theirs, gap in differences
     )
     summary = f"A right and F^c another tag: {sum(confusions.values())} of {sum(right.values())} words"
-    tag_figures.draw_confusions(
-        rows[: args.most], f"{told}\n{summary}", os.path.join(args.output, "confusions.png")
-    )
+    tag_figures.draw_confusions(rows[: args.most], f"{told}\n{summary}", os.path.join(args.output, "confusions.png"))
     print(f"{told}\n{summary}")
     _print_table(("A", "F^c", "words", "of"), [(*row, right[row[0]]) for row in rows[: args.most]])
     return {"metrics": {name: gap for name, _, _, gap in differences}, "confusions": rows}

@@ -45,9 +45,7 @@ def scores_of(model: SealModel, log_prob: torch.Tensor, competing: Any, score: s
     columns, structure = {"log-probability": log_prob[0]}, structure_of(model)
     if structure is None:
         return columns
-    terms = {
-        _words(energy): term[0] for energy, term in zip(structure.joint.energies, structure.terms(competing))
-    }
+    terms = {_words(energy): term[0] for energy, term in zip(structure.joint.energies, structure.terms(competing))}
     columns["energy"] = sum(terms.values(), torch.zeros_like(log_prob[0]))
     columns |= terms
     columns["joint probability"] = structure.probabilities(competing)[0]

@@ -2,7 +2,6 @@
 Figures of label sets and of how labels interact.
 """
 
-
 import numpy
 
 from seal.commands.figures import BLUE, PALE, figure, verbatim

@@ -200,9 +200,11 @@ class _Interactions:
             values = data.gold.mean(axis=0) if self._args.others == "means" else data.gold[0]
             others += torch.from_numpy(values).to(others)
         for kind, (first, second) in pairs.items():
-            gradient = energy_derivatives.pair_gradient(
-                self._model.loss_net, data.features, others, first, second, len(grid)
-            ).cpu().numpy()
+            gradient = (
+                energy_derivatives.pair_gradient(self._model.loss_net, data.features, others, first, second, len(grid))
+                .cpu()
+                .numpy()
+            )
             add(kind, f"{kind}: d E_global / d $y_k$", [self._names[first], self._names[second]], gradient)
         self._table("pair_gradients.csv", ["pair", "i", "k", "y_i", "y_k", "gradient_k"], lines)
         label_figures.draw_surfaces(surfaces, axes, self._path("pair_gradients.png"))

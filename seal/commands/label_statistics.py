@@ -106,9 +106,7 @@ def most_associated(gold: numpy.ndarray, among: Optional[numpy.ndarray] = None) 
     return sorted(map(int, pair), key=lambda label: counts[label])
 
 
-def least_associated(
-    gold: numpy.ndarray, label: int, excluded: Iterable[int] = (), least: int = 5
-) -> Optional[int]:
+def least_associated(gold: numpy.ndarray, label: int, excluded: Iterable[int] = (), least: int = 5) -> Optional[int]:
     """
     The label that is closest to independent of `label`, by pointwise mutual information, among the labels that at least
     `least` rows have and that are not `excluded`; `None` where there is none.

@@ -128,9 +128,7 @@ def _add_significance(report: Report, runs: list[Run], found: dict[str, Findings
         if one is None or other is None:
             why_not.append(f"{run.name} is not compared with {first}: no examples of one of them were looked at.")
         elif one.keys != other.keys or one.statistics.keys() != other.statistics.keys():
-            why_not.append(
-                f"{run.name} is not compared with {first}: their data differ; --data names a file for both."
-            )
+            why_not.append(f"{run.name} is not compared with {first}: their data differ; --data names a file for both.")
         elif one.keys:
             for name, statistic in one.statistics.items():
                 tables = [[[row[key] for key in statistic.columns] for row in side.counts] for side in (one, other)]

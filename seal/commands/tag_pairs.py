@@ -14,9 +14,7 @@ from seal.nets import LossNet
 _COPIES = 512
 
 
-def cross_hessian(
-    loss_net: LossNet, features: list[Any], outputs: torch.Tensor, mask: torch.Tensor
-) -> torch.Tensor:
+def cross_hessian(loss_net: LossNet, features: list[Any], outputs: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """
     The cross-Hessian of neighbouring outputs, `sum_t d^2 E(x, y) / dy_t dy_{t+1}`, summed over the batch
     (implicit-training paper, appendix C, Figure 2): `(tags, tags)`, with a row for each tag at `t` and a column for

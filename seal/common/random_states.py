@@ -29,9 +29,7 @@ def random_state() -> dict[str, Any]:
     version, internal, gauss_next = random.getstate()
     return {
         "python": [version, list(internal), gauss_next],
-        "numpy": [
-            drawn["bit_generator"], keys.tolist(), int(position), int(drawn["has_gauss"]), float(drawn["gauss"])
-        ],
+        "numpy": [drawn["bit_generator"], keys.tolist(), int(position), int(drawn["has_gauss"]), float(drawn["gauss"])],
         "torch": torch_state(),
     }
 

@@ -36,7 +36,5 @@ class ForbiddenTransitions(Constraint):
         tags, one_hot = outputs.tags, outputs.one_hot
         if tags is None or one_hot is None:
             raise ConfigurationError("constraints: 'forbidden_transitions' is for tag sequences.")
-        before, after = (
-            [place_of(tag, tags, "'forbidden_transitions'") for tag in pair] for pair in zip(*self.pairs)
-        )
+        before, after = ([place_of(tag, tags, "'forbidden_transitions'") for tag in pair] for pair in zip(*self.pairs))
         return (one_hot[:, :, :-1, before] * one_hot[:, :, 1:, after]).sum(dim=(-1, -2))

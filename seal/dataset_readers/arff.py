@@ -138,14 +138,10 @@ def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
             attributes.append(attribute)
         elif keyword == "@data":
             if line[len(keyword) :].strip():
-                raise ConfigurationError(
-                    f"{where}: a row stands in the line of @data; put it in a line of its own."
-                )
+                raise ConfigurationError(f"{where}: a row stands in the line of @data; put it in a line of its own.")
             break
         elif line:
-            raise ConfigurationError(
-                f"{where}: expected @relation, @attribute or @data, found {line[:60]!r}."
-            )
+            raise ConfigurationError(f"{where}: expected @relation, @attribute or @data, found {line[:60]!r}.")
     else:
         raise ConfigurationError(f"{path}:{max(number, 1)}: the file ends without a @data section.")
     if not attributes:

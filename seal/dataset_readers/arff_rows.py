@@ -199,8 +199,7 @@ class ArffRows:
             match = SPARSE_VALUE.match(text, end)
             if not match:
                 raise ConfigurationError(
-                    f"{where}: expected 'index value' in the sparse row, found "
-                    f"{text[end : end + 40].strip()!r}."
+                    f"{where}: expected 'index value' in the sparse row, found {text[end : end + 40].strip()!r}."
                 )
             digits = match[1].lstrip("0") or "0"
             # Python refuses to convert thousands of digits.
@@ -227,9 +226,7 @@ class ArffRows:
             parts = [(part.strip(), False) for part in line.split(",")]
         if len(parts) != len(self.attributes):
             _check_no_weight(where, line)
-            raise ConfigurationError(
-                f"{where}: the row has {len(parts)} values for {len(self.attributes)} attributes."
-            )
+            raise ConfigurationError(f"{where}: the row has {len(parts)} values for {len(self.attributes)} attributes.")
         codes = (self._code(where, column, *part) for column, part in enumerate(parts))
         return numpy.fromiter(codes, numpy.float32, len(parts))
 
@@ -247,8 +244,7 @@ class ArffRows:
             if NUMBER.fullmatch(value) and abs(float(value)) <= _LARGEST:
                 return float(value)
             raise ConfigurationError(
-                f"{where}: {value[:40]!r} is not a finite number, but the attribute {attribute.name!r} is "
-                "numeric."
+                f"{where}: {value[:40]!r} is not a finite number, but the attribute {attribute.name!r} is numeric."
             )
         places = self._places[column]
         place = places.get(value)

@@ -184,9 +184,7 @@ class ColumnPlan:
             row = int(numpy.searchsorted(matrix.indptr, wrong[0], side="right")) - 1
             value, name = matrix.data[wrong[0]], self.label_names[matrix.indices[wrong[0]]]
             found = "it is missing" if numpy.isnan(value) else f"found {value:g}"
-            raise ConfigurationError(
-                f"{table.path}:{table.lines[row]}: the label {name!r} must be 0 or 1, {found}."
-            )
+            raise ConfigurationError(f"{table.path}:{table.lines[row]}: the label {name!r} must be 0 or 1, {found}.")
         matrix = matrix.astype(bool)
         matrix.sort_indices()
         return matrix

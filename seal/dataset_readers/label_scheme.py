@@ -138,7 +138,11 @@ class LabelScheme:
             )
         logger.warning(
             "%s: %s lacks %d of %d labels, such as '%s', which have no ancestors",
-            file_path, self._taxonomy_path, len(lacking), len(labels), lacking[0],
+            file_path,
+            self._taxonomy_path,
+            len(lacking),
+            len(labels),
+            lacking[0],
         )
 
     def _above(self, label: str) -> list[str]:

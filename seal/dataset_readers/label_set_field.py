@@ -1,4 +1,3 @@
-
 import torch
 from allennlp.data import Vocabulary
 from allennlp.data.fields import MultiLabelField

@@ -166,9 +166,7 @@ class MultilabelReader(DatasetReader):
 
     def read_table(self, path: Union[str, Sequence[str]]) -> TensorTable:
         data = self.load(path)
-        return TensorTable(
-            {"features": data.features, "labels": data.labels}, _columns(data), data.source
-        )
+        return TensorTable({"features": data.features, "labels": data.labels}, _columns(data), data.source)
 
     def read_inputs(self, path: Union[str, Sequence[str]]) -> TensorTable:
         """

@@ -102,9 +102,7 @@ class ImageTable(TensorTable):
     `ConfigurationError` if the images are smaller than the crop.
     """
 
-    def __init__(
-        self, data: MaskedImages, crop: Optional[tuple[int, int]] = None, mirror: bool = False
-    ) -> None:
+    def __init__(self, data: MaskedImages, crop: Optional[tuple[int, int]] = None, mirror: bool = False) -> None:
         super().__init__({"image": data.images, "mask": data.masks}, {}, data.source)
         height, width = data.masks.shape[1:]
         if crop is not None and (crop[0] > height or crop[1] > width):
@@ -168,9 +166,7 @@ def as_pixels(image: torch.Tensor) -> torch.Tensor:
     return ((image.movedim(-3, -1) * 0.25 + 0.5) * 255).round().to(torch.uint8)
 
 
-def _cropped(
-    images: torch.Tensor, tops: torch.Tensor, lefts: torch.Tensor, height: int, width: int
-) -> torch.Tensor:
+def _cropped(images: torch.Tensor, tops: torch.Tensor, lefts: torch.Tensor, height: int, width: int) -> torch.Tensor:
     """One part of each image of `(batch, channels, H, W)`: `(batch, channels, height, width)`."""
     rows = (tops.unsqueeze(1) + torch.arange(height)).view(-1, 1, height, 1)
     columns = (lefts.unsqueeze(1) + torch.arange(width)).view(-1, 1, 1, width)

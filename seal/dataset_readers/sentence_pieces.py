@@ -133,7 +133,8 @@ class SentencePiecesIndexer(PretrainedTransformerMismatchedIndexer):
                 "this model was trained on the pieces of single words, and '%s' splits words differently inside a "
                 "sentence; the model keeps its pieces (token_indexers.pieces: '%s'), and one that is trained again "
                 "uses those of pretraining",
-                model_name, ALONE,
+                model_name,
+                ALONE,
             )
         if pieces != ALONE and not old:
             self._allennlp_tokenizer._intra_word_tokenize = in_sentence

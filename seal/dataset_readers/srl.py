@@ -169,9 +169,7 @@ class SrlReader(SentenceReader):
                 raise ConfigurationError(f"{where}found {len(tags)} tags for {len(words)} words.")
             fields["tags"] = KnownLabelsField(tags, tokens, "srl_tags")
             fields["is_predicate"] = _indicator(predicates, tokens)
-        fields["metadata"] = WordsField(
-            {"words": words, "predicate": predicate, "tags": tags, "source": source}
-        )
+        fields["metadata"] = WordsField({"words": words, "predicate": predicate, "tags": tags, "source": source})
         return Instance(fields)
 
 

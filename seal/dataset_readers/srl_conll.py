@@ -57,8 +57,7 @@ def parse_conll2012(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[Srl
             )
         if rows and len(row) != len(rows[0]):
             raise ConfigurationError(
-                f"{path}:{number}: found {len(row)} columns where the first row of the sentence has "
-                f"{len(rows[0])}."
+                f"{path}:{number}: found {len(row)} columns where the first row of the sentence has {len(rows[0])}."
             )
         rows.append(row)
     if rows:

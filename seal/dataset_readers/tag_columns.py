@@ -130,8 +130,7 @@ class TagColumns:
         self._tag = None if tag_column is None else self._place("tag_column", tag_column)
         self._id = None if id_column is None else self._place("id_column", id_column)
         self._features = {
-            name: self._place(f"feature_columns.{name}", column)
-            for name, column in (feature_columns or {}).items()
+            name: self._place(f"feature_columns.{name}", column) for name, column in (feature_columns or {}).items()
         }
 
     def read(self, path: str) -> Iterator[TaggedSentence]:
@@ -224,9 +223,7 @@ class TagColumns:
                 raise ConfigurationError(f"{key}: {column} is not a place among {len(self._names)} columns.")
             return column
         if column not in (self._names or ()):
-            raise ConfigurationError(
-                f"{key}: there is no column {column!r}; 'columns' names {self._names or 'none'}."
-            )
+            raise ConfigurationError(f"{key}: there is no column {column!r}; 'columns' names {self._names or 'none'}.")
         return self._names.index(column)
 
     def _start(self, path: str) -> TaggedSentence:

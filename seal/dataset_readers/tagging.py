@@ -145,9 +145,7 @@ class TaggingReader(SentenceReader):
                 )
         self._labelled, self._valid_every = labelled, valid_every
         self._unlabelled, self._plain_text = unlabelled, plain_text
-        self._columns = TagColumns(
-            token_column, tag_column, feature_columns, columns, separator, comment, id_column
-        )
+        self._columns = TagColumns(token_column, tag_column, feature_columns, columns, separator, comment, id_column)
         #: How the predictor splits raw text into words.
         self.tokenizer = tokenizer
         #: The names of the features that `text_to_instance` needs.
@@ -161,9 +159,7 @@ class TaggingReader(SentenceReader):
             tags = self._tags(sentence)
             if self._labelled is not None and number >= self._labelled:
                 tags = None
-            yield self.text_to_instance(
-                sentence.words, tags, sentence.features, sentence.source, sentence.lines
-            )
+            yield self.text_to_instance(sentence.words, tags, sentence.features, sentence.source, sentence.lines)
 
     def _of_line(self, line: str, source: str) -> Instance:
         # Words, as in files of data: separated by spaces.

@@ -115,9 +115,7 @@ class TensorLoader(DataLoader):
             self.check_for_scores()
         size = self._batches_of_pass()
         if size == 0 and self.batches_per_epoch is not None:
-            raise ConfigurationError(
-                "data_loader.drop_last: the data have fewer rows than a batch has; leave it out."
-            )
+            raise ConfigurationError("data_loader.drop_last: the data have fewer rows than a batch has; leave it out.")
         passes = 1 if self.batches_per_epoch is None else -(-self.batches_per_epoch // size)
         # All random numbers are drawn before the first batch: a run that was killed and is recovered skips batches,
         # without the draws that nets with dropout had made in between.

@@ -28,9 +28,7 @@ class TensorTable:
         `file:line` of each row.
     """
 
-    def __init__(
-        self, matrices: dict[str, Matrix], columns: dict[str, NamedColumns], source: list[str]
-    ) -> None:
+    def __init__(self, matrices: dict[str, Matrix], columns: dict[str, NamedColumns], source: list[str]) -> None:
         self.columns = columns
         self.source = source
         self._matrices = {name: _held(matrix) for name, matrix in matrices.items()}

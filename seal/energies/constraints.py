@@ -41,7 +41,5 @@ class ConstraintsEnergy(Energy):
         self.weight = weight
 
     @without_autocast
-    def forward(
-        self, condition: None, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> torch.Tensor:
+    def forward(self, condition: None, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         return self.weight * self.declared(outputs, mask).sum(dim=-1)

@@ -48,9 +48,7 @@ class Energy(OverOutputs, Registrable):
         """
         return None
 
-    def forward(
-        self, condition: Any, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> torch.Tensor:
+    def forward(self, condition: Any, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         """
         The energy of each candidate.
 

@@ -32,9 +32,7 @@ class LabelInteractionEnergy(Energy):
     `ConfigurationError` if the outputs are not label sets, or `hidden_dim` is below 1.
     """
 
-    def __init__(
-        self, input_dim: int, output_space: OutputSpace, hidden_dim: int, bias: bool = True
-    ) -> None:
+    def __init__(self, input_dim: int, output_space: OutputSpace, hidden_dim: int, bias: bool = True) -> None:
         super().__init__()
         check_output_space("label_interaction", output_space, LabelSet, "label sets")
         check_range("loss_net.energies: hidden_dim of 'label_interaction'", hidden_dim, least=1)
@@ -42,9 +40,7 @@ class LabelInteractionEnergy(Energy):
         self.weights = torch.nn.Linear(hidden_dim, 1, bias=False)
 
     @without_autocast
-    def forward(
-        self, condition: None, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> torch.Tensor:
+    def forward(self, condition: None, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         # Gold may be integer.
         outputs = outputs.to(self.patterns.weight.dtype)
         return self.weights(F.softplus(self.patterns(outputs))).squeeze(-1)

@@ -34,9 +34,7 @@ class LinearChainEnergy(Energy):
         self.starts = torch.nn.Parameter(torch.zeros(labels)) if with_start else None
 
     @without_autocast
-    def forward(
-        self, condition: None, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> torch.Tensor:
+    def forward(self, condition: None, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         before, after = outputs[:, :, :-1], outputs[:, :, 1:]
         if outputs.is_floating_point():
             pairs = ((before @ self.transitions) * after).sum(dim=-1)

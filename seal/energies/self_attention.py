@@ -78,9 +78,7 @@ class SelfAttentionEnergy(Energy):
         self.dropout = dropout
 
     @without_autocast
-    def forward(
-        self, condition: None, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> torch.Tensor:
+    def forward(self, condition: None, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         # shape: (tags, hidden_dim)
         tags = F.dropout(self.tag_vectors.weight.t(), self.dropout, self.training)
         tokens = outputs.shape[2]

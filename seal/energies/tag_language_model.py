@@ -164,9 +164,7 @@ class TagLanguageModelEnergy(Energy):
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
         if self.frozen and not self._was_loaded:
-            raise ConfigurationError(
-                f"{_KEY} is frozen, and nothing was loaded that could be; set pretrained_file."
-            )
+            raise ConfigurationError(f"{_KEY} is frozen, and nothing was loaded that could be; set pretrained_file.")
         batch, samples, tokens = outputs.shape[:3]
         if mask is None:
             lengths = torch.full((batch,), tokens, device=outputs.device)

@@ -132,9 +132,7 @@ def _lines(path: str) -> Iterator[tuple[int, str]]:
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path}:{number}: {undecodable(error)}.") from error
     except READ_ERRORS as error:
-        raise ConfigurationError(
-            f"{path}:{number + 1}: the file cannot be read from here on ({error})."
-        ) from error
+        raise ConfigurationError(f"{path}:{number + 1}: the file cannot be read from here on ({error}).") from error
 
 
 def _refusing_other_formats(

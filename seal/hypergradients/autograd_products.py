@@ -44,9 +44,7 @@ class AutogradProducts(LossProducts):
         found: Sequence[Optional[torch.Tensor]] = [None] * len(layout.tensors)
         if sources:
             with twice_differentiable(), advise_finite_differences():
-                found = torch.autograd.grad(
-                    sources, layout.tensors, weights, retain_graph=True, allow_unused=True
-                )
+                found = torch.autograd.grad(sources, layout.tensors, weights, retain_graph=True, allow_unused=True)
         return self.reduce(layout.flatten(found))
 
 

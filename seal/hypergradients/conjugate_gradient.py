@@ -73,9 +73,7 @@ class ConjugateGradient(InverseHessianVector):
                 f"{self.damping:g}) above {self.damping - curvature:.3g}, take more inner steps first, or the solver "
                 "'minres'"
             )
-        return (
-            f"no curvature met at step {step}: raise damping (now {self.damping:g}), or take the solver 'minres'"
-        )
+        return f"no curvature met at step {step}: raise damping (now {self.damping:g}), or take the solver 'minres'"
 
     def _rounding(self, system: System) -> Optional[str]:
         if system.residual is None or system.residual <= self.tolerance:

@@ -178,9 +178,7 @@ def hypergradient(
             change, norm, solution = _implicit_part(system, direction, reaches_inner, solution)
         report = _with_solution(report, system, norm, solution)
     change = torch.zeros_like(explicit) if change is None else change
-    return Hypergradient(
-        psi.named(explicit + change), psi.named(explicit), psi.named(change), report, solution=found
-    )
+    return Hypergradient(psi.named(explicit + change), psi.named(explicit), psi.named(change), report, solution=found)
 
 
 class OuterGradients(NamedTuple):
@@ -256,9 +254,7 @@ def _solve(
     return replace(solution, solution=solution.solution * scale)
 
 
-def _curvature(
-    system: LossProducts, example_losses: Optional[Loss], generator: Optional[torch.Generator]
-) -> Curvature:
+def _curvature(system: LossProducts, example_losses: Optional[Loss], generator: Optional[torch.Generator]) -> Curvature:
     layout = system.inner
     example_gradients = None if example_losses is None else _example_gradients(example_losses, system)
     return Curvature(system.hessian, layout.size, layout.dtype, layout.device, example_gradients, generator)

@@ -35,9 +35,7 @@ class InputSpans:
             for parameter in module.parameters(recurse=False):
                 owners[id(parameter)] = owners.get(id(parameter), 0) + 1
         self._layers = [
-            module
-            for module in model.modules()
-            if type(module) is torch.nn.Linear and owners[id(module.weight)] == 1
+            module for module in model.modules() if type(module) is torch.nn.Linear and owners[id(module.weight)] == 1
         ]
         self._inputs: dict[torch.nn.Linear, list[torch.Tensor]] = {}
         self._spans: dict[int, "_Span"] = {}

@@ -127,10 +127,7 @@ class NeumannSeries(InverseHessianVector):
         return f"{place}: an eigenvalue lies outside (0, {2 * divisor:.3g}); raise the divisor or damping"
 
     def _advice(self, system: System) -> str:
-        return (
-            f"raise max_steps (now {self.max_steps}) or damping (now {self.damping:g}), or take "
-            "'conjugate_gradient'"
-        )
+        return f"raise max_steps (now {self.max_steps}) or damping (now {self.damping:g}), or take 'conjugate_gradient'"
 
 
 class _Series:

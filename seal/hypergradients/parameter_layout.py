@@ -96,9 +96,7 @@ class ParameterLayout:
         """
         if set(named) != set(self._index):
             odd = sorted(set(named) ^ set(self._index))[0]
-            raise ConfigurationError(
-                f"hypergradient: the vector and the {self.role} differ in the name '{odd}'."
-            )
+            raise ConfigurationError(f"hypergradient: the vector and the {self.role} differ in the name '{odd}'.")
         values: list[Optional[torch.Tensor]] = [None] * len(self.tensors)
         for name, index in self._index.items():
             if named[name].shape != self.tensors[index].shape:

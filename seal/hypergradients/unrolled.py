@@ -98,9 +98,7 @@ def unrolled_hypergradient(
     finally:
         _place(theta, start)
     if not bool(torch.isfinite(through_steps).all()):
-        raise FloatingPointError(
-            "unrolled_hypergradient: the part through the steps is not finite; lower step_size."
-        )
+        raise FloatingPointError("unrolled_hypergradient: the part through the steps is not finite; lower step_size.")
     report = HypergradientReport(
         loss,
         float(torch.linalg.vector_norm(explicit)),

@@ -39,9 +39,7 @@ class CompoundLoss(EnergyLoss):
     `ConfigurationError` if the weight is negative; with `separate`, if there are not two candidates.
     """
 
-    def __init__(
-        self, cost: Optional[Cost] = None, perceptron_weight: float = 1.0, separate: bool = False
-    ) -> None:
+    def __init__(self, cost: Optional[Cost] = None, perceptron_weight: float = 1.0, separate: bool = False) -> None:
         super().__init__()
         check_range("energy_loss.perceptron_weight", perceptron_weight, least=0)
         self._margin, self._perceptron = MarginLoss(cost), PerceptronLoss()

@@ -1,4 +1,3 @@
-
 import torch
 
 from seal.common.setting_checks import needed

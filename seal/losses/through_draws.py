@@ -38,9 +38,7 @@ class ThroughDrawsLoss(TaskLoss):
     draws = True
     through_draws = True
 
-    def __init__(
-        self, num_samples: int = 20, energy_weight: float = 1.0, cross_entropy_weight: float = 1.0
-    ) -> None:
+    def __init__(self, num_samples: int = 20, energy_weight: float = 1.0, cross_entropy_weight: float = 1.0) -> None:
         super().__init__(energy_weight, cross_entropy_weight)
         check_range("task_loss.num_samples", num_samples, least=2)
         self._num_samples = num_samples

@@ -1,6 +1,5 @@
 """Intersection over union and pixel accuracy of predicted masks."""
 
-
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric

@@ -72,9 +72,7 @@ class TaggingScore(Metric):
         `ConfigurationError` where the two differ in size.
         """
         if len(predicted) != len(gold):
-            raise ConfigurationError(
-                f"TaggingScore found {len(predicted)} predicted and {len(gold)} gold sentences."
-            )
+            raise ConfigurationError(f"TaggingScore found {len(predicted)} predicted and {len(gold)} gold sentences.")
         for index, (ours, theirs) in enumerate(zip(predicted, gold)):
             if len(ours) != len(theirs):
                 raise ConfigurationError(

@@ -87,7 +87,12 @@ class UnknownGold:
             logger.warning(
                 "%d of %d gold %s, in %d instances, are not in the model's vocabulary ('%s'), since its training data "
                 "lacked them, and count as missed; %d different ones, the first at %s",
-                self._counts.total(), self._names, self._key, self._instances, self._namespace, len(self._counts),
+                self._counts.total(),
+                self._names,
+                self._key,
+                self._instances,
+                self._namespace,
+                len(self._counts),
                 self._first,
             )
         self.reset()

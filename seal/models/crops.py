@@ -1,6 +1,5 @@
 """Overlapping crops of images that are larger than what a net reads."""
 
-
 import torch
 
 

@@ -171,9 +171,7 @@ class MultilabelModel(SealModel):
             if self.has_learned_structure:
                 scores = [self.score] if labels is None else list(self._structured)
                 decided = self.structure.decide_all(state.logits, scores)
-            output["predicted"] = (
-                decided[self.score] if decided else output["probabilities"] >= self.threshold
-            )
+            output["predicted"] = decided[self.score] if decided else output["probabilities"] >= self.threshold
             if self.gives_energy:
                 outputs = output["predicted"].to(state.logits).unsqueeze(1)
                 output["energy"] = self.energy(state, outputs).squeeze(1)

@@ -7,9 +7,7 @@ from seal.common.trained_models import trained_weights
 from seal.output_spaces import OutputSpace
 
 
-def load_pretrained(
-    net: torch.nn.Module, name: str, path: str, output_space: OutputSpace, vocab: Vocabulary
-) -> None:
+def load_pretrained(net: torch.nn.Module, name: str, path: str, output_space: OutputSpace, vocab: Vocabulary) -> None:
     """
     Gives a part of a model, such as a static loss-net or a frozen noise net, the weights that it has in a trained
     model. A checkpoint or an archive of the new model does not need that file.

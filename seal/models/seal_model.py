@@ -123,9 +123,7 @@ class SealModel(Model, Objectives):
             with torch.random.fork_rng(devices=[]):
                 self.loss_net = loss_net.construct(output_space=output_space, task_net_dim=dim)
                 if cost_augmented_net is not None:
-                    self.cost_augmented_net = cost_augmented_net.construct(
-                        output_space=output_space, task_net_dim=dim
-                    )
+                    self.cost_augmented_net = cost_augmented_net.construct(output_space=output_space, task_net_dim=dim)
             self.register_forward_pre_hook(_check_trainer)
         for name in ("task_net", "loss_net", "cost_augmented_net"):
             net = getattr(self, name)

@@ -62,9 +62,7 @@ class SegmentationModel(SealModel):
         if not isinstance(output_space, BinaryMask):
             raise ConfigurationError("model.output_space.type: 'seal_segmentation' predicts a 'binary_mask'.")
         check_range("model.crops_per_side", crops_per_side, least=1)
-        super().__init__(
-            vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss, inference
-        )
+        super().__init__(vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss, inference)
         self._crops_per_side = crops_per_side
         self._score = MaskScore(empty_iou)
 

@@ -25,9 +25,7 @@ def without_gold(batch: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in batch.items() if name not in _GOLD}
 
 
-def drawn_tags(
-    model: SealModel, state: TaskState, paths: Callable[[], TagPaths], draws: Optional[int]
-) -> torch.Tensor:
+def drawn_tags(model: SealModel, state: TaskState, paths: Callable[[], TagPaths], draws: Optional[int]) -> torch.Tensor:
     """
     What `SealModel.teach` returns, of tags: `(batch, draws, tokens)`. `paths` finds the sequences that compete, for a
     structure.

@@ -139,13 +139,9 @@ class LossNet(OverOutputs, Registrable):
             hidden = torch.tanh(self._layer(hidden))
         return [energy.condition(hidden, mask, inputs) for energy in cast(Iterable[Energy], self.energies)]
 
-    def forward(
-        self, features: list[Any], outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> torch.Tensor:
+    def forward(self, features: list[Any], outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         """`E(x, y)` of `outputs (batch, samples, *output)`: `(batch, samples)`."""
-        return sum(
-            energy(condition, outputs, mask) for energy, condition in zip(self.energies, features)
-        )
+        return sum(energy(condition, outputs, mask) for energy, condition in zip(self.energies, features))
 
 
 LossNet.register("sum_of_energies")(LossNet)

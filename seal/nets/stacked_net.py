@@ -50,9 +50,7 @@ class StackedNet(CostAugmentedNet):
                 f"{encoder.get_input_dim()}."
             )
         self._encoder = encoder
-        self._head = torch.nn.Linear(
-            size if encoder is None else encoder.get_output_dim(), output_space.num_labels
-        )
+        self._head = torch.nn.Linear(size if encoder is None else encoder.get_output_dim(), output_space.num_labels)
 
     def forward(self, inputs, task_net, gold, mask=None):
         space = self.output_space

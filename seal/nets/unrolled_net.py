@@ -114,9 +114,7 @@ class UnrolledNet(TaskNet):
             iterates = iterates.unsqueeze(-1)
         return TaskNetOutput(iterates[:, -1], hidden, iterates[:, :-1] if torch.is_grad_enabled() else None)
 
-    def _descent(
-        self, local: torch.Tensor, features: list[Any], mask: Optional[torch.Tensor]
-    ) -> list[torch.Tensor]:
+    def _descent(self, local: torch.Tensor, features: list[Any], mask: Optional[torch.Tensor]) -> list[torch.Tensor]:
         """`z_1, ..., z_T` from `z_0 = local`, each `(batch, *structure)`."""
         learns = torch.is_grad_enabled()
         logits, velocity = local, torch.zeros_like(local)

@@ -42,9 +42,7 @@ class BinaryVariables(OutputSpace):
         return nearest + (relaxed - relaxed.detach())
 
     @torch.no_grad()
-    def sample(
-        self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None
-    ) -> torch.Tensor:
+    def sample(self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         self._ensure_no_mask(mask)
         return _draws(logits, num_samples).to(logits.dtype)
 
@@ -57,9 +55,7 @@ class BinaryVariables(OutputSpace):
     ) -> torch.Tensor:
         self._ensure_no_mask(mask)
         logits = at_least_float(logits).unsqueeze(1)
-        uniform = torch.rand(
-            logits.shape[0], num_samples, *logits.shape[2:], dtype=logits.dtype, device=logits.device
-        )
+        uniform = torch.rand(logits.shape[0], num_samples, *logits.shape[2:], dtype=logits.dtype, device=logits.device)
         # Logistic noise: `logits + noise > 0` is a Bernoulli draw.
         noise = uniform.clamp(min=torch.finfo(logits.dtype).tiny).logit(eps=torch.finfo(logits.dtype).eps)
         return ((logits + noise) / temperature).sigmoid()
@@ -73,9 +69,7 @@ class BinaryVariables(OutputSpace):
         # Two sums of terms of one sign: in `y z - softplus(z)` the small loss of a confident label would cancel.
         return dot(outputs, F.logsigmoid(logits)) + dot(1 - outputs, F.logsigmoid(-logits))
 
-    def inner(
-        self, scores: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> torch.Tensor:
+    def inner(self, scores: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         self._ensure_no_mask(mask)
         return dot(outputs, scores)
 
@@ -103,9 +97,7 @@ class BinaryVariables(OutputSpace):
         return super().stack(*(candidates.to(dtype) for candidates in outputs))
 
     @torch.no_grad()
-    def distinct(
-        self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def distinct(self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> tuple[torch.Tensor, torch.Tensor]:
         self._ensure_no_mask(mask)
         present = outputs.to(torch.bool)
         if not torch.equal(present.to(outputs.dtype), outputs):

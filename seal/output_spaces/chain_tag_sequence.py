@@ -24,9 +24,7 @@ class ChainTagSequence(TagSequence):
         return self.chain(logits, mask).marginals().unsqueeze(1)
 
     @torch.no_grad()
-    def sample(
-        self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None
-    ) -> torch.Tensor:
+    def sample(self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         return self.chain(logits, mask).draw(num_samples)
 
     # The draws of `TagSequence` are of independent tags.

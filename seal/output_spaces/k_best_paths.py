@@ -76,9 +76,7 @@ def k_best_paths(
     return paths, torch.where(bound == -torch.inf, bound, value + moves.sum(dim=2))
 
 
-def _best_rest(
-    scores: torch.Tensor, transitions: torch.Tensor, mask: torch.Tensor, whole: list[bool]
-) -> torch.Tensor:
+def _best_rest(scores: torch.Tensor, transitions: torch.Tensor, mask: torch.Tensor, whole: list[bool]) -> torch.Tensor:
     """For each token the score of the best way to go on from each tag to the end: `(batch, tokens, tags)`."""
     rest = torch.zeros_like(scores[:, 0])
     found = [rest]

@@ -1,4 +1,3 @@
-
 import torch
 
 from seal.common.linear_trees import CLOSE, WORD

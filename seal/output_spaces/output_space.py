@@ -54,9 +54,7 @@ class OutputSpace(torch.nn.Module, Registrable):
         """The value of the discrete output nearest to each relaxed one, with the relaxed one's gradient; same shape."""
         raise NotImplementedError
 
-    def sample(
-        self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None
-    ) -> torch.Tensor:
+    def sample(self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         """Independent draws from `P(y | x; Phi)`, discrete, without gradient: `(batch, num_samples, *output)`."""
         raise NotImplementedError
 
@@ -88,9 +86,7 @@ class OutputSpace(torch.nn.Module, Registrable):
         """`-log P(gold | x; Phi)` in nats, summed over the structure: `(batch,)`."""
         return -self.log_prob(logits, gold.unsqueeze(1), mask).squeeze(1)
 
-    def inner(
-        self, scores: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> torch.Tensor:
+    def inner(self, scores: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         """The inner product of `scores (batch, *structure)` with each candidate: `(batch, samples)`."""
         raise NotImplementedError
 
@@ -111,9 +107,7 @@ class OutputSpace(torch.nn.Module, Registrable):
         """Joins sets of candidates along `samples`, brought to one form."""
         return torch.cat(outputs, dim=1)
 
-    def distinct(
-        self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def distinct(self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> tuple[torch.Tensor, torch.Tensor]:
         """
         Merges equal candidates of an instance. A loss that sums over draws is unchanged when each distinct draw
         carries the logarithm of its count, and a confident task-net repeats itself often.

@@ -93,9 +93,7 @@ class TagSequence(OutputSpace):
         return nearest + (relaxed - relaxed.detach())
 
     @torch.no_grad()
-    def sample(
-        self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None
-    ) -> torch.Tensor:
+    def sample(self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         batch, tokens, tags = logits.shape
         probabilities = at_least_float(logits).softmax(dim=-1).view(batch * tokens, tags)
         # shape: (batch, tokens, samples)
@@ -131,9 +129,7 @@ class TagSequence(OutputSpace):
     ) -> torch.Tensor:
         return self.inner(at_least_float(logits).log_softmax(dim=-1), outputs, mask)
 
-    def inner(
-        self, scores: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> torch.Tensor:
+    def inner(self, scores: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         if outputs.is_floating_point():
             if mask is not None:
                 scores = scores * mask.unsqueeze(-1)
@@ -199,9 +195,7 @@ class TagSequence(OutputSpace):
         return super().stack(*outputs)
 
     @torch.no_grad()
-    def distinct(
-        self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def distinct(self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> tuple[torch.Tensor, torch.Tensor]:
         if outputs.is_floating_point():
             raise TypeError("TagSequence.distinct merges discrete outputs; these are relaxed.")
         if mask is not None:

@@ -301,4 +301,3 @@ PATCHES = (
     spawn_data_workers_with_their_own_lock,
     log_distributions_from_the_first_batch,
 )
-

@@ -204,15 +204,12 @@ def name_wrong_config_values() -> None:
             return original(class_name, argument_name, annotation, default, params, **extras)
         except TypeError as error:
             # Only an error about this argument itself: one from a nested object names its own argument.
-            match = re.fullmatch(
-                rf"Expected ({re.escape(argument_name)}(?:\.\w+)*) to be (.*?)\.?", str(error)
-            )
+            match = re.fullmatch(rf"Expected ({re.escape(argument_name)}(?:\.\w+)*) to be (.*?)\.?", str(error))
             if match is None:
                 raise
             wanted = _KINDS.get(match[2], match[2])
             raise ConfigurationError(
-                f'config key "{params.history}{match[1]}" of {class_name} must be {wanted}, '
-                f"found {found!r}"
+                f'config key "{params.history}{match[1]}" of {class_name} must be {wanted}, found {found!r}'
             ) from error
 
     replace_once(from_params, "pop_and_construct_arg", pop_and_construct_arg)
@@ -237,8 +234,7 @@ def shorten_unknown_type_message() -> None:
             if "not in acceptable choices" not in error.message:
                 raise
             raise ConfigurationError(
-                f'config key "{self.history}{key}": "{value}" is not a registered name'
-                + suggest(value, choices)
+                f'config key "{self.history}{key}": "{value}" is not a registered name' + suggest(value, choices)
             ) from None
 
     replace_once(Params, "pop_choice", pop_choice)

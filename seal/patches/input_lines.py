@@ -125,5 +125,8 @@ def _told_format(lines: Iterator[NumberedLine], path: str) -> Iterator[NumberedL
     if look is not None:
         logger.warning(
             "%s: each of the %d lines %s, as rows of columns do, and was read as text; if the file has the format of "
-            "the training data, add --use-dataset-reader", name, count, look,
+            "the training data, add --use-dataset-reader",
+            name,
+            count,
+            look,
         )

@@ -32,8 +32,16 @@ def end_early_in_order() -> None:
     """
 
     def train_model(
-        original, params, serialization_dir, recover=False, force=False, node_rank=0, include_package=None,
-        dry_run=False, *args, **kwargs,
+        original,
+        params,
+        serialization_dir,
+        recover=False,
+        force=False,
+        node_rank=0,
+        include_package=None,
+        dry_run=False,
+        *args,
+        **kwargs,
     ):
         existed = os.path.exists(serialization_dir)
         mine = not recover and not node_rank and (force or not existed or not os.listdir(serialization_dir))

@@ -37,7 +37,9 @@ def locked(folder: str) -> Iterator[None]:
         descriptor = None
         logger.warning(
             "%s: it is not locked, as %s cannot be written or locked (%s); no other run may write here",
-            folder, path, error.strerror,
+            folder,
+            path,
+            error.strerror,
         )
     try:
         yield

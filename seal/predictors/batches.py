@@ -76,8 +76,7 @@ def as_tensors(rows: list[Row], device: int) -> dict[str, Any]:
             sentences.append(row.sentence)
         owner.append(place)
     lengths = {
-        key: max(sentence.padding_lengths[key] for sentence in sentences)
-        for key in sentences[0].padding_lengths
+        key: max(sentence.padding_lengths[key] for sentence in sentences) for key in sentences[0].padding_lengths
     }
     tokens = sentences[0].field.batch_tensors([sentence.field.as_tensor(lengths) for sentence in sentences])
     if len(sentences) < len(rows):

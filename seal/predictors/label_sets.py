@@ -86,8 +86,7 @@ class LabelSetPredictor(LinePredictor):
             values = numpy.take_along_axis(probabilities, best, axis=1).tolist()
             for record, columns, row in zip(records, best.tolist(), values):
                 record["top"] = [
-                    {"label": self._names[column], "probability": finite(value)}
-                    for column, value in zip(columns, row)
+                    {"label": self._names[column], "probability": finite(value)} for column, value in zip(columns, row)
                 ]
         if self._energy:
             for record, energy in zip(records, output["energy"].tolist()):

@@ -84,9 +84,7 @@ class LinePredictor(Predictor):
     wrong_lines = 0
     first_error: Optional[str] = None
 
-    def __init__(
-        self, model: Model, dataset_reader: DatasetReader, frozen: bool = True, energy: bool = False
-    ) -> None:
+    def __init__(self, model: Model, dataset_reader: DatasetReader, frozen: bool = True, energy: bool = False) -> None:
         super().__init__(model, dataset_reader, frozen)
         self._energy = energy
 

@@ -74,8 +74,7 @@ def decodable(line: str) -> str:
     if undecodable:
         byte = ord(undecodable.group()) & 0xFF
         raise ConfigurationError(
-            f"the byte 0x{byte:02x} at character {undecodable.start() + 1} is not UTF-8; save the file as "
-            "UTF-8."
+            f"the byte 0x{byte:02x} at character {undecodable.start() + 1} is not UTF-8; save the file as UTF-8."
         )
     return line
 
@@ -109,9 +108,7 @@ def read_request(inputs: Any) -> SentenceRequest:
     if words is None and "sentence" in inputs:
         _check_text(sentence, "'sentence'")
         if predicates is not None:
-            raise ConfigurationError(
-                "'predicates' are indices of 'words'; give 'words' in place of 'sentence'."
-            )
+            raise ConfigurationError("'predicates' are indices of 'words'; give 'words' in place of 'sentence'.")
         return SentenceRequest(sentence, None, None)
     if not isinstance(words, list):
         raise ConfigurationError(f"'words' must be a list of strings, found {short(words)}.")
@@ -138,7 +135,5 @@ def _indices(predicates: Any, num_words: int) -> list[int]:
         if type(index) is not int:
             raise ConfigurationError(f"'predicates' must hold whole numbers, found {short(index)}.")
         if not 0 <= index < num_words:
-            raise ConfigurationError(
-                f"predicate {short(index)} is not the index of a word, 0 to {num_words - 1} here."
-            )
+            raise ConfigurationError(f"predicate {short(index)} is not the index of a word, 0 to {num_words - 1} here.")
     return list(dict.fromkeys(predicates))

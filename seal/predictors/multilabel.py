@@ -75,9 +75,7 @@ class MultilabelPredictor(LabelSetPredictor):
     registered_name = "seal_multilabel"
     keys = ("features", "by")
 
-    def __init__(
-        self, model: Model, dataset_reader: DatasetReader, frozen: bool = True, **arguments: Any
-    ) -> None:
+    def __init__(self, model: Model, dataset_reader: DatasetReader, frozen: bool = True, **arguments: Any) -> None:
         super().__init__(model, dataset_reader, frozen, **arguments)
         self._rows = FeatureRows(model.vocab, dataset_reader)
 

@@ -114,15 +114,11 @@ class SrlPredictor(SentencePredictor):
         super().__init__(model, dataset_reader, frozen, energy, EnglishSplitter(), max_words)
         self._finder: PredicateFinder
         if predicate_finder == "model":
-            self._finder = ModelPredicateFinder(
-                model, self.cuda_device, predicate_threshold, frames_per_batch
-            )
+            self._finder = ModelPredicateFinder(model, self.cuda_device, predicate_threshold, frames_per_batch)
         elif predicate_finder == "spacy":
             self._finder = SpacyPredicateFinder(spacy_model)
         else:
-            raise ConfigurationError(
-                f"predicate_finder must be 'model' or 'spacy', found {predicate_finder!r}."
-            )
+            raise ConfigurationError(f"predicate_finder must be 'model' or 'spacy', found {predicate_finder!r}.")
         if predicates_from is not None:
             if not isinstance(predicates_from, str):
                 raise ConfigurationError(f"predicates_from must be the name of an archive, found {predicates_from!r}.")
@@ -154,15 +150,11 @@ class SrlPredictor(SentencePredictor):
         for instance in instances:
             metadata = instance["metadata"].metadata  # type: ignore[attr-defined]
             predicate = metadata["predicate"]
-            inputs.append(
-                {"words": metadata["words"], "predicates": None if predicate is None else [predicate]}
-            )
+            inputs.append({"words": metadata["words"], "predicates": None if predicate is None else [predicate]})
             sources.append({"id": metadata["source"], "predicates": "found" if predicate is None else "given"})
         return [{**source, **record} for source, record in zip(sources, self.predict_batch_json(inputs))]
 
-    def _frames(
-        self, sentences: list[IndexedSentence], predicates: list[Optional[list[int]]]
-    ) -> list[list[JsonDict]]:
+    def _frames(self, sentences: list[IndexedSentence], predicates: list[Optional[list[int]]]) -> list[list[JsonDict]]:
         """The frames of each sentence, for its predicates or, where these are `None`, for those that are found."""
         self._set_model()
         unknown = [place for place, indices in enumerate(predicates) if indices is None]

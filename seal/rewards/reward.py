@@ -16,9 +16,7 @@ class Reward(Registrable):
     without gold. It is noisy: gold need not have the highest reward.
     """
 
-    def of(
-        self, sentences: list[list[str]], labels: list[str], device: Optional[torch.device] = None
-    ) -> BatchReward:
+    def of(self, sentences: list[list[str]], labels: list[str], device: Optional[torch.device] = None) -> BatchReward:
         """
         The reward of a batch. What depends on the words alone is computed here, once; the result then evaluates many
         taggings at a time.

@@ -46,9 +46,7 @@ class ElementwiseOptimizer:
 
     def __init__(self, given: Union[str, dict[str, Any]], step_size: float, where: str) -> None:
         if not isinstance(given, (str, dict)):
-            raise ConfigurationError(
-                f"{where}: optimizer is a name or an object with a type, not {short(given)}."
-            )
+            raise ConfigurationError(f"{where}: optimizer is a name or an object with a type, not {short(given)}.")
         self._arguments: dict[str, Any] = {} if isinstance(given, str) else dict(given)
         self.name = given if isinstance(given, str) else self._arguments.pop("type", None)
         self._step_size = step_size

@@ -1,4 +1,3 @@
-
 import torch
 
 from seal.output_spaces import Candidates

@@ -107,9 +107,7 @@ class Structure(nn.Module, Registrable):
         sums = self.declared(outputs.unsqueeze(1), mask).sum(dim=(0, 1)).tolist()
         return dict(zip(self.declared.names, sums))
 
-    def count_broken(
-        self, outputs: torch.Tensor, own: torch.Tensor, mask: torch.Tensor | None = None
-    ) -> None:
+    def count_broken(self, outputs: torch.Tensor, own: torch.Tensor, mask: torch.Tensor | None = None) -> None:
         """Adds the violations of a batch of predictions, and of the task-net's own, to those of `violations`."""
         for suffix, these in (("", outputs), ("_own", own)):
             for name, number in self.broken(these, mask).items():

@@ -208,8 +208,12 @@ class TagStructure(CandidateStructure):
         codes = spans.codes(tokens, len(self.scheme.roles)).masked_fill(~real, -1)
         # Equal spans of one candidate do not occur, so that matching pairs are shared spans.
         shared = torch.stack(
-            [((one.unsqueeze(2).unsqueeze(1) == codes.unsqueeze(2)) & (one >= 0).unsqueeze(2).unsqueeze(1))
-             .any(dim=-1).sum(dim=-1) for one in codes.unbind(dim=1)],
+            [
+                ((one.unsqueeze(2).unsqueeze(1) == codes.unsqueeze(2)) & (one >= 0).unsqueeze(2).unsqueeze(1))
+                .any(dim=-1)
+                .sum(dim=-1)
+                for one in codes.unbind(dim=1)
+            ],
             dim=1,
         )
         return shared, real.sum(dim=-1)
@@ -265,9 +269,7 @@ def joined(parts: Sequence[CompetingTags]) -> CompetingTags:
     def padded(tensor: torch.Tensor, width: int, value: Any = 0) -> torch.Tensor:
         return F.pad(tensor, (0, width - tensor.shape[-1]), value=value)
 
-    tags = [
-        F.pad(part.tags, (0, tokens - part.tags.shape[2], 0, candidates - part.tags.shape[1])) for part in parts
-    ]
+    tags = [F.pad(part.tags, (0, tokens - part.tags.shape[2], 0, candidates - part.tags.shape[1])) for part in parts]
     return CompetingTags(
         torch.cat(tags),
         torch.cat([padded(part.log_prob, candidates, -torch.inf) for part in parts]),

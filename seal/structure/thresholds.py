@@ -224,9 +224,7 @@ def _descending(values: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(numpy.argsort(-at_least_float(values).numpy(), axis=-1))
 
 
-def _checked(
-    probabilities: torch.Tensor, gold: torch.Tensor, name: str
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _checked(probabilities: torch.Tensor, gold: torch.Tensor, name: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Both on the CPU, `gold` as booleans."""
     if probabilities.dim() != 2 or probabilities.shape != gold.shape:
         raise ValueError(

@@ -131,7 +131,12 @@ class AlternatingTrainer(PhasedTrainer):
         self._loss_net_stream = RandomStream(self._seed)
         self._streams["loss_net"] = self._loss_net_stream
         self._turns = Turns(
-            model, optimizer, self._loss_net_stream, self._backpropagate, self._step_optimizer, self._diverged,
+            model,
+            optimizer,
+            self._loss_net_stream,
+            self._backpropagate,
+            self._step_optimizer,
+            self._diverged,
             reuse_features,
         )
         # For the candidates of validation data, while the loss-net is scored on them.
@@ -344,19 +349,30 @@ class AlternatingTrainer(PhasedTrainer):
         players = Players(model, given, first, schedule, reuse_features, fresh_batches)
         # What the nets of folds and a student share with this one.
         settings.update(
-            validation_data_loader=validation_data_loader, validation_metric=validation_metric, num_epochs=num_epochs,
-            cuda_device=cuda_device, grad_clipping=grad_clipping, no_grad=no_grad, checkpointer=checkpointer,
-            best_of_all_phases=best_of_all_phases, reuse_features=reuse_features,
+            validation_data_loader=validation_data_loader,
+            validation_metric=validation_metric,
+            num_epochs=num_epochs,
+            cuda_device=cuda_device,
+            grad_clipping=grad_clipping,
+            no_grad=no_grad,
+            checkpointer=checkpointer,
+            best_of_all_phases=best_of_all_phases,
+            reuse_features=reuse_features,
         )
         # Not `cls.from_partial_objects`: a subclass has made its own arguments of the settings by now.
         make = partial(
-            AlternatingTrainer.from_partial_objects.__func__, cls, task_net=task_net, loss_net=loss_net, first=first,
-            phases=phases, use_amp=use_amp, fresh_batches=fresh_batches, **settings,
+            AlternatingTrainer.from_partial_objects.__func__,
+            cls,
+            task_net=task_net,
+            loss_net=loss_net,
+            first=first,
+            phases=phases,
+            use_amp=use_amp,
+            fresh_batches=fresh_batches,
+            **settings,
         )
         loaders = (data_loader, validation_data_loader)
-        held_out = held_out_of_run(
-            model, folds, folds_with_loss_net, make, *loaders, serialization_dir, distributed
-        )
+        held_out = held_out_of_run(model, folds, folds_with_loss_net, make, *loaders, serialization_dir, distributed)
         teach = None if self_training is None else self_training.of_run(model, make, *loaders, held_out, distributed)
         return super().from_partial_objects(
             model=model,

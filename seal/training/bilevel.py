@@ -45,7 +45,9 @@ class Bilevel:
 
     def _check_no_system(self) -> None:
         of_a_system = {
-            "solver": self.solver is not None, "warm_start": self.warm_start, "geometry": self.geometry == "adam"
+            "solver": self.solver is not None,
+            "warm_start": self.warm_start,
+            "geometry": self.geometry == "adam",
         }
         for name, given in of_a_system.items():
             if given:

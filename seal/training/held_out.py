@@ -145,9 +145,7 @@ def held_out_of_run(
             "model.structure: whether it is followed is decided on validation data; give validation_data_path."
         )
     if distributed:
-        raise ConfigurationError(
-            "model.structure: it is not learned in distributed runs; leave 'distributed' out."
-        )
+        raise ConfigurationError("model.structure: it is not learned in distributed runs; leave 'distributed' out.")
     loss, with_cost = model.task_loss, model.cost_augmented_net is not None
     if not with_loss_net and (with_cost or loss.needs_gold_energy or loss.cross_entropy_weight == 0):
         raise ConfigurationError(

@@ -25,6 +25,4 @@ class FusedAdamW(Optimizer, torch.optim.AdamW):
         weight_decay: float = 0.01,
     ) -> None:
         groups: Any = make_parameter_groups(model_parameters, parameter_groups)
-        super().__init__(
-            params=groups, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, fused=True
-        )
+        super().__init__(params=groups, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, fused=True)

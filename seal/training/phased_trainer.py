@@ -125,7 +125,9 @@ class PhasedTrainer(ResumableTrainer):
             logger.warning(
                 "trainer.validation_metric: %s has been %g for %d epochs, so no epoch is better than another; see the "
                 "training loss, change the learning rate or train longer, or name a metric that moves, as '-loss'",
-                name, abs(last[0]), _CONSTANT,
+                name,
+                abs(last[0]),
+                _CONSTANT,
             )
 
     def _prediction_depends_on(self, players: list[str]) -> bool:

@@ -140,8 +140,7 @@ class Phases:
                 )
             if phase.restart and not (phase.trains(TASK_NET) and TASK_NET in players):
                 raise ConfigurationError(
-                    f"trainer.phases[{index}].restart: the phase does not train the task_net that is to start "
-                    "anew."
+                    f"trainer.phases[{index}].restart: the phase does not train the task_net that is to start anew."
                 )
 
     def check_model(self, model: SealModel) -> None:

@@ -26,9 +26,7 @@ class Player(FromParams):
 
     def __init__(
         self,
-        optimizer: Lazy[Optimizer] = Lazy(
-            lambda model_parameters: Optimizer.by_name("fused_adamw")(model_parameters)
-        ),
+        optimizer: Lazy[Optimizer] = Lazy(lambda model_parameters: Optimizer.by_name("fused_adamw")(model_parameters)),
         learning_rate_scheduler: Optional[Lazy[LearningRateScheduler]] = None,
         grad_norm: Optional[float] = None,
         steps: int = 1,

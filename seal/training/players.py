@@ -178,7 +178,10 @@ class Players:
                 logger.warning(
                     "%s.warmup_steps: %d, and the %s has %d in all, so its learning rate never gets to its height; "
                     "lower it, or train for more epochs",
-                    key, warmup, name, total,
+                    key,
+                    warmup,
+                    name,
+                    total,
                 )
             if follows_metric(made) and made.lr_scheduler.mode != "max":
                 raise ConfigurationError(

@@ -30,9 +30,7 @@ class ReplicaAccelerator(DdpAccelerator):
         with torch.no_grad():
             for tensor in list(model.parameters()) + list(model.buffers()):
                 dist.broadcast(tensor.data, src=0)
-        return model, DdpWrappedModel(
-            model, local_rank=self.local_rank, world_size=self.world_size
-        )
+        return model, DdpWrappedModel(model, local_rank=self.local_rank, world_size=self.world_size)
 
 
 def accelerator_of_run(
@@ -68,9 +66,7 @@ def average_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
         The same ones in the same order in every worker.
     """
     parameters = list(parameters)
-    parts = [
-        torch.zeros_like(parameter) if parameter.grad is None else parameter.grad for parameter in parameters
-    ]
+    parts = [torch.zeros_like(parameter) if parameter.grad is None else parameter.grad for parameter in parameters]
     reached = parts[0].new_tensor([parameter.grad is not None for parameter in parameters])
     # One exchange for everything: the gradients, followed by whether each parameter has one.
     flat = torch.cat([part.reshape(-1) for part in parts] + [reached])

@@ -98,9 +98,7 @@ class SelfTraining(FromParams):
         """
         check_self_training(model, data_loader, validation_data_loader, distributed)
         inputs = self.read(model, validation_data_loader.reader, data_loader)
-        return partial(
-            self.train, inputs=inputs, make_trainer=make_trainer, data_loader=data_loader, held_out=held_out
-        )
+        return partial(self.train, inputs=inputs, make_trainer=make_trainer, data_loader=data_loader, held_out=held_out)
 
     def train(
         self,
@@ -156,7 +154,9 @@ class SelfTraining(FromParams):
         repeats = max(1, round(wanted / gold))
         logger.info(
             "A student is trained: %d instances with gold (%d times in an epoch) and %d that the teacher labels",
-            gold, repeats, len(inputs),
+            gold,
+            repeats,
+            len(inputs),
         )
         loader = inputs.student_data(data_loader, model, repeats, taught["outputs"])
         student.structure = None
@@ -197,9 +197,7 @@ class SelfTraining(FromParams):
         return inputs
 
     @torch.no_grad()
-    def _taught(
-        self, path: str, model: SealModel, inputs: Inputs, score: Callable[[], float]
-    ) -> dict[str, Any]:
+    def _taught(self, path: str, model: SealModel, inputs: Inputs, score: Callable[[], float]) -> dict[str, Any]:
         """The teacher's `outputs` for each input, `(draws, *output)`, and its `score` and weights, kept in a file."""
         if os.path.exists(path):
             return torch.load(path, map_location=next(model.parameters()).device)
@@ -224,8 +222,7 @@ def check_self_training(
     """
     if not model.can_teach:
         raise ConfigurationError(
-            f"trainer.self_training: {type(model).__name__} cannot teach; tags, roles and sets of labels can be "
-            "taught."
+            f"trainer.self_training: {type(model).__name__} cannot teach; tags, roles and sets of labels can be taught."
         )
     if model.task_net is None:
         raise ConfigurationError("trainer.self_training: it trains a task-net, and the model has none.")

@@ -184,9 +184,7 @@ class SurrogateLoss:
                 # Another worker's batch may have instances.
                 return constant_loss(self._model.loss_net_parameters())
             space = self._model.output_space
-            attached = with_gradient(
-                candidates, state.logits, space, state.mask, self._through, state.cost_augmented
-            )
+            attached = with_gradient(candidates, state.logits, space, state.mask, self._through, state.cost_augmented)
             return self._model.loss_net_loss(state, attached)
 
         return primary

@@ -208,16 +208,14 @@ def trace(
     return {name: value / max(count, 1) for name, value in sums.items()}
 
 
-def _values_of_networks(
-    model: SealModel, state: TaskState, cost: Cost
-) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+def _values_of_networks(model: SealModel, state: TaskState, cost: Cost) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
     """What is averaged over instances, each `(batch,)`, and the task-net's energy with its graph."""
     space, mask, augmented = model.output_space, state.mask, state.cost_augmented is not None
     networks = [state.cost_augmented, state.logits] if augmented else [state.logits]
     outputs = space.stack(*(space.relax(logits, mask) for logits in networks))
-    *energies, gold = model.loss_net(
-        model.features(state), space.stack(outputs, state.gold.unsqueeze(1)), mask
-    ).unbind(dim=1)
+    *energies, gold = model.loss_net(model.features(state), space.stack(outputs, state.gold.unsqueeze(1)), mask).unbind(
+        dim=1
+    )
     costs = cost(space, outputs, state.gold, mask).unbind(dim=1)
     l1 = costs[0] - energies[0]
     values = {"l1": l1, "l0": torch.relu(l1 + gold), "energy_gold": gold, "energy_prediction": energies[-1]}

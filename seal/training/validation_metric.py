@@ -20,9 +20,7 @@ def check_validation_metric(
     metrics = [metric] if isinstance(metric, str) else metric
     for name in metrics:
         if name[:1] not in ("+", "-"):
-            raise ConfigurationError(
-                f"{key}: '+{name}' where more is better, or '-{name}', not '{name}'."
-            )
+            raise ConfigurationError(f"{key}: '+{name}' where more is better, or '-{name}', not '{name}'.")
         sign, score = name[0], name[1:]
         # The other sign would keep the worst epoch as the best.
         if sign == "+" and _LESS_IS_BETTER.search(score):
@@ -33,6 +31,5 @@ def check_validation_metric(
     names = {name.lstrip("+-") for name in metrics}
     if model.inference is not None and "loss" in names:
         raise ConfigurationError(
-            f"{key}: predictions of model.inference have no loss; name one of the model's metrics, "
-            "as '+f1'."
+            f"{key}: predictions of model.inference have no loss; name one of the model's metrics, as '+f1'."
         )

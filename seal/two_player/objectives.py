@@ -79,9 +79,7 @@ class Objectives(torch.nn.Module):
         needs_log_prob = self.energy_loss is not None and self.energy_loss.needs_noise_log_prob
         with constant(self.loss_net):
             return sampler(
-                SamplingProblem(
-                    logits, gold, state.mask, self.output_space, energy, cost_augmented, needs_log_prob
-                )
+                SamplingProblem(logits, gold, state.mask, self.output_space, energy, cost_augmented, needs_log_prob)
             )
 
     def loss_net_loss(
@@ -261,9 +259,7 @@ class Objectives(torch.nn.Module):
             )
         return self._energies(features, self._relaxed(state.logits, mask), mask).squeeze(1)
 
-    def _energies(
-        self, features: list[Any], outputs: torch.Tensor, mask: Optional[torch.Tensor]
-    ) -> torch.Tensor:
+    def _energies(self, features: list[Any], outputs: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
         return needed(self.loss_net, "model.loss_net")(features, outputs, mask)
 
     def _relaxed(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:

@@ -47,7 +47,6 @@ class TaskState:
         return TaskState(select_rows(self.inputs, rows), self.logits[rows], hidden, mask)
 
 
-
 def check_gold(gold: Optional[torch.Tensor]) -> torch.Tensor:
     """The gold of a training batch; refuses one without, as from a file that was read without its tags."""
     if gold is None:

@@ -64,7 +64,7 @@ def test_the_page_needs_nothing_from_elsewhere(served):
     status, headers, page = served("GET", "/")
     assert status == 200 and headers["Content-Type"].startswith("text/html")
     assert "default-src 'none'" in headers["Content-Security-Policy"]
-    assert not re.findall(r"https?://", page) and "src=\"" not in page and "innerHTML" not in page
+    assert not re.findall(r"https?://", page) and 'src="' not in page and "innerHTML" not in page
     # It asks for what the server has.
     assert set(re.findall(r'fetch\("([^"]+)"', page)) == {"/models", "/predict"}
 
@@ -133,7 +133,12 @@ def test_control_c_ends_it(small_run, tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     # A process group of its own: a shell's background processes ignore Control-C, and so do their children.
     started = subprocess.Popen(
-        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        command,
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     try:

@@ -113,15 +113,30 @@ def test_texts_with_a_taxonomy(few, tmp_path, monkeypatch, allennlp_logging):
     assert summary["label_sets"]["rows"] == 60
 
     run(
-        monkeypatch, archive, few, "--output", tmp_path / "asked", "--grid", 3, "--others", "means",
-        "--related", "rats", "bins", "--unrelated", "snow", "bins",
+        monkeypatch,
+        archive,
+        few,
+        "--output",
+        tmp_path / "asked",
+        "--grid",
+        3,
+        "--others",
+        "means",
+        "--related",
+        "rats",
+        "bins",
+        "--unrelated",
+        "snow",
+        "bins",
     )
     assert json.loads((tmp_path / "asked" / "summary.json").read_text())["pairs"] == {
-        "related": ["rats", "bins"], "unrelated": ["snow", "bins"]
+        "related": ["rats", "bins"],
+        "unrelated": ["snow", "bins"],
     }
     run(monkeypatch, archive, few, "--output", tmp_path / "half", "--grid", 3, "--unrelated", "snow", "bins")
     assert json.loads((tmp_path / "half" / "summary.json").read_text())["pairs"] == {
-        "related": [child, parent], "unrelated": ["snow", "bins"]
+        "related": [child, parent],
+        "unrelated": ["snow", "bins"],
     }
     # For a file with the first row alone, the mean labels are the labels of that row.
     one = tmp_path / "one.jsonl"

@@ -23,8 +23,17 @@ def random_gold(rows=200, labels=6):
 def test_label_sets_counted_by_hand():
     sets = label_sets(GOLD)
     assert sets.summary == {
-        "rows": 6, "labels": 5, "different_sets": 5, "diversity": 5 / 6, "mean_size": 8 / 6, "empty_rows": 1,
-        "rows_of_several": 3, "only_alone": 1, "only_with_others": 2, "both": 1, "never": 1,
+        "rows": 6,
+        "labels": 5,
+        "different_sets": 5,
+        "diversity": 5 / 6,
+        "mean_size": 8 / 6,
+        "empty_rows": 1,
+        "rows_of_several": 3,
+        "only_alone": 1,
+        "only_with_others": 2,
+        "both": 1,
+        "never": 1,
     }
     assert sets.counts.tolist() == [3, 3, 1, 1, 0] and sets.alone.tolist() == [1, 0, 1, 0, 0]
     assert sets.sizes.tolist() == [1, 2, 3]

@@ -25,7 +25,7 @@ def split(trained_on, text, splitter=EnglishSplitter, reader=TaggingReader):
 @pytest.mark.parametrize(
     "text, expected",
     [
-        ("\"It (really) works\"", "`` It -LRB- really -RRB- works ''"),
+        ('"It (really) works"', "`` It -LRB- really -RRB- works ''"),
         ("\u201cIt (really) works\u201d\u2026", "`` It -LRB- really -RRB- works '' ..."),
         ("``It {really} works''", "`` It -LCB- really -RCB- works ''"),
         ("a well\u2010known \u2014 did n\u2019t", "a well - known -- did n't"),

@@ -45,7 +45,7 @@ def test_reads_dense_rows_of_every_kind(tmp_path):
         "  @DATA\n"
         "1, -2.5e-1 ,\t.5, 'it\\'s', 'tab\\tand \\\\', a/b@c\n"
         "% between\n"
-        "?,+3,4.,\"b,c\",?,c % after\n"
+        '?,+3,4.,"b,c",?,c % after\n'
         "0,1e2,-0,d e,'?',a\r\n"
         "0,1,2,'b,c','',a\n"
         "0,1,2,'b,c',don't,a % it's 5%\n"
@@ -191,10 +191,7 @@ def files(draw):
     value = {"numeric": NUMBERS, "string": NAMES}
     rows = []
     for _ in range(draw(st.integers(1, 4))):
-        row = [
-            draw(st.none() | (value[kind] if isinstance(kind, str) else st.sampled_from(kind)))
-            for kind in kinds
-        ]
+        row = [draw(st.none() | (value[kind] if isinstance(kind, str) else st.sampled_from(kind))) for kind in kinds]
         written = ["?" if v is None else repr(v) if isinstance(v, float) else quote(draw, v) for v in row]
         if draw(st.booleans()):
             zero = [0.0 if k == "numeric" else "" if k == "string" else k[0] for k in kinds]

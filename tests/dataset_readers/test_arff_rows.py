@@ -38,7 +38,7 @@ def test_uncommented():
     assert uncommented("don't,1,1 % it's a comment") == "don't,1,1"
     assert uncommented("{0 don't,1 'it\\'s %'} % it's") == "{0 don't,1 'it\\'s %'}"
     assert uncommented("'it\\'s % 5',m\\'x % 'z'") == "'it\\'s % 5',m\\'x"
-    assert uncommented("a\"b %\"") == "a\"b"
+    assert uncommented('a"b %"') == 'a"b'
 
 
 def test_split_values():
@@ -91,7 +91,7 @@ def test_listed_numerals_that_are_not_their_own_places():
         ("\u0661,x,0", "'\u0661' is not a finite number, but the attribute 'a' is numeric."),
         ("0x1,x,0", "'0x1' is not a finite number, but the attribute 'a' is numeric."),
         (",x,0", "'' is not a finite number, but the attribute 'a' is numeric."),
-        ("1,'x,0", "the quote of \"'x\" is not closed."),
+        ("1,'x,0", 'the quote of "\'x" is not closed.'),
         ("{0 1", "the sparse row does not end in '}'."),
         ("{0 1}, {5}", "the row ends with an instance weight, {5}; weights are not supported, so remove it."),
         ("1,x,0,{0.5}", "the row ends with an instance weight, {0.5}; weights are not supported, so remove it."),

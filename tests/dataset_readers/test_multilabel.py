@@ -146,8 +146,7 @@ def test_several_files_and_patterns_make_one_split(tmp_path):
 def test_root(tmp_path):
     path = tmp_path / "genes.arff"
     path.write_text(
-        "@relation genes\n@attribute a numeric\n@attribute class hierarchical 01,01/02,05\n@data\n"
-        "1,01/02\n2,05\n",
+        "@relation genes\n@attribute a numeric\n@attribute class hierarchical 01,01/02,05\n@data\n1,01/02\n2,05\n",
         encoding="utf-8",
     )
     data = MultilabelReader(root="root").load(str(path))

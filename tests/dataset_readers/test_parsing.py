@@ -67,7 +67,8 @@ def test_a_folder_is_all_files_below_it(tmp_path):
     write(tmp_path / "README", "no tree")
     sources = [instance["metadata"]["source"] for instance in reader_of().read(str(tmp_path))]
     assert sources == [
-        f"{tmp_path / '02' / 'wsj_0200.mrg'}:1", f"{tmp_path / '02' / 'wsj_0200.mrg'}:3",
+        f"{tmp_path / '02' / 'wsj_0200.mrg'}:1",
+        f"{tmp_path / '02' / 'wsj_0200.mrg'}:3",
         f"{tmp_path / 'wsj_0001.mrg.gz'}:1",
     ]
     (tmp_path / "other").mkdir()

@@ -149,21 +149,29 @@ def test_a_no_break_space_is_part_of_a_word():
 @pytest.mark.parametrize(
     "text, told",
     [
-        ("(S (NN a)\n(S (NN b))", "a:1: the tree that begins here is not closed before line 2, where another begins "
-         "(inside a tree, lines begin with a blank)."),
-        ("(S (NN a))\n(S (NN b)\n  (NN c", "a:2: the tree that begins here is never closed; at the end of the file 2 "
-         "of its brackets are open."),
+        (
+            "(S (NN a)\n(S (NN b))",
+            "a:1: the tree that begins here is not closed before line 2, where another begins "
+            "(inside a tree, lines begin with a blank).",
+        ),
+        (
+            "(S (NN a))\n(S (NN b)\n  (NN c",
+            "a:2: the tree that begins here is never closed; at the end of the file 2 of its brackets are open.",
+        ),
         ("(S (NN a)))", "a:1: this bracket closes nothing; expected trees such as (S (NP (PRP I)) (VP (VBP sleep)))."),
-        ("\n(S (NN a)) b\n", "a:2: 'b' is outside of any tree; expected trees such as "
-         "(S (NP (PRP I)) (VP (VBP sleep)))."),
+        (
+            "\n(S (NN a)) b\n",
+            "a:2: 'b' is outside of any tree; expected trees such as (S (NP (PRP I)) (VP (VBP sleep))).",
+        ),
         ("I sleep .\n", "a:1: 'I' is outside of any tree; expected trees such as (S (NP (PRP I)) (VP (VBP sleep)))."),
         ("(S (NN a))\n()", "a:2: the bracket '()' has no word."),
         ("(S (NP\n ) (NN a))", "a:2: the bracket '(NP)' has no word."),
         ("(S (NN a))\n" + "(" * 100_000, "a:2: more than 200 brackets are open in the tree that begins at line 2."),
-        ("(S (NN a))\n" + "(X " * 300 + "a" + ")" * 300, "a:2: more than 200 brackets are open in the tree that begins "
-         "at line 2."),
-        (")" * 100_000, "a:1: this bracket closes nothing; expected trees such as "
-         "(S (NP (PRP I)) (VP (VBP sleep)))."),
+        (
+            "(S (NN a))\n" + "(X " * 300 + "a" + ")" * 300,
+            "a:2: more than 200 brackets are open in the tree that begins at line 2.",
+        ),
+        (")" * 100_000, "a:1: this bracket closes nothing; expected trees such as (S (NP (PRP I)) (VP (VBP sleep)))."),
     ],
 )
 def test_mistakes(text, told):

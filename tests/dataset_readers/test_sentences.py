@@ -87,4 +87,3 @@ def test_inputs_of_files_in_a_format_of_the_task(tmp_path):
     assert words(TextMultilabelReader().read_inputs(str(records))) == [["no", "label"]]
     with pytest.raises(ConfigurationError, match="no text has a label"):
         list(TextMultilabelReader().read(str(records)))
-

@@ -21,9 +21,7 @@ def sentences_file(path, lengths):
     with open(path, "w") as file:
         for number, length in enumerate(lengths):
             words = [f"w{number}"] * length
-            frames = [
-                {"pred": i, "tags": ["O"] * i + ["B-V"] + ["O"] * (length - i - 1)} for i in range(number % 3)
-            ]
+            frames = [{"pred": i, "tags": ["O"] * i + ["B-V"] + ["O"] * (length - i - 1)} for i in range(number % 3)]
             file.write(json.dumps({"words": words, "frames": frames}) + "\n")
     return str(path)
 
@@ -47,9 +45,7 @@ def test_fields_of_frames_and_sentences():
     assert frame["predicate"].labels == [0, 0, 0, 0, 0, 0, 0, 0, 1, 0]
     assert frame["is_predicate"].labels == [0, 0, 0, 1, 0, 0, 0, 0, 1, 0]
     assert frame["tags"].labels == tags
-    assert frame["metadata"].metadata == {
-        "words": words, "predicate": 8, "tags": tags, "source": f"{COLUMNS}:2"
-    }
+    assert frame["metadata"].metadata == {"words": words, "predicate": 8, "tags": tags, "source": f"{COLUMNS}:2"}
 
     sentence = instances[2]
     assert sentence["predicate"].labels == [0] * 10
@@ -70,9 +66,7 @@ def test_vocabulary_and_tensors():
     vocab = Vocabulary.from_instances(instances)
     names = set(vocab.get_token_to_index_vocabulary("srl_tags"))
     # No padding or unknown entry, and the indicators do not go through the vocabulary.
-    assert names == {
-        "O", "B-V", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1", "B-ARG2", "B-C-ARG1", "I-C-ARG1"
-    }
+    assert names == {"O", "B-V", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1", "B-ARG2", "B-C-ARG1", "I-C-ARG1"}
     assert vocab.get_vocab_size("labels") == 0
     instances[0].index_fields(vocab)
     tensors = instances[0].as_tensor_dict()
@@ -84,9 +78,7 @@ def test_prediction_instances_have_no_gold_fields():
     instance = SrlReader().text_to_instance(["we", "go"], predicate=1)
     assert set(instance.fields) == {"tokens", "predicate", "metadata"}
     assert instance["predicate"].labels == [0, 1]
-    assert instance["metadata"].metadata == {
-        "words": ["we", "go"], "predicate": 1, "tags": None, "source": None
-    }
+    assert instance["metadata"].metadata == {"words": ["we", "go"], "predicate": 1, "tags": None, "source": None}
     assert SrlReader().text_to_instance(["we", "go"])["predicate"].labels == [0, 0]
 
 
@@ -199,9 +191,7 @@ def test_loads_in_worker_processes(tmp_path):
     path = sentences_file(tmp_path / "x.jsonl", [3] * 20)
     reader = SrlReader()
     everything = list(reader.read(path))
-    loader = MultiProcessDataLoader(
-        reader, path, batch_size=4, num_workers=2, max_instances_in_memory=8, quiet=True
-    )
+    loader = MultiProcessDataLoader(reader, path, batch_size=4, num_workers=2, max_instances_in_memory=8, quiet=True)
     loader.index_with(Vocabulary.from_instances(everything))
     batches = list(loader)
     loaded = [(m["source"], m["predicate"]) for batch in batches for m in batch["metadata"]]

@@ -46,9 +46,7 @@ def test_reads_columns():
     assert give.source == f"{COLUMNS}:2" and rain.source == f"{COLUMNS}:13"
     assert [(f.predicate, f.lemma, f.sense) for f in give.frames] == [(3, "give", "01"), (8, "leave", "01")]
     assert give.predicates == [3, 8]
-    assert give.frames[0].tags == (
-        ["B-ARG0", "I-ARG0", "I-ARG0", "B-V", "B-ARG2", "B-ARG1", "I-ARG1", "O", "O", "O"]
-    )
+    assert give.frames[0].tags == (["B-ARG0", "I-ARG0", "I-ARG0", "B-V", "B-ARG2", "B-ARG1", "I-ARG1", "O", "O", "O"])
     assert give.frames[1].tags == ["B-ARG0", "I-ARG0", "I-ARG0"] + ["O"] * 5 + ["B-V", "O"]
     assert rain.words == ["Rain", "."] and rain.frames == [] and rain.predicates == []
     assert easy.frames[1].tags == (
@@ -272,9 +270,7 @@ def test_folder_without_matching_files(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.isdir(EWT), reason=f"the PropBank EWT data is not in {EWT}")
-@pytest.mark.parametrize(
-    "name, sentences, frames, by_bracket", [("train", 12514, 40420, 8), ("dev", 1966, 4960, 2)]
-)
+@pytest.mark.parametrize("name, sentences, frames, by_bracket", [("train", 12514, 40420, 8), ("dev", 1966, 4960, 2)])
 def test_counts_of_the_ewt_data(name, sentences, frames, by_bracket):
     data = list(read_srl_sentences(os.path.join(EWT, f"{name}.gold_conll")))
     assert len(data) == sentences

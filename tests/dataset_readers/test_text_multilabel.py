@@ -41,9 +41,7 @@ def found(reader, path):
 
 
 def test_instances_become_a_batch(path):
-    loader = DataLoader.from_params(
-        Params({"batch_size": 3}), reader=TextMultilabelReader(), data_path=path
-    )
+    loader = DataLoader.from_params(Params({"batch_size": 3}), reader=TextMultilabelReader(), data_path=path)
     vocab = Vocabulary.from_instances(loader.iter_instances())
     loader.index_with(vocab)
     (batch,) = loader
@@ -91,7 +89,9 @@ def test_ancestors(path, tmp_path):
     taxonomy = write(tmp_path, "t.tsv", "Root\tthing\tstuff\nthing\ttoy\nstuff\tliquid\nliquid\twater\n")
     closed = found(TextMultilabelReader(taxonomy=taxonomy, ancestors=True), path)
     assert [set(labels) for _, labels in closed] == [
-        {"toy", "thing"}, {"toy", "thing", "water", "liquid", "stuff"}, {"water", "liquid", "stuff"}
+        {"toy", "thing"},
+        {"toy", "thing", "water", "liquid", "stuff"},
+        {"water", "liquid", "stuff"},
     ]
     reader = TextMultilabelReader(taxonomy=taxonomy)
     assert [labels for _, labels in found(reader, path)] == LABELS

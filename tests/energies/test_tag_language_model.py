@@ -283,8 +283,12 @@ def test_words_of_another_order_are_told(tmp_path):
     path = trained_run(tmp_path / "run", [trained])
     vocab.save_to_files(str(tmp_path / "run" / "vocabulary"))
     _, loaded = build(["a", "b"], word_embedder=embedder, pretrained_file=path)
-    assert torch.equal(*(dict(energy.named_parameters())["word_embedder.token_embedder_tokens.weight"].float()
-                         for energy in (trained, loaded)))
+    assert torch.equal(
+        *(
+            dict(energy.named_parameters())["word_embedder.token_embedder_tokens.weight"].float()
+            for energy in (trained, loaded)
+        )
+    )
     with pytest.raises(ConfigurationError, match="pretrained_file of 'tag_language_model': the vocabulary 'tokens' of"):
         build(["b", "a"], word_embedder=embedder, pretrained_file=path)
     path = trained_run(tmp_path / "without", [build([])[1]])
@@ -330,9 +334,7 @@ def test_each_loss_moves_its_own_player(setting):
     term = {"type": "tag_language_model", "embedding_dim": 4, "hidden_dim": 5, **SETTINGS[setting]}
     loss_net = loss_net_params()
     loss_net["energies"].append(term)
-    model = srl_model(
-        loss_net, sampler={"type": "discrete", "num_samples": 6}, energy_loss={"type": "nce_ranking"}
-    )
+    model = srl_model(loss_net, sampler={"type": "discrete", "num_samples": 6}, energy_loss={"type": "nce_ranking"})
     state = model.task_state(**srl_batch(FRAMES))
     parameters = list(model.loss_net.energies[-1].parameters())
     model.task_net_loss(state, model.frozen_features(state)).backward(retain_graph=True)
@@ -345,9 +347,7 @@ def test_an_embedder_from_a_config():
     loss_net = loss_net_params()
     embedder = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 3}}}
     loss_net["energies"] = [{"type": "tag_language_model", "gamma": 0.5, "word_embedder": embedder}]
-    model = srl_model(
-        loss_net, sampler={"type": "discrete", "num_samples": 6}, energy_loss={"type": "nce_ranking"}
-    )
+    model = srl_model(loss_net, sampler={"type": "discrete", "num_samples": 6}, energy_loss={"type": "nce_ranking"})
     (term,) = model.loss_net.energies
     batch = srl_batch(FRAMES)
     assert term.condition(None, None, {"tokens": batch["tokens"]}).shape == (*batch["tags"].shape, 3)

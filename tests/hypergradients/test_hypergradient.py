@@ -299,9 +299,7 @@ def test_a_loss_without_second_derivatives():
 
 def test_a_product_that_is_not_finite_leaves_the_explicit_part():
     theta, psi = leaf(0.0, 1.0), leaf(2.0)
-    given = problem(
-        theta, psi, lambda t, p: (t.abs() ** 1.5).sum() * p.sum(), lambda t, p: t.sum() + p.square().sum()
-    )
+    given = problem(theta, psi, lambda t, p: (t.abs() ** 1.5).sum() * p.sum(), lambda t, p: t.sum() + p.square().sum())
     before = theta.detach().clone()
     found = hypergradient(*given.parts, ConjugateGradient())
     assert "not finite at step 1" in found.report.status and not found.report.converged

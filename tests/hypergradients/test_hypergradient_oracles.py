@@ -99,18 +99,14 @@ def test_neumann_without_divisor_diverges(products, tolerance):
 
 @WAYS
 def test_conjugate_gradient_steps(products, tolerance):
-    one = hypergradient(
-        *quadratic((0.0, 1.0)).parts, ConjugateGradient(max_steps=1, tolerance=1e-8), products=products
-    )
+    one = hypergradient(*quadratic((0.0, 1.0)).parts, ConjugateGradient(max_steps=1, tolerance=1e-8), products=products)
     near(one.gradient["psi"], TARGETS[0.0, 1.0], tolerance)
     assert one.report.steps == 1 and one.report.converged
     first = hypergradient(*quadratic((0.0, 0.0)).parts, ConjugateGradient(max_steps=1), products=products)
     # B transposed times q = (.13492063, .53968254), of Krylov's first direction.
     near(first.implicit["psi"], (0.67460317, 0.53968254), 1e-8 if products == "autograd" else 1e-6)
     assert not first.report.converged
-    two = hypergradient(
-        *quadratic((0.0, 0.0)).parts, ConjugateGradient(max_steps=2, tolerance=1e-8), products=products
-    )
+    two = hypergradient(*quadratic((0.0, 0.0)).parts, ConjugateGradient(max_steps=2, tolerance=1e-8), products=products)
     near(two.gradient["psi"], TARGETS[0.0, 0.0], tolerance)
     assert two.report.steps == 2 and two.report.converged
 

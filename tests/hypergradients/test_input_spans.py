@@ -36,9 +36,7 @@ class Problem:
     def solve(self, spans=None, products="autograd", **settings):
         theta, psi = dict(self.net.named_parameters()), dict(self.energy.named_parameters())
         solver = settings.pop("solver", ExactInverse(damping=2.0))
-        return hypergradient(
-            self.inner, self.outer, theta, psi, solver, products=products, spans=spans, **settings
-        )
+        return hypergradient(self.inner, self.outer, theta, psi, solver, products=products, spans=spans, **settings)
 
     def spans(self):
         spans = InputSpans(self.net, self.batch.values())

@@ -14,9 +14,9 @@ def compound(gold_energy, energy, costs, log_count=None, **settings):
     energies = torch.tensor([gold_energy, *energy], dtype=torch.double, requires_grad=True)
     candidates = Candidates(torch.zeros(1, len(energy), 2, dtype=torch.long), log_count=log_count)
     gold = torch.zeros(1, 2, dtype=torch.long)
-    loss = CompoundLoss(FixedCost(*costs), **settings)(Comparison(
-        energies[None, 0], energies[None, 1:], candidates, gold, tag_sequence(2)
-    ))
+    loss = CompoundLoss(FixedCost(*costs), **settings)(
+        Comparison(energies[None, 0], energies[None, 1:], candidates, gold, tag_sequence(2))
+    )
     assert loss.shape == (1,)
     return loss.item(), torch.autograd.grad(loss.sum(), energies)[0].tolist()
 
@@ -58,9 +58,9 @@ def test_with_exact_inference_it_is_eq_5():
     cost = 2.0 * (outputs != gold).sum(dim=1)
     best = [(energy - cost).argmin().item(), energy.argmin().item()]
     chosen = Candidates(one_hot(outputs[best], 3)[None])
-    loss = CompoundLoss(perceptron_weight=0.7, separate=True)(Comparison(
-        energy[index][None], energy[best][None], chosen, gold, space
-    ))
+    loss = CompoundLoss(perceptron_weight=0.7, separate=True)(
+        Comparison(energy[index][None], energy[best][None], chosen, gold, space)
+    )
     wanted = (cost - energy + energy[index]).max() + 0.7 * (energy[index] - energy).max()
     assert loss.item() == pytest.approx(wanted.item())
 

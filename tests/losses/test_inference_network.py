@@ -41,9 +41,7 @@ def test_compound_by_hand():
 def test_the_cost_augmented_network_has_a_weight_of_its_own():
     nets = terms([1.0, 2.0], [-1.0, 0.5]), terms([3.0, 0.5], [0.25, -2.0], [4.0, 1.0])
     for own in (0.0, 0.25):
-        loss, gradients = loss_and_gradients(
-            *nets, cross_entropy_weight=2.0, cost_augmented_cross_entropy_weight=own
-        )
+        loss, gradients = loss_and_gradients(*nets, cross_entropy_weight=2.0, cost_augmented_cross_entropy_weight=own)
         energies = -4.0 + 0.25 - 1.0 + -1.0 - 2.0 + 0.5
         assert loss == pytest.approx((energies + 2 * (1.0 + 2.0) + own * (3.0 + 0.5)) / 2)
         assert gradients[0] == [1, 1] and gradients[2] == [own / 2, own / 2]

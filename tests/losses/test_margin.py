@@ -30,9 +30,7 @@ def margin(gold_energy, energy, *costs, log_count=None):
     return loss.item(), torch.autograd.grad(loss.sum(), energies)[0].tolist()
 
 
-@pytest.mark.parametrize(
-    "energy, loss, gradient", [(-0.8, 0.2, [1, -1]), (-1.3, 0.7, [1, -1]), (-0.5, 0.0, [0, 0])]
-)
+@pytest.mark.parametrize("energy, loss, gradient", [(-0.8, 0.2, [1, -1]), (-1.3, 0.7, [1, -1]), (-0.5, 0.0, [0, 0])])
 def test_printed_oracles(energy, loss, gradient):
     value, found = margin(-1.0, [energy], 0.4)
     assert value == pytest.approx(loss) and found == gradient

@@ -160,7 +160,9 @@ def test_agrees_with_evalb(tmp_path):
                 file.write(as_brackets(linearised(pair[which]), words, tags) + "\n")
     process = subprocess.run(
         [program, "-p", os.path.join(EVALB, "COLLINS.prm"), str(tmp_path / "gold"), str(tmp_path / "predicted")],
-        stdout=subprocess.PIPE, universal_newlines=True, check=True,
+        stdout=subprocess.PIPE,
+        universal_newlines=True,
+        check=True,
     )
     # Sentence by sentence: number, words, status, recall, precision, and the three counts.
     rows = [line.split() for line in process.stdout.splitlines() if re.match(r" *\d+ +\d+ +[012] ", line)]

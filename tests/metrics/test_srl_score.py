@@ -73,7 +73,9 @@ def test_agrees_with_the_conll_2005_program(tmp_path):
                 file.write("\n")
     process = subprocess.run(
         ["perl", perl_script(), str(tmp_path / "gold"), str(tmp_path / "predicted")],
-        stdout=subprocess.PIPE, universal_newlines=True, check=True,
+        stdout=subprocess.PIPE,
+        universal_newlines=True,
+        check=True,
     )
     rows = {row[0]: row[1:] for row in map(str.split, process.stdout.splitlines()) if len(row) == 7}
 

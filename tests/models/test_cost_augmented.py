@@ -40,9 +40,7 @@ def parts_of(model):
     one_hot = torch.nn.functional.one_hot(gold, space.num_labels) * mask.unsqueeze(-1)
     energies.append(model.loss_net(features, one_hot.to(soft[0]).unsqueeze(1), mask)[:, 0])
     cost = (soft[0] - one_hot).abs().sum(dim=(1, 2))
-    entropies = [
-        -(z.log_softmax(dim=-1) * one_hot).sum(dim=(1, 2)) for z in (state.cost_augmented, state.logits)
-    ]
+    entropies = [-(z.log_softmax(dim=-1) * one_hot).sum(dim=(1, 2)) for z in (state.cost_augmented, state.logits)]
     return state, energies, cost, entropies
 
 
@@ -68,8 +66,8 @@ def test_truncation_negates_the_energys_hinges():
         # Gold far below everything else: no hinge is active, and the networks learn nothing at all.
         model.loss_net.energies[0].label_embeddings.weight.zero_()
         model.loss_net.energies[1].transitions.zero_()
-    model.loss_net.forward = lambda features, outputs, mask: -100 * (outputs[..., 2].sum(dim=-1) + 1) + 0 * outputs.sum(
-        dim=(2, 3)
+    model.loss_net.forward = lambda features, outputs, mask: (
+        -100 * (outputs[..., 2].sum(dim=-1) + 1) + 0 * outputs.sum(dim=(2, 3))
     )
     state, *_ = parts_of(model)
     state.gold = torch.full_like(state.gold, 2)

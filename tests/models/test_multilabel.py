@@ -228,8 +228,10 @@ def test_gold_descents_and_noise_need_no_task_net():
 @pytest.mark.parametrize(
     "parts, message",
     [
-        ({"task_net": TASK_NET, "output_space": {"type": "tag_sequence", "namespace": "labels", "encoding": None}},
-         "model.output_space.type"),
+        (
+            {"task_net": TASK_NET, "output_space": {"type": "tag_sequence", "namespace": "labels", "encoding": None}},
+            "model.output_space.type",
+        ),
         ({"task_net": TASK_NET, "decision": "best"}, "model.decision must be 'half', 'tuned' or 'per_label'"),
         ({"task_net": TASK_NET, "empty_f1": 2}, "empty_f1"),
         ({"loss_net": LOSS_NET}, "model.task_net: without one"),
@@ -240,8 +242,15 @@ def test_gold_descents_and_noise_need_no_task_net():
         (seal_parts(inference={**DESCENT, "start": "gold"}), "does not predict"),
         (seal_parts(inference={**DESCENT, "keep": "last", "start": "random", "restarts": 2}), "does not predict"),
         (seal_parts(inference={**DESCENT, "objective": "adversarial"}), "does not predict"),
-        ({"loss_net": {**LOSS_NET, "encoder": None}, "sampler": DESCENT, "energy_loss": {"type": "margin"},
-          "inference": DESCENT}, "loss_net.encoder: without a task_net"),
+        (
+            {
+                "loss_net": {**LOSS_NET, "encoder": None},
+                "sampler": DESCENT,
+                "energy_loss": {"type": "margin"},
+                "inference": DESCENT,
+            },
+            "loss_net.encoder: without a task_net",
+        ),
         ({"task_net": TASK_NET, "task_loss": {"cross_entropy_weight": 0}}, "cross_entropy_weight: with 0 the energy"),
         ({"task_net": TASK_NET, "task_loss": {"energy_weight": 0.5}}, "energy_weight: 0.5, and there is no loss_net"),
         ({"task_net": TASK_NET, "task_loss": {"type": "inference_network"}}, "energy_weight: 1, and there is no loss_"),

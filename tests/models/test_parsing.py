@@ -123,8 +123,6 @@ def test_what_cannot_be():
         model_of(beam=0)
 
 
-
-
 def test_structure_chooses_among_the_trees_of_the_beam():
     model = model_of(structure={"type": "trees", "num_candidates": 6}, beam=2).eval()
     with torch.no_grad():

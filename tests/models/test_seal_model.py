@@ -192,9 +192,7 @@ def test_batch_losses_are_means_of_instances_alone(method, shared):
     alone = []
     for row in FRAMES:
         n = len(SENTENCES[row][0])
-        parts = {
-            name: None if value is None else value[row : row + 1] for name, value in vars(together).items()
-        }
+        parts = {name: None if value is None else value[row : row + 1] for name, value in vars(together).items()}
         parts["outputs"] = parts["outputs"][:, :, :n]
         single = model.task_state(**srl_batch([row]))
         assert single.logits.shape[1] == n

@@ -35,9 +35,7 @@ def test_it_is_the_label_set_of_its_pixels():
     logits, gold = torch.randn(3, 2, 3, dtype=torch.double), (torch.rand(3, 2, 3) < 0.5).double()
     outputs = torch.rand(3, 4, 2, 3, dtype=torch.double)
     for score in (SoftF1(), SoftIoU(), HammingCost()):
-        assert torch.allclose(
-            score(SPACE, outputs, gold), score(labels, outputs.flatten(2), gold.flatten(1))
-        )
+        assert torch.allclose(score(SPACE, outputs, gold), score(labels, outputs.flatten(2), gold.flatten(1)))
     assert torch.allclose(SPACE.inner(logits, outputs), labels.inner(logits.flatten(1), outputs.flatten(2)))
     torch.manual_seed(2)
     draws = SPACE.sample(logits, 50)

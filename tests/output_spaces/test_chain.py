@@ -120,8 +120,10 @@ def test_draws_follow_the_probabilities(make):
         expected = 20_000 * probability[possible]
         # Rare ones are counted together.
         rare = expected < 5
-        joined = [torch.cat([part[~rare], part[rare].sum(dim=0, keepdim=True) + 1e-9]) for part in
-                  (counts[possible].double(), expected)]
+        joined = [
+            torch.cat([part[~rare], part[rare].sum(dim=0, keepdim=True) + 1e-9])
+            for part in (counts[possible].double(), expected)
+        ]
         assert chisquare(joined[0], joined[1] * joined[0].sum() / joined[1].sum()).pvalue > 1e-3
 
 

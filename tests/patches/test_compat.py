@@ -136,9 +136,7 @@ def test_every_scheduler_of_allennlp_steps_and_saves(base, name):
     optimizer = Optimizer.from_params(
         Params({"type": "sgd", "lr": 0.1, "momentum": 0.9}), model_parameters=list(layer.named_parameters())
     )
-    scheduler = base.from_params(
-        Params({"type": name, **SCHEDULER_OPTIONS.get(name, {})}), optimizer=optimizer
-    )
+    scheduler = base.from_params(Params({"type": name, **SCHEDULER_OPTIONS.get(name, {})}), optimizer=optimizer)
     for epoch in range(2):
         for batch in range(2):
             layer(torch.ones(1, 3)).sum().backward()

@@ -34,7 +34,7 @@ def config(tmp_path, monkeypatch):
 def test_a_config_anywhere_imports_the_library(config, relative, tmp_path):
     found = Params.from_file(str(config.relative_to(tmp_path) if relative else config))
     assert found.as_dict(quiet=True) == Params.from_file(str(ROOT / "training_configs" / "srl_nce.jsonnet")).as_dict()
-    with pytest.raises(RuntimeError, match="couldn't open import \"seal/srl.libsonnet\""):
+    with pytest.raises(RuntimeError, match='couldn\'t open import "seal/srl.libsonnet"'):
         allennlp_params.evaluate_file.__wrapped__.__wrapped__(str(config))
 
 
@@ -67,7 +67,7 @@ def test_what_is_not_there(config, name, told):
     config.write_text(f"import '{name}'", encoding="utf-8")
     with pytest.raises(ConfigurationError) as error:
         Params.from_file(str(config))
-    assert str(error.value) == f"{config}:1:1-{len(name) + 10}: couldn't open import \"{name}\": {told}"
+    assert str(error.value) == f'{config}:1:1-{len(name) + 10}: couldn\'t open import "{name}": {told}'
 
 
 def test_the_library_is_found_in_an_installed_package_and_in_a_clone(tmp_path, monkeypatch):

@@ -172,7 +172,7 @@ def test_names_in_lists(key):
     built = Whole.from_params(Params({"part": "counting", key: ["counting", {"type": "counting", "weight": 2}]}))
     assert [part.weight for part in getattr(built, key)] == [1, 2]
     for wrong, sentence in {
-        "counting": f'config key "{key}" of Whole must be a list, found \'counting\'',
+        "counting": f"config key \"{key}\" of Whole must be a list, found 'counting'",
         3: f'config key "{key}" of Whole must be a list, found 3',
         ("counting", "countin"): f'config key "{key}.1.type": "countin" is not a registered name; did you '
         'mean "counting"?',

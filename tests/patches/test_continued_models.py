@@ -105,9 +105,7 @@ def extended(folder, instances):
 
 
 def continued(folder, vocab, **more):
-    return Model.from_params(
-        Params({"type": "from_archive", "archive_file": str(folder), **more}), vocab=vocab
-    )
+    return Model.from_params(Params({"type": "from_archive", "archive_file": str(folder), **more}), vocab=vocab)
 
 
 def test_a_new_label_is_told_of(trained, tmp_path):

@@ -28,9 +28,7 @@ def batch_sizes(monkeypatch):
     return sizes
 
 
-def test_a_batch_size_of_an_evaluation_takes_the_place_of_the_sampler(
-    tmp_path, monkeypatch, allennlp_logging
-):
+def test_a_batch_size_of_an_evaluation_takes_the_place_of_the_sampler(tmp_path, monkeypatch, allennlp_logging):
     tagged = tmp_path / "train.tsv"
     tagged.write_text(TAGGED, encoding="utf-8")
     params = experiment(tagged)

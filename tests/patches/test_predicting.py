@@ -83,8 +83,14 @@ def test_large_tensors_go_back_to_the_system(monkeypatch, has_it):
     library = Namespace(mallopt=lambda *settings: set_to.append(settings)) if has_it else Namespace()
     monkeypatch.setattr(predicting.ctypes, "CDLL", lambda name: library)
     args = Namespace(
-        archive_file="no", weights_file=None, input_file="-", output_file=None, batch_size=1, use_dataset_reader=False,
-        predictor=None, predictor_args="",
+        archive_file="no",
+        weights_file=None,
+        input_file="-",
+        output_file=None,
+        batch_size=1,
+        use_dataset_reader=False,
+        predictor=None,
+        predictor_args="",
     )
     with pytest.raises(Exception, match="no"):
         predict._get_predictor(args)

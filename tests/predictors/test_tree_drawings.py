@@ -34,8 +34,10 @@ def test_parts_of_speech_that_say_nothing_are_left_out():
 
 def test_svg_has_every_label_and_word():
     root = ElementTree.fromstring(as_svg(DOGS))
-    texts = [(text.text, float(text.get("x")), float(text.get("y")))
-             for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    texts = [
+        (text.text, float(text.get("x")), float(text.get("y")))
+        for text in root.iter("{http://www.w3.org/2000/svg}text")
+    ]
     assert sorted(word for word, _, _ in texts) == sorted("S NP PRP I VP VBP see NP NNS dogs".split())
     places = {word: (x, y) for word, x, y in texts}
     assert places["I"][0] < places["see"][0] < places["dogs"][0]
@@ -58,6 +60,8 @@ def test_a_tree_that_is_too_deep_is_shown_as_it_is():
 def test_words_beside_constituents_stay_in_their_place():
     tree = "(S (NP (XX The) (XX chef)) (VP (XX slept)) (XX .))"
     assert as_text(tree).splitlines()[-1].split() == ["The", "chef", "slept", "."]
-    texts = [(float(text.get("x")), text.text) for text in ElementTree.fromstring(as_svg(tree)).iter(
-        "{http://www.w3.org/2000/svg}text")]
+    texts = [
+        (float(text.get("x")), text.text)
+        for text in ElementTree.fromstring(as_svg(tree)).iter("{http://www.w3.org/2000/svg}text")
+    ]
     assert [word for _, word in sorted(texts) if word in ("The", "chef", "slept", ".")] == "The chef slept .".split()

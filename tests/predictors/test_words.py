@@ -8,7 +8,7 @@ from seal.predictors.words import SPLITTERS, EnglishSplitter, TweetSplitter, des
 
 TEXTS = [
     "The boy broke the vase .",
-    "  She didn't,  he\tsaid: \"no\".\n",
+    '  She didn\'t,  he\tsaid: "no".\n',
     "A\u00a0caf\u00e9 in Z\u00fcrich \U0001f600 (open)",
     "well-known U.S. $5.30 http://a.b/c?d=e",
     "nul \x00 and \u200b and \ufeff",

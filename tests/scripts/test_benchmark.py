@@ -124,9 +124,7 @@ def test_timed_steps_are_updates_that_change_nothing(method, encoder, sentences)
     still = parts.build_trainer(method, model, instances, encoder, 0.0)
     train_epoch(still)
     steps = [
-        state["step"]
-        for player in still.optimizer.players.values()
-        for state in player.state_dict()["state"].values()
+        state["step"] for player in still.optimizer.players.values() for state in player.state_dict()["state"].values()
     ]
     assert steps and set(map(float, steps)) == {2.0}
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())

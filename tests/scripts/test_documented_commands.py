@@ -152,8 +152,7 @@ ALLENNLP = [
 
 def test_calls_of_allennlp_are_found():
     text = (
-        "`allennlp train a.jsonnet -s b` and\n"
-        "```sh\nallennlp predict m - --predictor-args '{\"a\":\n 1}'  # so\n```\n"
+        "`allennlp train a.jsonnet -s b` and\n```sh\nallennlp predict m - --predictor-args '{\"a\":\n 1}'  # so\n```\n"
     )
     found = [["train", "a.jsonnet", "-s", "b"], ["predict", "m", "-", "--predictor-args", '{"a":\n 1}']]
     assert allennlp_commands(text) == found

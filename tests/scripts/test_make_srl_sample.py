@@ -191,15 +191,26 @@ PHENOMENA = {
     "direction with to": lambda r, s: starts_with(r, s, "ARGM-DIR", "to"),
     "nominal predicate": lambda r, s: predicate(r, s)[4] == "NN",
     "adjectival predicate": lambda r, s: predicate(r, s)[4] == "JJ",
-    "split speech": lambda r, s: before_verb(r, s, "ARG1") and any(label == "C-ARG1" for *_, label in s)
-    and any(label == "ARG0" for *_, label in s),
-    "inchoative": lambda r, s: predicate(r, s)[6] in BREAKING and predicate(r, s)[4] == "VBD"
-    and before_verb(r, s, "ARG1") and r[-1][3] == "." and not any(label == "ARG0" for *_, label in s),
+    "split speech": lambda r, s: (
+        before_verb(r, s, "ARG1")
+        and any(label == "C-ARG1" for *_, label in s)
+        and any(label == "ARG0" for *_, label in s)
+    ),
+    "inchoative": lambda r, s: (
+        predicate(r, s)[6] in BREAKING
+        and predicate(r, s)[4] == "VBD"
+        and before_verb(r, s, "ARG1")
+        and r[-1][3] == "."
+        and not any(label == "ARG0" for *_, label in s)
+    ),
     "instrument subject": lambda r, s: predicate(r, s)[6] in BREAKING and before_verb(r, s, "ARG2"),
-    "bare time adjunct": lambda r, s: any(label == "ARGM-TMP" and r[start][3] in ("a", "an", "the")
-                                          for start, _, label in s),
-    "time object": lambda r, s: predicate(r, s)[6] in ("waste", "spend", "lose") and any(
-        label == "ARG1" and re.match("hour|day|week|month|evening|night", r[end][3]) for _, end, label in s),
+    "bare time adjunct": lambda r, s: any(
+        label == "ARGM-TMP" and r[start][3] in ("a", "an", "the") for start, _, label in s
+    ),
+    "time object": lambda r, s: (
+        predicate(r, s)[6] in ("waste", "spend", "lose")
+        and any(label == "ARG1" and re.match("hour|day|week|month|evening|night", r[end][3]) for _, end, label in s)
+    ),
     "question": lambda r, s: r[-1][3] == "?",
     "imperative": lambda r, s: predicate(r, s)[4] == "VB" and predicate(r, s)[2] == "0",
 }
@@ -227,7 +238,15 @@ def test_articles_fit_the_next_word(sample):
 
 def test_inflection(script):
     inflect = importlib.import_module("srl_sample_grammar").inflect
-    words = {"carry past": "carried", "stop ing": "stopping", "give en": "given", "watch s": "watches",
-             "see ing": "seeing", "be ing": "being", "hope ing": "hoping", "travel past": "travelled"}
+    words = {
+        "carry past": "carried",
+        "stop ing": "stopping",
+        "give en": "given",
+        "watch s": "watches",
+        "see ing": "seeing",
+        "be ing": "being",
+        "hope ing": "hoping",
+        "travel past": "travelled",
+    }
     for form, word in words.items():
         assert inflect(*form.split()) == word

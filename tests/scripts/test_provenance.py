@@ -69,9 +69,7 @@ def test_an_older_training_that_goes_on_stays_unknown(at, tmp_path):
     at("a")
     provenance.note_training(tmp_path, recover=True)
     assert commits(tmp_path) == [None, "a"]
-    assert provenance.facts([tmp_path])["commits of the runs"] == (
-        "a, 1 run; unknown (before runs recorded it), 1 run"
-    )
+    assert provenance.facts([tmp_path])["commits of the runs"] == ("a, 1 run; unknown (before runs recorded it), 1 run")
 
 
 def test_the_facts_are_of_all_runs(tmp_path):

@@ -499,7 +499,7 @@ def test_settings_of_roles_reach_the_config(method):
 def test_settings_of_roles_on_the_command_line(tmp_path, capsys):
     start = ["--suite", "srl_sample", "--methods", "nce", "--seeds", "1", "--out", str(tmp_path)]
     settings = "energies=srl.energies(hidden_dim=5),through_draws=true"
-    run, = reproduce.plan(reproduce.parser().parse_args([*start, "--settings", settings]))
+    (run,) = reproduce.plan(reproduce.parser().parse_args([*start, "--settings", settings]))
     assert "energies=srl.energies(hidden_dim=5)" in run.config and "through_draws=true" in run.config
     told = {"lr=1": "srl_sample has no setting 'lr'", "max_length=3": "'max_length' is of a transformer"}
     for given, sentence in told.items():

@@ -12,9 +12,7 @@ from tests.scripts.written_configs import ROOT, evaluated, settings_of, with_eve
 
 SUITES = {name: suite for name, suite in all_suites().items() if suite.family == "citations"}
 
-needs_cora = pytest.mark.skipif(
-    not (ROOT / "data" / "cora_citation").exists(), reason="data/cora_citation is not here"
-)
+needs_cora = pytest.mark.skipif(not (ROOT / "data" / "cora_citation").exists(), reason="data/cora_citation is not here")
 
 
 @pytest.mark.parametrize("name", sorted(SUITES))

@@ -31,9 +31,7 @@ def make_run(folder, accuracies, trace=(), finished=True, deep=False):
 
 def lines_of(table, value, group):
     rows = table[(table["value"] == value) & (table["group"] == group)]
-    return {
-        run: dict(zip(line["at"], line["number"])) for run, line in rows.groupby("run", sort=False)
-    }
+    return {run: dict(zip(line["at"], line["number"])) for run, line in rows.groupby("run", sort=False)}
 
 
 def test_numbers_and_means(tmp_path):
@@ -84,7 +82,9 @@ def test_a_value_of_a_groups_own(tmp_path):
     assert set(table["value"]) == {"validation_accuracy"} and set(table["axis"]) == {"epoch"}
     assert lines_of(table, "validation_accuracy", "task-net") == {str(run): {1: 1.0, 2: 2.0}}
     assert lines_of(table, "validation_accuracy", "inference") == {
-        str(run): {1: 3.0, 2: 4.0}, str(other): {1: 6.0, 2: 9.0}, "mean": {1: 4.5, 2: 6.5}
+        str(run): {1: 3.0, 2: 4.0},
+        str(other): {1: 6.0, 2: 9.0},
+        "mean": {1: 4.5, 2: 6.5},
     }
     assert lines_of(table, "validation_accuracy", "both")["mean"] == {1: 3.0, 2: 4.5}
 

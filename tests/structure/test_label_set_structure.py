@@ -139,4 +139,3 @@ def test_likely_sets_reach_gold_that_never_occurred():
     assert score(structure.decide(logits, "subset_accuracy"), gold).value >= own
     draws = structure.draw(logits, 3)
     assert draws.shape == (300, 3, 10) and set(draws.unique().tolist()) == {0.0, 1.0}
-

@@ -91,4 +91,3 @@ def test_gold_among_likely_sets():
         parameter.data.normal_()
     torch.testing.assert_close(joint.loss(few.with_gold()), joint.loss(few))
     torch.testing.assert_close(joint.loss(own.with_gold()), joint.loss(own))
-

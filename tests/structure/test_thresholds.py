@@ -99,10 +99,7 @@ def test_no_threshold_is_better_on_random_rows(dtype):
     found = best_label_thresholds(probabilities, gold)
     assert found.dtype == dtype
     achieved = f1_score(gold, probabilities >= found, average=None, zero_division=0.0)
-    best = [
-        f1_score(gold, probabilities >= t, average=None, zero_division=0.0)
-        for t in all_thresholds(probabilities)
-    ]
+    best = [f1_score(gold, probabilities >= t, average=None, zero_division=0.0) for t in all_thresholds(probabilities)]
     assert achieved == pytest.approx(numpy.max(best, axis=0), abs=1e-12)
     assert found[0] == 0.5 and not gold[:, 0].any()
 

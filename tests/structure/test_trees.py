@@ -33,7 +33,10 @@ def alone(gold, words):
 def test_constituents_by_hand():
     found = constituents_of(ON_VERB)
     assert [(one.label, one.start, one.end) for one in found] == [
-        ("NP", 1, 2), ("NP", 3, 5), ("PP", 2, 5), ("VP", 0, 5)
+        ("NP", 1, 2),
+        ("NP", 3, 5),
+        ("PP", 2, 5),
+        ("VP", 0, 5),
     ]
     assert found[-1].rule == ("VP", "XX", "NP", "PP") and found[2].children == (("XX", 2, 3), ("NP", 3, 5))
 

@@ -409,9 +409,7 @@ def test_energy_weight_0_is_cross_entropy_training_bit_for_bit(tmp_path, more):
 def test_equals_allennlps_own_trainer_without_a_loss_net(tmp_path):
     """Cross-entropy alone, against AllenNLP's `gradient_descent` with its `grad_norm` and scheduler."""
     # All rows in one batch: AllenNLP also updates, by 0, what a batch does not reach.
-    settings = config(
-        "cross_entropy", epochs=3, batch_size=8, trainer__task_net__learning_rate_scheduler=LINEAR
-    )
+    settings = config("cross_entropy", epochs=3, batch_size=8, trainer__task_net__learning_rate_scheduler=LINEAR)
     ours = double(build(settings, tmp_path / "ours"))
     player = settings["trainer"].pop("task_net")
     settings["trainer"].update(player, type="gradient_descent")
@@ -477,9 +475,7 @@ def test_metrics_of_training(tmp_path, monkeypatch, n_e, n_f):
 
 
 def test_gradient_norms_are_those_before_clipping(tmp_path):
-    trainer = build(
-        config(trainer__task_net__grad_norm=0.01, trainer__loss_net__grad_norm=..., batch_size=8), tmp_path
-    )
+    trainer = build(config(trainer__task_net__grad_norm=0.01, trainer__loss_net__grad_norm=..., batch_size=8), tmp_path)
     norms: dict[str, float] = {}
     original = trainer.optimizer.step
 

@@ -106,9 +106,7 @@ def test_nets_of_folds_can_be_trained_without_their_loss_net(tmp_path, monkeypat
 
     monkeypatch.setattr(SrlModel, "fit_structure", watched)
     crf = {"model__output_space__type": "crf_tag_sequence"}
-    metrics = build(
-        settings(method="nce", trainer__folds_with_loss_net=False, **crf), tmp_path / "nce"
-    ).train()
+    metrics = build(settings(method="nce", trainer__folds_with_loss_net=False, **crf), tmp_path / "nce").train()
     assert "training_loss_net_loss" in metrics
     build(settings(**crf), tmp_path / "crf").train()
     assert len(records["with"]) == len(records["without"]) > 0

@@ -54,9 +54,7 @@ def derivatives(trainer, batch):
 def gradients_of(trainer, loss):
     """The loss's gradients by `psi` and by `theta`."""
     parameters = [list(trainer.parameters_of(LOSS_NET).values()), list(trainer.inner_parameters.values())]
-    return [
-        flat(torch.autograd.grad(loss, of, retain_graph=True, allow_unused=True), of) for of in parameters
-    ]
+    return [flat(torch.autograd.grad(loss, of, retain_graph=True, allow_unused=True), of) for of in parameters]
 
 
 def test_the_geometry_of_adam(tmp_path):

@@ -39,9 +39,7 @@ def test_sherman_morrison_sees_each_instance(tmp_path):
     explicit = flat(torch.autograd.grad(primary, outer, retain_graph=True, allow_unused=True), outer)
     v = flat(torch.autograd.grad(primary, inner, allow_unused=True), inner)
     slope = flat(torch.autograd.grad(model.joint_loss(batch), inner, create_graph=True), inner)
-    implicit = flat(
-        torch.autograd.grad(slope @ torch.linalg.solve(matrix, v), outer, allow_unused=True), outer
-    )
+    implicit = flat(torch.autograd.grad(slope @ torch.linalg.solve(matrix, v), outer, allow_unused=True), outer)
     assert implicit.norm() > 1e-3 and torch.allclose(found, explicit - implicit, atol=1e-9)
 
 

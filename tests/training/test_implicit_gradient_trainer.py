@@ -342,7 +342,7 @@ def test_it_trains_tag_sequences_of_an_lstm(tmp_path):
     [
         ({"through": "hard"}, "trainer.through must be 'straight_through', "),
         ({"products": "symbolic"}, "trainer.products must be 'autograd' or 'finite_differences', found 'symbolic'"),
-        ({"solver": {"type": "conjugate_gradients"}}, "did you mean \"conjugate_gradient\""),
+        ({"solver": {"type": "conjugate_gradients"}}, 'did you mean "conjugate_gradient"'),
         ({"solver": {"type": "neumann", "damping": -1}}, "solver.damping"),
         ({"solver": {"type": "sherman_morrison", "average": False}}, "trainer.solver.average: the task-net's loss is"),
         ({"reuse_features": True, "first": "loss_net"}, "trainer.reuse_features: the implicit gradient computes feat"),

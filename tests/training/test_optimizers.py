@@ -13,9 +13,7 @@ def test_equals_allennlps_adamw(settings):
     found = []
     for name in ("fused_adamw", "adamw"):
         parameter = torch.nn.Parameter(start.clone())
-        optimizer = Optimizer.from_params(
-            Params({"type": name, **settings}), model_parameters=[("weight", parameter)]
-        )
+        optimizer = Optimizer.from_params(Params({"type": name, **settings}), model_parameters=[("weight", parameter)])
         for gradient in gradients:
             parameter.grad = gradient.clone()
             optimizer.step()

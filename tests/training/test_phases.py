@@ -202,9 +202,7 @@ def test_a_restart_is_training_from_scratch_under_the_loss_net(any_frozen_loss_n
     more = {} if scheduler is None else {"trainer__task_net__learning_rate_scheduler": scheduler}
     trainer, seen = watched(config(epochs=5, trainer__phases=STATIC, dropout=0.0, **more), tmp_path / "one")
     trainer.train()
-    alone, wanted = watched(
-        config(epochs=2, trainer__loss_net__steps=0, dropout=0.0, **more), tmp_path / "alone"
-    )
+    alone, wanted = watched(config(epochs=2, trainer__loss_net__steps=0, dropout=0.0, **more), tmp_path / "alone")
     finished = seen.weights[2]["loss_net"]
     alone.model.load_state_dict({**weights(alone.model), **finished})
     alone.train()
@@ -350,7 +348,7 @@ def test_the_loss_net_begins_as_the_task_net_is(tmp_path, average):
     trainer.train()
     (begin,) = begins
     encoder = {name: value for name, value in begin.items() if name.startswith("task_net.encoder.")}
-    assert encoder and all(torch.equal(value, begin[f"loss_{name[len('task_'):]}"]) for name, value in encoder.items())
+    assert encoder and all(torch.equal(value, begin[f"loss_{name[len('task_') :]}"]) for name, value in encoder.items())
     label_weights = begin["loss_net.energies.0.label_embeddings.weight"]
     assert torch.equal(label_weights, -begin["task_net._head.weight"])
     # It moves on from there, alone.

@@ -17,9 +17,7 @@ def test_defaults():
 
 
 def test_settings():
-    player = Player.from_params(
-        Params({"optimizer": {"type": "sgd", "lr": 0.5}, "grad_norm": 3, "steps": 0})
-    )
+    player = Player.from_params(Params({"optimizer": {"type": "sgd", "lr": 0.5}, "grad_norm": 3, "steps": 0}))
     optimizer = player.optimizer.construct(model_parameters=[("weight", torch.nn.Parameter(torch.ones(1)))])
     assert optimizer.param_groups[0]["lr"] == 0.5
     assert (player.grad_norm, player.steps) == (3, 0)

@@ -31,9 +31,7 @@ from tests.training.runs import (
     weights,
 )
 
-SHUFFLED = {
-    "batch_sampler": {"type": "bucket", "batch_size": 2, "sorting_keys": ["tokens"], "padding_noise": 0.5}
-}
+SHUFFLED = {"batch_sampler": {"type": "bucket", "batch_size": 2, "sorting_keys": ["tokens"], "padding_noise": 0.5}}
 # Batches of two processes, in passes that span epochs.
 LAZY = {"batch_size": 2, "shuffle": True, "num_workers": 2, "max_instances_in_memory": 3, "batches_per_epoch": 3}
 
@@ -129,9 +127,7 @@ def end_of_epoch(trainer, epochs: int, batches: int) -> bool:
 class KillIn(TrainerCallback):
     """Ends the run in `method` of the trainer's `part`, before it or after it, in one epoch."""
 
-    def __init__(
-        self, part: str, method: str, epoch: int, after: bool = False, when=lambda *args: True
-    ) -> None:
+    def __init__(self, part: str, method: str, epoch: int, after: bool = False, when=lambda *args: True) -> None:
         super().__init__("")
         self.part, self.method, self.epoch, self.after, self.when = part, method, epoch, after, when
 

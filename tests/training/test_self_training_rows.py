@@ -98,9 +98,7 @@ def test_labels_of_the_inputs_are_not_read_and_known_rows_are_left_out(tmp_path,
 
 @pytest.mark.parametrize("at", [(False, 7), (True, 8)])
 def test_a_killed_run_ends_as_one_that_was_not(tmp_path, at):
-    run = settings(
-        tmp_path, callbacks=[{"type": "kill_student"}], checkpointer={"save_every_num_batches": 1}
-    )
+    run = settings(tmp_path, callbacks=[{"type": "kill_student"}], checkpointer={"save_every_num_batches": 1})
     whole = build(run, tmp_path / "whole")
     metrics = comparable(whole.train())
     KillStudent.at = at

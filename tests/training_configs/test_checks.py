@@ -285,8 +285,7 @@ def test_a_function_that_was_not_called(library):
 )
 def test_an_ablation_has_the_settings_of_what_it_changes(ablation, method, tuned):
     found = [
-        json.loads(evaluated("multilabel", f"lib.settings('bibtex', '{name}', {tuned})"))
-        for name in (ablation, method)
+        json.loads(evaluated("multilabel", f"lib.settings('bibtex', '{name}', {tuned})")) for name in (ablation, method)
     ]
     if ablation.endswith("_no_ce"):
         assert found[0].pop("energy_weight") == 1 and found[1].pop("energy_weight") != 1

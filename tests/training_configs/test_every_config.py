@@ -301,9 +301,7 @@ def not_at_prediction(*args, **kwargs):
 
 def has_loss_net(config):
     """By its name: all but the task-nets that are trained on their own, with or without an energy inside."""
-    alone = (
-        "cross_entropy|seq2seq|crf|distilled|seal|self_training|spen_end_to_end|structured_tuning|task_net_ranking"
-    )
+    alone = "cross_entropy|seq2seq|crf|distilled|seal|self_training|spen_end_to_end|structured_tuning|task_net_ranking"
     return not re.search(f"(^|_)({alone})([.]|_)", Path(config).name)
 
 

@@ -16,9 +16,7 @@ def model_of(method, settings):
 @pytest.mark.parametrize("method", ["dvn", "static_regression"])
 def test_a_regression_may_follow_the_path_of_its_search(method):
     """The same search with all its points, and gold; the loss is their mean, so that its scale stays."""
-    plain, path = (
-        model_of(method, f"inference_optimizer='sgd',search_path={given}") for given in ("false", "true")
-    )
+    plain, path = (model_of(method, f"inference_optimizer='sgd',search_path={given}") for given in ("false", "true"))
     search, adversarial = plain["sampler"]["samplers"]
     assert search["optimizer"] == adversarial["optimizer"] == "sgd" and "keep" not in search
     assert path["sampler"]["samplers"] == [{**search, "keep": "trajectory"}, adversarial, "gold"]

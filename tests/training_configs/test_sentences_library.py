@@ -63,10 +63,7 @@ def test_what_starts_at_random_has_the_rate_of_heads(bert, library, method, more
         vocab.add_tokens_to_namespace(TAGS, namespace)
     model = Model.from_params(Params(config["model"]), vocab=vocab)
     pretrained = {
-        id(weight)
-        for part in model.modules()
-        if isinstance(part, PreTrainedModel)
-        for weight in part.parameters()
+        id(weight) for part in model.modules() if isinstance(part, PreTrainedModel) for weight in part.parameters()
     }
     assert pretrained
     players = [player for player in ("task_net", "loss_net") if player in config["trainer"]]
@@ -125,7 +122,10 @@ def evaluated(library, data, method, training="{}", encoder="bilstm()"):
 def test_self_training(library):
     config = evaluated(library, "{ unlabelled: 'raw.txt', plain_text: true }", "self_training(hard=true)")
     assert config["trainer"]["self_training"] == {
-        "unlabelled": "raw.txt", "plain_text": True, "hard": True, "labelled_share": 0.5
+        "unlabelled": "raw.txt",
+        "plain_text": True,
+        "hard": True,
+        "labelled_share": 0.5,
     }
     assert config["trainer"]["folds"] == 3 and "structure" in config["model"]
     alone = evaluated(library, "{ unlabelled: 'raw.txt' }", "self_training(over=lib.method.cross_entropy())")
@@ -153,7 +153,6 @@ def test_word_dropout(library):
     for net in ("task_net", "loss_net"):
         assert config["model"][net]["encoder"]["word_dropout"] == 0.25
     assert "word_dropout" not in evaluated(library, "{}", "nce()")["model"]["task_net"]["encoder"]
-
 
 
 @pytest.mark.parametrize("library", ["srl", "tagging", "text"])

@@ -99,7 +99,7 @@ def test_published_files_are_read_by_the_librarys_entry(name, ancestors, tmp_pat
         (folder / file).write_text(content, encoding="utf-8")
     source = f"""
     local text = import '{LIBRARY.as_posix()}';
-    local data = text.data.{name} {'{ reader+: { ancestors: true } }' if ancestors else ''};
+    local data = text.data.{name} {"{ reader+: { ancestors: true } }" if ancestors else ""};
     {{
       config: text.experiment(data, text.encoder.cnn(), text.method.cross_entropy(), text.training.{name}),
       paths: [data.train, data.dev, data.test],

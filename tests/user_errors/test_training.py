@@ -84,7 +84,7 @@ def test_a_model_and_a_reader_of_two_tasks(command, tmp_path, monkeypatch, confi
         ('{"validation_dataset_reader": null}', 'config key "validation_dataset_reader" is null; leave it out'),
         (
             '{"datasets_for_vocab_creation": ["train", "valid"]}',
-            'config key "datasets_for_vocab_creation" must name some of train, validation, test, found \'valid\'',
+            "config key \"datasets_for_vocab_creation\" must name some of train, validation, test, found 'valid'",
         ),
         ('{"serialization_dir": "x"}', 'config key "serialization_dir": the command line says where, with -s'),
         ('{"model": null}', 'config key "model" of TrainModel is null'),
@@ -141,7 +141,7 @@ def test_a_seed_of_the_environment_is_a_string(config, tmp_path, allennlp_loggin
     [
         ("{\n  a: error 'set the data path',\n}", ":2:6-31: set the data path"),
         ("{\n  a: nothing,\n}", ":2:6-13: Unknown variable: nothing"),
-        ("{\n  a: ,\n}", ":2:6: unexpected: \",\""),
+        ("{\n  a: ,\n}", ':2:6: unexpected: ","'),
     ],
 )
 def test_a_config_that_jsonnet_refuses_is_named_with_its_line(command, tmp_path, text, sentence):

@@ -64,9 +64,7 @@ class Task:
     def experiment(self, name: str, settings: Settings) -> str:
         library, path = self.library, f"{self.library}.data.{self.dataset}"
         times = next((number for end, number in TIMES.items() if name.endswith(end)), 1)
-        training = {
-            "epochs": settings.epochs * times, "batches_per_epoch": 100, "seed": settings.seed, **self.training
-        }
+        training = {"epochs": settings.epochs * times, "batches_per_epoch": 100, "seed": settings.seed, **self.training}
         if self.size is None:
             training["fraction"] = repr(settings.fraction)
         base = "" if library == "multilabel" else f"{library}.training.{self.dataset} "

@@ -34,8 +34,18 @@ ARGUMENTS = {
 ENCODERS = EncoderChoice(
     words="the BiLSTM",
     of_words=(
-        "vectors", "vector_words", "trainable", "word_dim", "hidden", "layers", "dropout", "characters", "word_dropout",
-        "decoder_dim", "symbol_dim", "next_word",
+        "vectors",
+        "vector_words",
+        "trainable",
+        "word_dim",
+        "hidden",
+        "layers",
+        "dropout",
+        "characters",
+        "word_dropout",
+        "decoder_dim",
+        "symbol_dim",
+        "next_word",
     ),
     of_transformer=("max_length", "dropout", "decoder_dim", "symbol_dim", "next_word"),
 )
@@ -93,7 +103,10 @@ def suite(dataset: str) -> Suite:
         data=partial(data, dataset),
         epochs=library()[dataset]["training"]["epochs"],
         metrics={
-            "f1": "F1", "precision": "precision", "recall": "recall", "exact_match": "exact trees",
+            "f1": "F1",
+            "precision": "precision",
+            "recall": "recall",
+            "exact_match": "exact trees",
             "step_accuracy": "steps",
         },
         key=KEY,

@@ -113,7 +113,7 @@ def srl_bert(settings: Settings) -> str:
     A config of allennlp-models' own BERT tagger, with our data, epochs and learning rates; gradient norm 1 and dropout
     0.1 on BERT's vectors are those of its published config.
     """
-    return f"""local srl = import {text(settings.library + '/srl.libsonnet')};
+    return f"""local srl = import {text(settings.library + "/srl.libsonnet")};
 
 local encoder = {text(settings.encoder)};
 local training = srl.training.ewt;

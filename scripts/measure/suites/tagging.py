@@ -50,7 +50,15 @@ ARGUMENTS = {
 ENCODERS = EncoderChoice(
     words="the BiLSTM",
     of_words=(
-        "vectors", "vector_words", "trainable", "word_dim", "hidden", "layers", "dropout", "features", "characters"
+        "vectors",
+        "vector_words",
+        "trainable",
+        "word_dim",
+        "hidden",
+        "layers",
+        "dropout",
+        "features",
+        "characters",
     ),
     of_transformer=("max_length", "frozen"),
 )

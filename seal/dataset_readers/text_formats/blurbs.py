@@ -53,9 +53,7 @@ def read_blurbs(path: str, options: TextOptions = TextOptions()) -> Iterator[Lab
             if lost:
                 raise ConfigurationError(f"{path}:{number}: expected nothing after </book>, found {lost[:40]!r}.")
             fields = {name: html.unescape(content).strip() for name, content in _fields(book)}
-            labels = once_each(
-                (html.unescape(label).strip() for label in _topics(book)), f"{path}:{start}"
-            )
+            labels = once_each((html.unescape(label).strip() for label in _topics(book)), f"{path}:{start}")
             for name, found in (("body", "body" in fields), ("topic", bool(labels))):
                 if not found:
                     raise ConfigurationError(f"{path}:{start}: the <book> has no {name}.")

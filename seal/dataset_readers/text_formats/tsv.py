@@ -48,7 +48,9 @@ def read_tsv(path: str, options: TextOptions = TextOptions()) -> Iterator[Labell
         sign = others.most_common(1)[0][0]
         logger.warning(
             "%s: labels have '%s' in their names, and nowhere a comma between them; if it stands between labels, write "
-            "commas", first, sign,
+            "commas",
+            first,
+            sign,
         )
 
 

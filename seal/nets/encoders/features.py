@@ -55,8 +55,7 @@ class FeatureMlp(Encoder):
             check_range(f"encoder.{name}", size, least=1)
         if isinstance(dropout, list) and len(dropout) != num_layers:
             raise ConfigurationError(
-                f"encoder.dropout: one number, or one for each of the {num_layers} layers, not "
-                f"{len(dropout)}."
+                f"encoder.dropout: one number, or one for each of the {num_layers} layers, not {len(dropout)}."
             )
         dropouts = dropout if isinstance(dropout, list) else [dropout] * num_layers
         self._layers = _Layers(input_dim, hidden_dim, activation or Activation.by_name("softplus")(), dropouts)
@@ -71,8 +70,7 @@ class FeatureMlp(Encoder):
         features = inputs["features"]
         if features.shape[-1] != self._input_dim:
             raise ConfigurationError(
-                f"encoder.input_dim: the data have {features.shape[-1]} features, not "
-                f"{self._input_dim}."
+                f"encoder.input_dim: the data have {features.shape[-1]} features, not {self._input_dim}."
             )
         return self._layers(features)
 

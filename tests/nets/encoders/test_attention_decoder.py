@@ -37,9 +37,7 @@ def test_padding_of_words_and_of_steps_changes_nothing():
 def test_a_step_depends_on_the_symbols_before_it_alone():
     _, net = small_parser()
     inputs = sentences([1, 2, 3])
-    one, other = (
-        net.encoder({**inputs, "earlier": steps_of(text)}) for text in ("(S XX (NP XX", "(S XX XX )")
-    )
+    one, other = (net.encoder({**inputs, "earlier": steps_of(text)}) for text in ("(S XX (NP XX", "(S XX XX )"))
     assert torch.equal(one[:, :3], other[:, :3]) and not torch.allclose(one[:, 3], other[:, 3])
 
 

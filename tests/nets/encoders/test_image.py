@@ -58,9 +58,7 @@ def test_dropout_is_of_whole_channels_and_in_training_only():
 
 
 def test_second_derivatives_with_a_smooth_activation():
-    params = Params(
-        {"type": "fully_convolutional", "channels": [2, 2], "up_channels": [2], "activation": "softplus"}
-    )
+    params = Params({"type": "fully_convolutional", "channels": [2, 2], "up_channels": [2], "activation": "softplus"})
     net = Encoder.from_params(params).double()
     pixels = image(4, 4, batch=1)["image"].requires_grad_(True)
     assert torch.autograd.gradgradcheck(lambda x: net({"image": x}).square().sum(), (pixels,))

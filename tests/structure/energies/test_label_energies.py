@@ -80,4 +80,3 @@ def test_an_archive_from_before_unseen_sets_competed():
     saved = {name: value for name, value in energy.state_dict().items() if name != "unseen"}
     energy.load_state_dict(saved)
     assert float(energy.unseen) == 0
-

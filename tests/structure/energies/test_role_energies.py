@@ -101,9 +101,7 @@ def training():
 
 
 def role_lists(part):
-    return [
-        [role for role in part.spans.roles[row, 0].tolist() if role >= 0] for row in range(len(part.tags))
-    ]
+    return [[role for role in part.spans.roles[row, 0].tolist() if role >= 0] for row in range(len(part.tags))]
 
 
 def test_role_sets_count_the_training_outputs_with_the_same_roles():
