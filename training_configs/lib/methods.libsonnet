@@ -37,7 +37,7 @@ local bi_level(solver_steps, damping, last_layer) = {
     function(encoder, energies)
       over(encoder, energies) {
         structure: structure,
-        trainer+:: { folds: folds, [if !folds_with_loss_net then 'folds_with_loss_net']: false },
+        trainer+:: { folds: folds, [if folds_with_loss_net != true then 'folds_with_loss_net']: folds_with_loss_net },
       },
 
   // Learns from inputs without gold, too: those of `data.unlabelled`, which with `data.plain_text` has one a line. What
