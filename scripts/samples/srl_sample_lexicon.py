@@ -115,258 +115,133 @@ ADVERBS = {
 
 # name -> (verbs, frames). "verb.02": a frameset other than 01; "verb=prep": the word that PREP stands for.
 VERB_CLASSES = {
-    "give": (
-        "give hand lend offer pass show sell award loan grant",
-        [
-            "3 ARG0:person|org ARG2:person|org ARG1:thing|text|money",
-            "3 ARG0:person|org ARG1:thing|text ARG2:to/person|org",
-            "1 ARG0:person ARG1:thing|vehicle",
-        ],
-    ),
-    "send": (
-        "send mail ship forward post bring fax",
-        [
-            "3 ARG0:person|org ARG2:person|org ARG1:thing|text",
-            "3 ARG0:person|org ARG1:thing|text ARG2:to/person|org",
-            "2 ARG0:person|org ARG1:thing|text ARGM-DIR:to/city|place",
-            "1 ARG0:person ARG2:person ARG1:text ARGM-DIR:to/org|city",
-        ],
-    ),
-    "dispatch": ("send bring dispatch transport", ["4 ARG0:person|org ARG1:person|animal ARGM-DIR:to/org|place|city"]),
-    "donate": (
-        "donate return submit contribute surrender deliver transfer",
-        ["4 ARG0:person|org ARG1:thing|text|money ARG2:to/person|org", "1 ARG0:person|org ARG1:thing|text"],
-    ),
-    "bake": (
-        "bake cook prepare fry roast order.03",
-        [
-            "2 ARG0:person ARG2:person ARG1:food",
-            "3 ARG0:person ARG1:food ARG2:for/person|org",
-            "1 ARG0:person ARG1:food ARGM-PRP:for/event",
-            "1 ARG0:person ARG1:food",
-        ],
-    ),
-    "make": (
-        "knit sew weave mend make design",
-        [
-            "2 ARG0:person ARG2:person ARG1:garment",
-            "3 ARG0:person ARG1:garment ARG2:for/person|org",
-            "1 ARG0:person ARG1:garment ARGM-PRP:for/event",
-            "1 ARG0:person ARG1:garment",
-        ],
-    ),
-    "buy": (
-        "buy purchase order rent acquire obtain",
-        [
-            "2 ARG0:person|org ARG1:thing|vehicle ARG2:from/person|org ARG3?:for/money",
-            "2 ARG0:person|org ARG1:thing|vehicle ARG3:for/money",
-            "2 ARG0:person ARG1:thing|vehicle ARG4:for/person",
-        ],
-    ),
-    "break": (
-        "break crack shatter smash snap split burst",
-        [
-            "3 ARG0:person|animal ARG1:fragile ARG2?:with/tool",
-            "3 ARG2:tool ARG1:fragile",
-            "4 ARG1:fragile ARGM-MNR?:with/noise",
-            "1 ARG1:fragile ARGM-LOC:on,in/surface|place",
-        ],
-    ),
-    "open": (
-        "open close shut lock unlock jam",
-        [
-            "3 ARG0:person ARG1:opening ARG2?:with/tool",
-            "3 ARG1:opening ARGM-MNR?:with/noise",
-            "1 ARG2:tool ARG1:opening",
-        ],
-    ),
-    "roll": (
-        "roll slide spin bounce drop float",
-        [
-            "3 ARG0:person|animal ARG1:rolling ARGM-DIR?:into,toward,across/place|waterside",
-            "4 ARG1:rolling ARGM-DIR?:into,toward,across/place|waterside",
-        ],
-    ),
-    "change": (
-        "increase improve double change stabilize shrink",
-        ["3 ARG0:org|person ARG1:amount ARG2?:by/percent", "4 ARG1:amount ARG2?:by/percent"],
-    ),
-    "begin": ("begin end continue resume stop start conclude", ["3 ARG0:person|org ARG1:event", "4 ARG1:event"]),
-    "load": (
-        "load pack stuff cram heap stock",
-        [
-            "3 ARG0:person ARG2:stuff|container ARG1:into,onto/vehicle|vehicle|container",
-            "4 ARG0:person ARG1:vehicle|container ARG2:with/stuff",
-            "1 ARG0:person ARG1:vehicle|container",
-        ],
-    ),
-    "spray": (
-        "spray smear spread splash sprinkle daub",
-        [
-            "3 ARG0:person ARG2:stuff ARG1:on,over,across/surface|vehicle|container",
-            "4 ARG0:person ARG1:surface|vehicle|container ARG2:with/stuff",
-        ],
-    ),
-    "put": (
-        "put place set lay hang store hide mount arrange",
-        ["5 ARG0:person ARG1:thing|container|text ARG2:on,in,under,near/surface|container|place"],
-    ),
-    "provide": (
-        "provide supply furnish present entrust",
-        [
-            "3 ARG0:person|org ARG2:person|org ARG1:with/stuff|thing",
-            "3 ARG0:person|org ARG1:stuff|thing ARG2:to/person|org",
-        ],
-    ),
-    "serve": (
-        "serve feed",
-        [
-            "2 ARG0:person ARG2:person|animal ARG1:food",
-            "2 ARG0:person ARG1:food ARG2:to/person|animal",
-            "1 ARG0:person ARG2:person|animal",
-            "1 ARG0:person ARG1:food",
-        ],
-    ),
-    "teach": (
-        "teach",
-        [
-            "2 ARG0:person ARG2:person ARG1:subject",
-            "2 ARG0:person ARG1:subject ARG2:to/person",
-            "1 ARG0:person ARG2:person",
-            "1 ARG0:person ARG1:subject",
-        ],
-    ),
-    "thank": (
-        "thank praise punish criticize reward scold forgive fine",
-        ["3 ARG0:person|org ARG1:person ARG2:for/topic|event", "1 ARG0:person|org ARG1:person"],
-    ),
-    "blame": (
-        "blame",
-        [
-            "3 ARG0:person|org ARG1:person|org ARG2:for/topic|event",
-            "3 ARG0:person|org ARG2:topic|event ARG1:on/person|org",
-        ],
-    ),
-    "clear": (
-        "clear clean drain strip empty",
-        [
-            "2 ARG0:person ARG1:surface|place|container ARG2:of/stuff",
-            "3 ARG0:person ARG2:stuff ARG1:from/surface|place|container",
-            "1 ARG0:person ARG1:surface|place|container",
-        ],
-    ),
-    "steal": (
-        "steal remove borrow snatch take seize",
-        [
-            "3 ARG0:person ARG1:thing|text|vehicle ARG2:from/person|org",
-            "1 ARG0:person ARG1:thing|vehicle ARGM-LOC:in/place",
-        ],
-    ),
-    "walk": (
-        "walk run hurry travel march crawl wander sail jog ride",
-        [
-            "4 ARG0:person ARGM-DIR:to,toward,into/place|org|city",
-            "2 ARG0:person ARGM-TMP:time",
-            "1 ARG0:person ARGM-LOC:in/place|city",
-            "1 ARG0:animal ARGM-DIR:into,toward/place|waterside",
-        ],
-    ),
-    "arrive": (
-        "arrive vanish appear disappear fall emerge collapse",
-        ["3 ARG1:person|animal|vehicle ARGM-LOC?:in,near/place|city", "1 ARG1:thing ARGM-LOC:in,near/place"],
-    ),
-    "carry": (
-        "carry drag lead guide push pull move haul escort",
-        [
-            "3 ARG0:person ARG1:thing|container|animal ARGM-DIR:to,into,toward/place|org",
-            "2 ARG0:person ARG1:person ARGM-DIR:to,into/place|org|city",
-            "1 ARG0:person ARG1:person|container|animal",
-        ],
-    ),
+    "give": ("give hand lend offer pass show sell award loan grant", [
+        "3 ARG0:person|org ARG2:person|org ARG1:thing|text|money",
+        "3 ARG0:person|org ARG1:thing|text ARG2:to/person|org",
+        "1 ARG0:person ARG1:thing|vehicle"]),
+    "send": ("send mail ship forward post bring fax", [
+        "3 ARG0:person|org ARG2:person|org ARG1:thing|text",
+        "3 ARG0:person|org ARG1:thing|text ARG2:to/person|org",
+        "2 ARG0:person|org ARG1:thing|text ARGM-DIR:to/city|place",
+        "1 ARG0:person ARG2:person ARG1:text ARGM-DIR:to/org|city"]),
+    "dispatch": ("send bring dispatch transport", [
+        "4 ARG0:person|org ARG1:person|animal ARGM-DIR:to/org|place|city"]),
+    "donate": ("donate return submit contribute surrender deliver transfer", [
+        "4 ARG0:person|org ARG1:thing|text|money ARG2:to/person|org", "1 ARG0:person|org ARG1:thing|text"]),
+    "bake": ("bake cook prepare fry roast order.03", [
+        "2 ARG0:person ARG2:person ARG1:food", "3 ARG0:person ARG1:food ARG2:for/person|org",
+        "1 ARG0:person ARG1:food ARGM-PRP:for/event", "1 ARG0:person ARG1:food"]),
+    "make": ("knit sew weave mend make design", [
+        "2 ARG0:person ARG2:person ARG1:garment", "3 ARG0:person ARG1:garment ARG2:for/person|org",
+        "1 ARG0:person ARG1:garment ARGM-PRP:for/event", "1 ARG0:person ARG1:garment"]),
+    "buy": ("buy purchase order rent acquire obtain", [
+        "2 ARG0:person|org ARG1:thing|vehicle ARG2:from/person|org ARG3?:for/money",
+        "2 ARG0:person|org ARG1:thing|vehicle ARG3:for/money",
+        "2 ARG0:person ARG1:thing|vehicle ARG4:for/person"]),
+    "break": ("break crack shatter smash snap split burst", [
+        "3 ARG0:person|animal ARG1:fragile ARG2?:with/tool", "3 ARG2:tool ARG1:fragile",
+        "4 ARG1:fragile ARGM-MNR?:with/noise", "1 ARG1:fragile ARGM-LOC:on,in/surface|place"]),
+    "open": ("open close shut lock unlock jam", [
+        "3 ARG0:person ARG1:opening ARG2?:with/tool", "3 ARG1:opening ARGM-MNR?:with/noise",
+        "1 ARG2:tool ARG1:opening"]),
+    "roll": ("roll slide spin bounce drop float", [
+        "3 ARG0:person|animal ARG1:rolling ARGM-DIR?:into,toward,across/place|waterside",
+        "4 ARG1:rolling ARGM-DIR?:into,toward,across/place|waterside"]),
+    "change": ("increase improve double change stabilize shrink", [
+        "3 ARG0:org|person ARG1:amount ARG2?:by/percent", "4 ARG1:amount ARG2?:by/percent"]),
+    "begin": ("begin end continue resume stop start conclude", [
+        "3 ARG0:person|org ARG1:event", "4 ARG1:event"]),
+    "load": ("load pack stuff cram heap stock", [
+        "3 ARG0:person ARG2:stuff|container ARG1:into,onto/vehicle|vehicle|container",
+        "4 ARG0:person ARG1:vehicle|container ARG2:with/stuff", "1 ARG0:person ARG1:vehicle|container"]),
+    "spray": ("spray smear spread splash sprinkle daub", [
+        "3 ARG0:person ARG2:stuff ARG1:on,over,across/surface|vehicle|container",
+        "4 ARG0:person ARG1:surface|vehicle|container ARG2:with/stuff"]),
+    "put": ("put place set lay hang store hide mount arrange", [
+        "5 ARG0:person ARG1:thing|container|text ARG2:on,in,under,near/surface|container|place"]),
+    "provide": ("provide supply furnish present entrust", [
+        "3 ARG0:person|org ARG2:person|org ARG1:with/stuff|thing",
+        "3 ARG0:person|org ARG1:stuff|thing ARG2:to/person|org"]),
+    "serve": ("serve feed", [
+        "2 ARG0:person ARG2:person|animal ARG1:food", "2 ARG0:person ARG1:food ARG2:to/person|animal",
+        "1 ARG0:person ARG2:person|animal", "1 ARG0:person ARG1:food"]),
+    "teach": ("teach", [
+        "2 ARG0:person ARG2:person ARG1:subject", "2 ARG0:person ARG1:subject ARG2:to/person",
+        "1 ARG0:person ARG2:person", "1 ARG0:person ARG1:subject"]),
+    "thank": ("thank praise punish criticize reward scold forgive fine", [
+        "3 ARG0:person|org ARG1:person ARG2:for/topic|event", "1 ARG0:person|org ARG1:person"]),
+    "blame": ("blame", ["3 ARG0:person|org ARG1:person|org ARG2:for/topic|event",
+                        "3 ARG0:person|org ARG2:topic|event ARG1:on/person|org"]),
+    "clear": ("clear clean drain strip empty", [
+        "2 ARG0:person ARG1:surface|place|container ARG2:of/stuff",
+        "3 ARG0:person ARG2:stuff ARG1:from/surface|place|container",
+        "1 ARG0:person ARG1:surface|place|container"]),
+    "steal": ("steal remove borrow snatch take seize", [
+        "3 ARG0:person ARG1:thing|text|vehicle ARG2:from/person|org",
+        "1 ARG0:person ARG1:thing|vehicle ARGM-LOC:in/place"]),
+    "walk": ("walk run hurry travel march crawl wander sail jog ride", [
+        "4 ARG0:person ARGM-DIR:to,toward,into/place|org|city", "2 ARG0:person ARGM-TMP:time",
+        "1 ARG0:person ARGM-LOC:in/place|city", "1 ARG0:animal ARGM-DIR:into,toward/place|waterside"]),
+    "arrive": ("arrive vanish appear disappear fall emerge collapse", [
+        "3 ARG1:person|animal|vehicle ARGM-LOC?:in,near/place|city",
+        "1 ARG1:thing ARGM-LOC:in,near/place"]),
+    "carry": ("carry drag lead guide push pull move haul escort", [
+        "3 ARG0:person ARG1:thing|container|animal ARGM-DIR:to,into,toward/place|org",
+        "2 ARG0:person ARG1:person ARGM-DIR:to,into/place|org|city",
+        "1 ARG0:person ARG1:person|container|animal"]),
     "wait": (
         "wait=for search=for listen=to look=at object=to rely=on depend=on complain=about laugh=at apply=for "
-        "respond=to stare=at",
-        ["3 ARG0:person ARG1:PREP/person|event|text", "2 ARG0:person ARG1:PREP/topic|event|org"],
-    ),
-    "work": (
-        "sleep work sing dance wait rest swim stay kneel practise",
-        ["3 ARG0:person ARGM-TMP:time", "2 ARG0:person ARGM-TMP:for/time", "2 ARG0:person ARGM-LOC:in,near/place|city"],
-    ),
-    "waste": (
-        "waste spend lose squander",
-        ["4 ARG0:person ARG1:time ARGM-LOC?:in/place|city", "2 ARG0:person ARG1:money"],
-    ),
-    "read": (
-        "read write paint study copy recite",
-        [
-            "3 ARG0:person ARG1:text ARGM-TMP?:time",
-            "3 ARG0:person ARGM-TMP:time",
-            "1 ARG0:person ARG1:text ARG2:to,for/person",
-        ],
-    ),
-    "eat": (
-        "eat devour finish taste chew",
-        ["3 ARG0:person|animal ARG1:food", "1 ARG0:person ARG1:food ARGM-LOC:in/place"],
-    ),
-    "cut": (
-        "cut slice chop carve trim saw",
-        ["3 ARG0:person ARG1:cuttable ARG2:with/blade", "2 ARG0:person ARG1:cuttable", "2 ARG2:blade ARG1:cuttable"],
-    ),
-    "repair": (
-        "repair wash polish inspect lift damage examine test weigh insure",
-        ["4 ARG0:person ARG1:thing|vehicle|tool"],
-    ),
-    "notice": (
-        "see notice watch find photograph remember recognize describe ignore mention",
-        ["4 ARG0:person ARG1:person|animal|thing|event"],
-    ),
-    "visit": ("visit help greet hire arrest meet defend interview rescue follow betray", ["4 ARG0:person ARG1:person"]),
-    "approve": (
-        "approve reject discuss oppose support accept cancel postpone review publish endorse",
-        ["4 ARG0:person|org ARG1:topic|text"],
-    ),
+             "respond=to stare=at", [
+        "3 ARG0:person ARG1:PREP/person|event|text", "2 ARG0:person ARG1:PREP/topic|event|org"]),
+    "work": ("sleep work sing dance wait rest swim stay kneel practise", [
+        "3 ARG0:person ARGM-TMP:time", "2 ARG0:person ARGM-TMP:for/time",
+        "2 ARG0:person ARGM-LOC:in,near/place|city"]),
+    "waste": ("waste spend lose squander", [
+        "4 ARG0:person ARG1:time ARGM-LOC?:in/place|city", "2 ARG0:person ARG1:money"]),
+    "read": ("read write paint study copy recite", [
+        "3 ARG0:person ARG1:text ARGM-TMP?:time", "3 ARG0:person ARGM-TMP:time",
+        "1 ARG0:person ARG1:text ARG2:to,for/person"]),
+    "eat": ("eat devour finish taste chew", [
+        "3 ARG0:person|animal ARG1:food", "1 ARG0:person ARG1:food ARGM-LOC:in/place"]),
+    "cut": ("cut slice chop carve trim saw", [
+        "3 ARG0:person ARG1:cuttable ARG2:with/blade", "2 ARG0:person ARG1:cuttable",
+        "2 ARG2:blade ARG1:cuttable"]),
+    "repair": ("repair wash polish inspect lift damage examine test weigh insure", [
+        "4 ARG0:person ARG1:thing|vehicle|tool"]),
+    "notice": ("see notice watch find photograph remember recognize describe ignore mention", [
+        "4 ARG0:person ARG1:person|animal|thing|event"]),
+    "visit": ("visit help greet hire arrest meet defend interview rescue follow betray", [
+        "4 ARG0:person ARG1:person"]),
+    "approve": ("approve reject discuss oppose support accept cancel postpone review publish endorse", [
+        "4 ARG0:person|org ARG1:topic|text"]),
     "chase": ("chase bite follow attack scare lick", ["4 ARG0:animal ARG1:person|animal"]),
-    "frighten": (
-        "frighten surprise annoy please delight amuse shock bore worry impress disappoint",
-        ["4 ARG0:event|topic|animal ARG1:person", "1 ARG0:person ARG1:person ARG2:with/text|topic"],
-    ),
-    "fear": (
-        "fear love hate admire enjoy like dislike respect trust",
-        ["4 ARG0:person ARG1:event|topic|animal", "1 ARG0:person ARG1:person"],
-    ),
-    "say": ("say claim report announce admit insist declare suggest argue explain", ["4 ARG0:person|org ARG1:that"]),
-    "tell": (
-        "tell inform remind warn assure notify",
-        ["3 ARG0:person ARG2:person|org ARG1:that", "3 ARG0:person ARG2:person|org ARG1:about/topic|event"],
-    ),
-    "want": ("want try decide hope plan refuse agree manage attempt intend hesitate", ["4 ARG0:person ARG1:inf@ARG0"]),
-    "persuade": (
-        "persuade ask force urge order encourage advise allow invite compel",
-        ["4 ARG0:person|org ARG1:person ARG2:inf@ARG1"],
-    ),
-    "promise": ("promise vow", ["3 ARG0:person ARG2:person ARG1:inf@ARG0", "2 ARG0:person ARG1:inf@ARG0"]),
+    "frighten": ("frighten surprise annoy please delight amuse shock bore worry impress disappoint", [
+        "4 ARG0:event|topic|animal ARG1:person", "1 ARG0:person ARG1:person ARG2:with/text|topic"]),
+    "fear": ("fear love hate admire enjoy like dislike respect trust", [
+        "4 ARG0:person ARG1:event|topic|animal", "1 ARG0:person ARG1:person"]),
+    "say": ("say claim report announce admit insist declare suggest argue explain", [
+        "4 ARG0:person|org ARG1:that"]),
+    "tell": ("tell inform remind warn assure notify", [
+        "3 ARG0:person ARG2:person|org ARG1:that", "3 ARG0:person ARG2:person|org ARG1:about/topic|event"]),
+    "want": ("want try decide hope plan refuse agree manage attempt intend hesitate", [
+        "4 ARG0:person ARG1:inf@ARG0"]),
+    "persuade": ("persuade ask force urge order encourage advise allow invite compel", [
+        "4 ARG0:person|org ARG1:person ARG2:inf@ARG1"]),
+    "promise": ("promise vow", [
+        "3 ARG0:person ARG2:person ARG1:inf@ARG0", "2 ARG0:person ARG1:inf@ARG0"]),
     "seem": ("seem appear tend happen", ["4 ARG1:person C-ARG1:inf@ARG1"]),
-    "swarm": (
-        "swarm teem buzz bustle crawl hum",
-        ["3 ARG2:place|city|org ARG1:with/swarm", "3 ARG1:swarm ARG2:in/place|city"],
-    ),
-    "talk": (
-        "talk speak chat argue complain whisper gossip",
-        [
-            "2 ARG0:person ARG2:to,with/person ARG1?:about/topic|event|person",
-            "2 ARG0:person ARG1:about/topic|event ARG2?:to,with/person",
-        ],
-    ),
+    "swarm": ("swarm teem buzz bustle crawl hum", [
+        "3 ARG2:place|city|org ARG1:with/swarm", "3 ARG1:swarm ARG2:in/place|city"]),
+    "talk": ("talk speak chat argue complain whisper gossip", [
+        "2 ARG0:person ARG2:to,with/person ARG1?:about/topic|event|person",
+        "2 ARG0:person ARG1:about/topic|event ARG2?:to,with/person"]),
     "elect": ("elect appoint name nominate", ["4 ARG0:person|org ARG1:person ARG2:title"]),
     "consider": ("consider find.02 call deem", ["4 ARG0:person|org ARG1:topic|text|event ARG2:adj"]),
-    "turn": (
-        "turn transform convert develop",
-        ["3 ARG0:person|org ARG1:org|place ARG2:into/org|place", "3 ARG1:org|place ARG2:into/org|place"],
-    ),
-    "replace": (
-        "replace=with exchange=for compare=with swap=for confuse=with trade=for",
-        ["4 ARG0:person ARG1:thing ARG2:PREP/thing"],
-    ),
+    "turn": ("turn transform convert develop", [
+        "3 ARG0:person|org ARG1:org|place ARG2:into/org|place",
+        "3 ARG1:org|place ARG2:into/org|place"]),
+    "replace": ("replace=with exchange=for compare=with swap=for confuse=with trade=for", [
+        "4 ARG0:person ARG1:thing ARG2:PREP/thing"]),
     "be": ("be become remain", ["2 ARG1:topic|text|event ARG2:adj", "1 ARG1:person ARG2:indef"]),
 }
 
@@ -375,39 +250,25 @@ VERB_CLASSES = {
 NOMINAL_CLASSES = {
     "decision": (
         "decision<decide opinion<opine complaint<complain warning<warn statement<state argument<argue "
-        "speculation~<speculate",
-        ["3 ARG0:'s/person|org V ARG1:about,on/topic|event"],
-    ),
-    "gift": (
-        "gift<give donation<donate loan<loan sale<sell delivery/deliveries<deliver return<return",
-        [
-            "2 ARG0:'s/person|org V ARG1:of/thing|stuff ARG2:to/person|org",
-            "1 the V ARG1:of/thing|stuff ARG2:to/person|org",
-        ],
-    ),
-    "removal": (
-        "removal<remove discovery/discoveries<discover rescue<rescue arrest<arrest betrayal<betray "
-        "inspection<inspect praise~<praise",
-        [
-            "2 ARG0:'s/person V ARG1:of/person|animal",
-            "2 ARG1:'s/person|animal V ARG0:by/person|org",
-            "1 the V ARG1:of/person|animal ARG0:by/person|org",
-            "1 ARG1:'s/person V",
-        ],
-    ),
-    "arrival": (
-        "arrival<arrive departure<depart disappearance<disappear death<die collapse<collapse",
-        ["3 ARG1:'s/person|animal V", "2 the V ARG1:of/person|animal"],
-    ),
+        "speculation~<speculate", ["3 ARG0:'s/person|org V ARG1:about,on/topic|event"]),
+    "gift": ("gift<give donation<donate loan<loan sale<sell delivery/deliveries<deliver return<return", [
+        "2 ARG0:'s/person|org V ARG1:of/thing|stuff ARG2:to/person|org",
+        "1 the V ARG1:of/thing|stuff ARG2:to/person|org"]),
+    "removal": ("removal<remove discovery/discoveries<discover rescue<rescue arrest<arrest betrayal<betray "
+                "inspection<inspect praise~<praise", [
+        "2 ARG0:'s/person V ARG1:of/person|animal", "2 ARG1:'s/person|animal V ARG0:by/person|org",
+        "1 the V ARG1:of/person|animal ARG0:by/person|org", "1 ARG1:'s/person V"]),
+    "arrival": ("arrival<arrive departure<depart disappearance<disappear death<die collapse<collapse", [
+        "3 ARG1:'s/person|animal V", "2 the V ARG1:of/person|animal"]),
     "fear": (
-        "fear<fear hatred~<hate knowledge~<know love~<love memory/memories<remember distrust~<distrust",
-        ["3 ARG0:'s/person V ARG1:of/event|topic|person"],
-    ),
+        "fear<fear hatred~<hate knowledge~<know love~<love memory/memories<remember distrust~<distrust", [
+        "3 ARG0:'s/person V ARG1:of/event|topic|person"]),
 }
 
 # Adjectival predicates, the complement of a copula: name -> (adjectives, frames), subject first.
 ADJECTIVE_CLASSES = {
-    "aware": ("aware afraid proud fond tired ashamed certain envious", ["ARG0:person ARG1:of/topic|event|person"]),
+    "aware": ("aware afraid proud fond tired ashamed certain envious", [
+        "ARG0:person ARG1:of/topic|event|person"]),
     "angry": ("angry happy worried nervous sad excited upset", ["ARG0:person ARG1:about/topic|event"]),
     "full": ("full empty free", ["ARG1:container|vehicle|place ARG2:of/stuff"]),
     "similar": ("similar identical equal close", ["ARG1:thing|topic ARG2:to/thing|topic"]),
@@ -417,9 +278,7 @@ ADJECTIVE_CLASSES = {
 }
 
 # lemma, past, past participle
-IRREGULAR = {
-    verb.split()[0]: verb.split()[1:]
-    for verb in """
+IRREGULAR = {verb.split()[0]: verb.split()[1:] for verb in """
     give gave given, lend lent lent, show showed shown, sell sold sold, send sent sent,
     bring brought brought, knit knitted knitted, sew sewed sewn, weave wove woven, make made made,
     buy bought bought, break broke broken, split split split, burst burst burst, shut shut shut,
@@ -430,8 +289,7 @@ IRREGULAR = {
     swim swam swum, kneel knelt knelt, spend spent spent, lose lost lost, read read read,
     write wrote written, eat ate eaten, cut cut cut, saw sawed sawn, see saw seen, find found found,
     meet met met, bite bit bitten, say said said, tell told told, speak spoke spoken, be was been,
-    become became become""".split(",")
-}
+    become became become""".split(",")}
 
 # Verbs that double their last letter before -ed and -ing.
 DOUBLING = """submit ship transfer snap stop cram drop chop trim admit plan jog drag split shut spin begin
