@@ -910,26 +910,31 @@ class Writer:
         frame.add(second.subject.role, subject)
         return first.tokens() + link + group + self.finish(second, frame, subject, 1) + self.stop()
 
-    def make_shared_object(self):
-        """Two verbs with one subject and one object: `The cook bought and ate the pie`."""
+    def plans_of_one_object(self):
+        """Two plans of different verbs that can have the same subject and the same object."""
 
         def single(plan):
             return (
                 plan.subject.role == "ARG0"
-                and [s.prep for s in plan.complements] == [""]
+                and [slot.prep for slot in plan.complements] == [""]
                 and plan.complements[0].nominal()
             )
 
         one = self.plan(single, passive=0)
         two = self.plan(
-            lambda p: (
-                single(p)
-                and p.lemma != one.lemma
-                and p.subject.kind == one.subject.kind
-                and p.complements[0].kind == one.complements[0].kind
+            lambda plan: (
+                single(plan)
+                and plan.lemma != one.lemma
+                and plan.subject.kind == one.subject.kind
+                and plan.complements[0].kind == one.complements[0].kind
             ),
             passive=0,
         )
+        return one, two
+
+    def make_shared_object(self):
+        """Two verbs with one subject and one object: `The cook bought and ate the pie`."""
+        one, two = self.plans_of_one_object()
         subject = self.np(one.subject.kind, "subj", 0)
         verbs = [finite(plan.lemma, True, subject) for plan in (one, two)]
         obj = self.np(one.complements[0].kind, depth=0, avoid=subject)

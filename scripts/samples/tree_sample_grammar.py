@@ -486,24 +486,7 @@ class TreeWriter(Writer):
 
     def tree_shared_object(self):
         """Two verbs with one object: `The cook bought and ate the pie`."""
-
-        def single(plan):
-            return (
-                plan.subject.role == "ARG0"
-                and [slot.prep for slot in plan.complements] == [""]
-                and plan.complements[0].nominal()
-            )
-
-        one = self.plan(single, passive=0)
-        two = self.plan(
-            lambda p: (
-                single(p)
-                and p.lemma != one.lemma
-                and p.subject.kind == one.subject.kind
-                and p.complements[0].kind == one.complements[0].kind
-            ),
-            passive=0,
-        )
+        one, two = self.plans_of_one_object()
         subject = with_function(self.noun_phrase(one.subject.kind, "subj"), "-SBJ")
         verbs = [finite(plan.lemma, True, subject) for plan in (one, two)]
         banned = frame_phrases(one.name) | frame_phrases(two.name)
