@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from scripts.measure.configs import listed, text
 from scripts.measure.suite import Settings, UserError
 
+#: The arguments that every BiLSTM of a library over `training_configs/lib/tagging_encoders.libsonnet` has.
+OF_BILSTM = ("vectors", "vector_words", "trainable", "word_dim", "hidden", "layers", "dropout")
+
 
 @dataclass(frozen=True)
 class EncoderChoice:

@@ -37,7 +37,7 @@ def draw_results(suites: dict[str, Suite], table: pandas.DataFrame, path: Path, 
         for panel in row[len(suite.statistics) :]:
             panel.axis("off")
     # Outside of the panels, where it covers no number.
-    splits = [split for split in COLOURS if split in set(table["split"])]
+    splits = _splits(table)
     swatches = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[split]) for split in splits]
     figure.legend(swatches, splits, loc="outside right upper", frameon=False, fontsize=8)
     if label:
@@ -47,9 +47,14 @@ def draw_results(suites: dict[str, Suite], table: pandas.DataFrame, path: Path, 
     plt.close(figure)
 
 
+def _splits(table: pandas.DataFrame) -> list[str]:
+    """Those that are drawn, in order."""
+    return [split for split in COLOURS if split in set(table["split"])]
+
+
 def _bars(panel, suite: Suite, table: pandas.DataFrame, metric: str) -> None:
     methods = present_methods(suite, table)
-    splits = [split for split in COLOURS if split in set(table["split"])]
+    splits = _splits(table)
     width = 0.8 / len(splits)
     lowest = numpy.inf
     for index, split in enumerate(splits):

@@ -4,7 +4,7 @@ from functools import lru_cache, partial
 from typing import Any, Optional
 
 from scripts.measure.configs import call, library_value, listed, text
-from scripts.measure.encoder_choice import EncoderChoice
+from scripts.measure.encoder_choice import OF_BILSTM, EncoderChoice
 from scripts.measure.method_arguments import SHARED
 from scripts.measure.parsing_scores import KEY, score
 from scripts.measure.suite import Family, Settings, Suite, grouped_methods
@@ -33,20 +33,7 @@ ARGUMENTS = {
 }
 ENCODERS = EncoderChoice(
     words="the BiLSTM",
-    of_words=(
-        "vectors",
-        "vector_words",
-        "trainable",
-        "word_dim",
-        "hidden",
-        "layers",
-        "dropout",
-        "characters",
-        "word_dropout",
-        "decoder_dim",
-        "symbol_dim",
-        "next_word",
-    ),
+    of_words=(*OF_BILSTM, "characters", "word_dropout", "decoder_dim", "symbol_dim", "next_word"),
     of_transformer=("max_length", "dropout", "decoder_dim", "symbol_dim", "next_word"),
 )
 DATASETS = ("sample", "wsj")

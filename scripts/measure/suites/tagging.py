@@ -4,7 +4,7 @@ from functools import lru_cache, partial
 from typing import Any, Optional
 
 from scripts.measure.configs import call, library_value, listed, text
-from scripts.measure.encoder_choice import EncoderChoice
+from scripts.measure.encoder_choice import OF_BILSTM, EncoderChoice
 from scripts.measure.method_arguments import SHARED
 from scripts.measure.suite import Family, Settings, Suite, grouped_methods
 from scripts.measure.tagging_scores import KEY, score
@@ -49,17 +49,7 @@ ARGUMENTS = {
 # BiLSTM of another name and other defaults (`BILSTM`).
 ENCODERS = EncoderChoice(
     words="the BiLSTM",
-    of_words=(
-        "vectors",
-        "vector_words",
-        "trainable",
-        "word_dim",
-        "hidden",
-        "layers",
-        "dropout",
-        "features",
-        "characters",
-    ),
+    of_words=(*OF_BILSTM, "features", "characters"),
     of_transformer=("max_length", "frozen"),
 )
 BILSTM = {"conll2003": "ner"}
