@@ -25,6 +25,7 @@ from seal.common.linear_trees import as_brackets, without_unknown_tags
 from seal.common.tag_encodings import tags_to_spans
 from seal.common.vocabularies import ATTRIBUTES
 from seal.models import MultilabelModel, ParsingModel, SegmentationModel, SrlModel, TaggingModel, TextMultilabelModel
+from seal.models.srl import predicate_words
 from seal.predictors.line_predictor import finite
 from seal.structure.k_best_sets import k_best_sets
 from seal.structure.label_set_structure import LabelSetStructure
@@ -184,8 +185,8 @@ class _TagAnswers(_SentenceAnswers):
         competing = None
         if structure is not None:
             words = instance["metadata"].metadata["words"]
-            key = words[int(tensors["predicate"][0].argmax())].lower() if "predicate" in tensors else ""
-            competing = TagPaths(tags, log_prob, state.mask, keys=[key]).competing(structure.scheme)
+            keys = predicate_words(tensors["predicate"], [words]) if "predicate" in tensors else [""]
+            competing = TagPaths(tags, log_prob, state.mask, keys=keys).competing(structure.scheme)
         columns = scores_of(model, log_prob, competing, self._score)
         if model.loss_net is not None:
             columns["energy of the loss-net"] = model.energy(state, tags)[0]

@@ -15,7 +15,7 @@ from allennlp.models.archival import Archive
 from allennlp.nn.util import move_to_device
 
 from seal.commands.demo_alternatives import structure_of, why
-from seal.commands.findings import NOTHING, Choice, Example, Findings, Picture
+from seal.commands.findings import NOTHING, Choice, Example, Findings, Picture, energy_gap
 from seal.commands.structure_choices import Weighed, weighed_sets, weighed_tags, weighed_trees
 from seal.common.linear_trees import as_brackets, brackets_of, counted_brackets, without_unknown_tags
 from seal.common.significance import ACCURACY, EXACT, Statistic, f1_of_counts, mean_f1, mean_of
@@ -26,6 +26,7 @@ from seal.metrics.srl_score import frame_counts
 from seal.metrics.tagging_score import tagging_sums
 from seal.models import MultilabelModel, ParsingModel, SegmentationModel, SrlModel, TaggingModel
 from seal.models.seal_model import SealModel
+from seal.models.srl import predicate_words
 from seal.predictors.words import describe
 from seal.two_player.task_state import TaskState
 
@@ -193,8 +194,8 @@ class _TagExaminer(_Examiner):
         """The predicate of each frame."""
         if not isinstance(self._model, SrlModel):
             return []
-        places = batch["predicate"][batch["predicate"].any(dim=1)].argmax(dim=1).tolist()
-        return [words[place].lower() for (_, words, *_), place in zip(named, places)]
+        frames = batch["predicate"][batch["predicate"].any(dim=1)]
+        return predicate_words(frames, (words for _, words, *_ in named))
 
     def _counts(self, gold: Sequence[str], ours: Sequence[str]) -> dict[str, float]:
         if isinstance(self._model, SrlModel):
@@ -386,13 +387,12 @@ class _MaskExaminer(_Examiner):
             self.found.pictures.append(picture)
             sizes = f"{wanted.sum()} pixels", f"{found.sum()} pixels, IoU {iou:.1f}"
             self.found.examples.append(Example(source, "", *sizes, right, None, *numbers))
-            if not right and numbers and picture.energy_of_predicted < picture.energy_of_gold:
+            if not right and numbers and energy_gap(picture) < 0:
                 self.found.preferred.append(picture)
             self.found.count(source, str(wanted.sum()), iou=iou / 100, images=1)
         # Of a large file, images are not all kept.
         self.found.pictures = sorted(self.found.pictures, key=lambda picture: picture.iou)[:_PICTURES]
-        gap = lambda picture: picture.energy_of_predicted - picture.energy_of_gold  # noqa: E731
-        self.found.preferred = sorted(self.found.preferred, key=gap)[:_PICTURES]
+        self.found.preferred = sorted(self.found.preferred, key=energy_gap)[:_PICTURES]
 
 
 _EXAMINERS = (

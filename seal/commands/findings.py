@@ -199,13 +199,13 @@ class Findings:
 
     def misjudged(self, number: int) -> list[Example]:
         """Wrong predictions whose energy is below gold's, the furthest below first: the loss-net is wrong, too."""
-        gaps = {place: _gap(one) for place, one in enumerate(self.examples) if not one.right}
+        gaps = {place: energy_gap(one) for place, one in enumerate(self.examples) if not one.right}
         return self._below(gaps)[:number]
 
     def misjudged_by_structure(self, number: int) -> list[Example]:
         """The same of the structure's energy, where gold competed."""
         gaps = {
-            place: _gap(one.choice)
+            place: energy_gap(one.choice)
             for place, one in enumerate(self.examples)
             if not one.right and one.choice is not None and one.choice.competes
         }
@@ -221,8 +221,8 @@ class Findings:
         return sorted(there, key=lambda one: one.choice.own_score - one.choice.score)
 
 
-def _gap(one: Union[Example, Choice]) -> Optional[float]:
-    """How far the energy of the prediction is above gold's."""
+def energy_gap(one: Union[Example, Choice, Picture]) -> Optional[float]:
+    """How far the energy of the prediction is above gold's; `None` without both."""
     if one.energy_of_gold is None or one.energy_of_predicted is None:
         return None
     return one.energy_of_predicted - one.energy_of_gold

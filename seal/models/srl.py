@@ -1,4 +1,4 @@
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Optional
 
@@ -209,8 +209,7 @@ class SrlModel(SealModel):
     def _paths(self, state: TaskState, metadata: Iterable[dict[str, Any]]) -> TagPaths:
         """The sequences that compete, of rows with a predicate."""
         tags, log_prob = self.output_space.k_best(state.logits, self.structure.num_candidates, state.mask)
-        places = state.inputs["predicate"].argmax(dim=1).tolist()
-        keys = [row["words"][place].lower() for row, place in zip(metadata, places)]
+        keys = predicate_words(state.inputs["predicate"], (row["words"] for row in metadata))
         return TagPaths(tags, log_prob, state.mask, keys=keys)
 
     def structure_settings(self) -> dict[str, Any]:
@@ -284,6 +283,20 @@ class SrlModel(SealModel):
             if found._pred_sum is not None and found._pred_sum.sum() > 0:
                 metrics["predicate_f1"] = 100 * found.get_metric(reset)["fscore"][0]
         return metrics
+
+
+def predicate_words(predicate: torch.Tensor, words: Iterable[Sequence[str]]) -> list[str]:
+    """
+    What a structure knows a frame by, the key of `TagPaths`: its predicate's word, in lower case.
+
+    # Parameters
+
+    predicate : `torch.Tensor`, `(frames, words)`
+        1 at the predicate of each frame.
+    words : `Iterable[Sequence[str]]`
+        Those of each frame's sentence.
+    """
+    return [of_frame[place].lower() for of_frame, place in zip(words, predicate.argmax(dim=1).tolist())]
 
 
 def _finder_loss(logits: torch.Tensor, is_predicate: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -109,7 +109,6 @@ class AlternatingTrainer(PhasedTrainer):
         data_loader: DataLoader,
         *,
         players: Players,
-        batches_of_updates: int = 1,
         num_gradient_accumulation_steps: int = 1,
         cpu_autocast: bool = False,
         reuse_features: bool = False,
@@ -117,11 +116,11 @@ class AlternatingTrainer(PhasedTrainer):
         self_training: Optional[Callable[..., dict[str, Any]]] = None,
         **settings: Any,
     ) -> None:
-        group_size = num_gradient_accumulation_steps * batches_of_updates
+        group_size = num_gradient_accumulation_steps * players.batches_of_updates
         if group_size > 1:
             data_loader = GroupedLoader(data_loader, group_size)
         super().__init__(model, optimizer, data_loader, **settings)
-        self._fresh_batches, self._accumulated = batches_of_updates > 1, num_gradient_accumulation_steps
+        self._fresh_batches, self._accumulated = players.batches_of_updates > 1, num_gradient_accumulation_steps
         #: What is called between the turns of a batch, with the player whose updates are done.
         self.between_turns: list[Callable[[str], None]] = []
         self._order = players.turns
@@ -384,7 +383,6 @@ class AlternatingTrainer(PhasedTrainer):
             learning_rate_scheduler=Lazy(players.scheduler),
             ddp_accelerator=accelerator_of_run(ddp_accelerator, distributed, cuda_device),
             players=players,
-            batches_of_updates=players.batches_of_updates,
             phases=schedule,
             cpu_autocast=cpu_autocast,
             held_out=held_out,

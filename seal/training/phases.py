@@ -161,7 +161,7 @@ class Phases:
                 raise ConfigurationError("trainer.phases: copy_task_net: the model has no loss_net.")
             model.loss_net.check_copy(model.task_net)
         unsupervised = any(not phase.supervised for phase in self)
-        if unsupervised and (model.loss_net is None or model.task_loss.energy_weight == 0):
+        if unsupervised and not model.uses_energy:
             raise ConfigurationError(
                 "trainer.phases: without supervision the task-net has only the energy to follow; give the model a "
                 "loss_net, and model.task_loss an energy_weight above 0."

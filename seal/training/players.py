@@ -196,8 +196,7 @@ class Players:
 
 def check_frozen_loss_net(model: SealModel, players: Collection[str]) -> None:
     """`ConfigurationError` if the task-net is to follow a loss-net that is not among `players`, and as it was drawn."""
-    frozen = model.loss_net is not None and LOSS_NET not in players
-    if frozen and model.task_loss.energy_weight > 0 and model.loss_net.pretrained_file is None:
+    if model.uses_energy and LOSS_NET not in players and model.loss_net.pretrained_file is None:
         raise ConfigurationError(
             "trainer.loss_net: nothing trains the loss-net that the task-net is to follow; set "
             "model.loss_net.pretrained_file to a run that has, or train it in a phase (trainer.phases)."

@@ -1,6 +1,7 @@
 """The alternating trainer, against one step after another written by hand in plain PyTorch."""
 
 import copy
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -901,7 +902,8 @@ def test_registered():
 
 def test_a_keyword_that_no_trainer_knows_is_refused():
     with pytest.raises(TypeError, match="AlternatingTrainer: unexpected keyword argument 'num_epoch'"):
-        AlternatingTrainer(None, None, None, players=None, phases=None, num_epoch=3)
+        players = SimpleNamespace(batches_of_updates=1)
+        AlternatingTrainer(None, None, None, players=players, phases=None, num_epoch=3)
 
 
 def test_a_best_epoch_is_one_that_was_validated(tmp_path):

@@ -22,6 +22,7 @@ def model(loss_net=True, energy_weight=1.0):
     return SimpleNamespace(
         **nets,
         task_loss=SimpleNamespace(energy_weight=energy_weight, cross_entropy_weight=1.0),
+        uses_energy=loss_net and energy_weight > 0,
         loss_net_parameters=lambda: list(nets["loss_net"].parameters()) if loss_net else [],
     )
 
