@@ -60,6 +60,8 @@ def weighed_trees(model: ParsingModel, batch: dict[str, Any], predicted: list[li
     """
     # Parameters
 
+    model : `ParsingModel`
+        That has just predicted the trees of the batch.
     predicted : `list[list[str]]`
         The symbols of each tree.
 
@@ -68,7 +70,8 @@ def weighed_trees(model: ParsingModel, batch: dict[str, Any], predicted: list[li
     `list[Weighed]`
         `own` is the symbols of a tree.
     """
-    found = model.candidates(batch["tokens"], batch["metadata"])
+    beam = model.last_beam if model.chooses else model.search(batch["tokens"], competing=True)
+    found = model.candidates(beam, batch["metadata"])
     gold = [item["symbols"] for item in batch["metadata"]]
     own = [trees[0] for trees in found.trees] if model.chooses else predicted
     trees = [list(three) for three in zip(gold, own, predicted)]
