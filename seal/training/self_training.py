@@ -135,20 +135,30 @@ class SelfTraining(FromParams):
         `dict[str, Any]`
             The metrics of the better one, by their names in `metrics.json`.
         """
-        before, seed = random_state(), torch.initial_seed()
-        set_seed(seed)
-        model, run = trainer.model, trainer._serialization_dir
-        folder = os.path.join(run, "student")
+        before = random_state()
+        set_seed(torch.initial_seed())
+        folder = os.path.join(trainer._serialization_dir, "student")
         os.makedirs(folder, exist_ok=True)
-        inputs = inputs.answered(os.path.join(folder, "answers.json"), model)
-        if not len(inputs):
+        inputs = inputs.answered(os.path.join(folder, "answers.json"), trainer.model)
+        found: dict[str, Any] = {}
+        if len(inputs):
+            path = os.path.join(folder, "taught.pt")
+            taught = self._taught(path, trainer.model, inputs, lambda: _score(trainer, metrics))
+            # A run that was killed while it chose between the two may have left the student in the best weights.
+            trainer.model.load_state_dict(taught["teacher"])
+            loader = self._student_data(trainer.model, inputs, data_loader, taught["outputs"])
+            student.structure = None
+            found = make_trainer(student, folder, loader).train()
+            found = self._better(trainer, metrics, taught, student, found, held_out, len(inputs))
+        else:
             logger.warning("No student is trained: the teacher finds no predicate in %s.", self.unlabelled)
-            set_random_state(before)
-            return {}
-        taught = self._taught(os.path.join(folder, "taught.pt"), model, inputs, lambda: _score(trainer, metrics))
-        # A run that was killed while it chose between the two may have left the student in the best weights.
-        model.load_state_dict(taught["teacher"])
+        set_random_state(before)
+        return {name: value for name, value in found.items() if name.startswith(_BEST)}
 
+    def _student_data(
+        self, model: SealModel, inputs: Inputs, data_loader: DataLoader, outputs: list[torch.Tensor]
+    ) -> DataLoader:
+        """Gold, as often as `labelled_share` asks, and the inputs with the teacher's outputs."""
         gold = inputs.num_gold(data_loader)
         wanted = self.labelled_share / (1 - self.labelled_share) * len(inputs)
         repeats = max(1, round(wanted / gold))
@@ -158,15 +168,29 @@ class SelfTraining(FromParams):
             repeats,
             len(inputs),
         )
-        loader = inputs.student_data(data_loader, model, repeats, taught["outputs"])
-        student.structure = None
-        found = make_trainer(student, folder, loader).train()
+        return inputs.student_data(data_loader, model, repeats, outputs)
+
+    def _better(
+        self,
+        trainer: GradientDescentTrainer,
+        metrics: dict[str, Any],
+        taught: dict[str, Any],
+        student: SealModel,
+        found: dict[str, Any],
+        held_out: Optional[HeldOut],
+        num_inputs: int,
+    ) -> dict[str, Any]:
+        """
+        Keeps the better of the two in the trainer's model and in the best weights, and returns its metrics: `metrics`
+        and what `_taught` has returned are the teacher's, `found` are the student's.
+        """
+        model = trainer.model
         model.load_state_dict(student.state_dict(), strict=False)
         if held_out is not None:
             if self.distil:
                 model.structure.margin = math.inf  # No gain opens the gate.
             found.update(learn_structure(trainer, held_out))
-        report = {"inputs": len(inputs), "teacher": taught["score"], "student": _score(trainer, found)}
+        report = {"inputs": num_inputs, "teacher": taught["score"], "student": _score(trainer, found)}
         report["kept"] = "student" if self.distil or report["student"] > report["teacher"] else "teacher"
         logger.info("Validation: the teacher has %(teacher)g, the student %(student)g; the %(kept)s is kept", report)
         if report["kept"] == "teacher":
@@ -174,10 +198,9 @@ class SelfTraining(FromParams):
             found = metrics if held_out is None else {**metrics, **learn_structure(trainer, held_out)}
         elif held_out is None:  # Otherwise it was saved with the structure.
             save_best(trainer)
-        with open(os.path.join(run, "self_training.json"), "w", encoding="utf-8") as file:
+        with open(os.path.join(trainer._serialization_dir, "self_training.json"), "w", encoding="utf-8") as file:
             json.dump(report, file, indent=2)
-        set_random_state(before)
-        return {name: value for name, value in found.items() if name.startswith(_BEST)}
+        return found
 
     def read(self, model: SealModel, reader: DatasetReader, data_loader: DataLoader) -> Inputs:
         """
