@@ -1,5 +1,6 @@
 """
-The command `seal`: what `allennlp` does with this package loaded, in less time and without other people's noise.
+The command `seal`: it does what `allennlp` does with this package loaded, but faster and without the messages of other
+libraries.
 
 `seal train ...`, or `python -m seal train ...`, takes the same sub-commands and options as `allennlp`. It needs no
 `--include-package seal` and no plugins file, does not import `allennlp_models` (which asks the network for data;

@@ -1,5 +1,5 @@
 """
-The `report` sub-command: runs on one page, to look at and to compare.
+The `report` sub-command: writes a page about one run, or about several side by side.
 """
 
 import argparse

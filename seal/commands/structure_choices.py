@@ -1,5 +1,5 @@
 """
-What a structure that has been learned made of the task-net's own outputs, for examples with gold.
+For examples with gold: the task-net's own output, whether gold competed, and the structure's energy of each output.
 """
 
 from collections.abc import Sequence

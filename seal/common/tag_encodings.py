@@ -1,5 +1,5 @@
 """
-The ways to write labelled spans as tags, one a token: `IOB1`, `BIO` (IOB2) and `BIOES`.
+The ways to write labelled spans as tags, one for each token: `IOB1`, `BIO` (IOB2) and `BIOES`.
 
 A span of two tokens and, right after it, a span of one token, both with label `X`:
 

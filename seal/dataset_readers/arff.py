@@ -1,9 +1,9 @@
 """
 ARFF, the attribute-relation file format, as a table of numbers.
 
-Neither library reads what the data sets here hold (tried on all nine): `scipy.io.arff` knows neither sparse
-rows nor string attributes, `liac-arff` makes a Python object of every value, and neither knows the
-`hierarchical` attributes of KU Leuven or the names that their files repeat. Hence this parser.
+The parser is our own, because no library reads all data sets that are used here (tried on nine). `scipy.io.arff` reads
+no sparse rows and no string attributes, `liac-arff` makes a Python object of every value, and neither knows the
+`hierarchical` attributes of KU Leuven or accepts their repeated names.
 
 Every mistake in a file is reported by a `ConfigurationError` of one sentence that starts with `file:line`.
 """

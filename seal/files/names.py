@@ -1,7 +1,7 @@
 """
 Checks for strings that become lines of a vocabulary file: with a bad one the saved model could not be loaded. AllenNLP
-writes these files in UTF-8 and splits them at `\\n` and `\\r\\n`. Names of what a model predicts, or of attributes,
-must also be such that no two of them look the same.
+writes these files in UTF-8 and splits them at `\\n` and `\\r\\n`. No two names of outputs, or of attributes, may look
+the same.
 """
 
 import re

@@ -1,6 +1,6 @@
 """
-Paths of data: one or a pattern of many, with something in the files. A file that exists is meant by its own name,
-whatever signs the name has; only then `~` is the home folder, `*` a pattern and `#train` a part of a file.
+Paths of data: one file, or a pattern of several; an empty one is refused. A path is first taken as the name of a file.
+If there is none, `~` is the home folder, `*` makes it a pattern, and `#train` names a part of a file.
 """
 
 import glob

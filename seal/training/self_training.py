@@ -31,10 +31,10 @@ _BEST = "best_validation_"
 
 class SelfTraining(FromParams):
     """
-    Learns from inputs without gold, too. When the run's model is trained, it becomes the *teacher*: for each input its
-    distribution `q(y | x)` over whole outputs is that of the structure, if there is one that is followed, and the
-    task-net's own otherwise. A *student*, which starts like the teacher did, is trained by the run's settings on gold
-    and on the teacher's outputs, and takes the teacher's place if it is better on validation data.
+    Learns from inputs without gold, too. When the run's model is trained, it becomes the *teacher*. For each input it
+    has a distribution `q(y | x)` over whole outputs: the structure's, if the model has one that it follows, and the
+    task-net's own otherwise. A *student* starts as the teacher did, and is trained by the run's settings on gold and on
+    the teacher's outputs. It takes the teacher's place if it is better on validation data.
 
     Each time the student comes to an input, its output there is a new draw from `q`. The expectation of its
     cross-entropy is then `-sum_y q(y | x) log P(y | x)`, and every method trains on it as on gold.
@@ -43,22 +43,23 @@ class SelfTraining(FromParams):
 
     unlabelled : `str`, optional (default = `None`)
         The path of the inputs, in a format of the task's data; it is read like the validation data. Gold in it is not
-        used; of frames, the places of the predicates are. Inputs that the training data have are left out: those of
-        the same words or, of feature vectors, the same numbers. Data are kept in memory.
+        used, except that a frame needs the place of its predicate. An input that the training data have too is left
+        out: one with the same words or, of feature vectors, the same numbers. Data are kept in memory.
     plain_text : `bool`, optional (default = `False`)
-        Whether each line of `unlabelled` is an input: a text or, for tags and roles, a sentence with spaces between its
-        words, of which the teacher finds the predicates.
+        Whether `unlabelled` is plain text, an input a line. For tags and roles a line is a sentence with spaces between
+        its words; for roles the teacher finds the predicates.
     hard : `bool`, optional (default = `False`)
         Whether the output of an input is always the one that the teacher predicts.
     num_draws : `int`, optional (default = `10`)
-        So many draws are made of each input, once; the student gets one of these at random.
+        How many outputs are drawn for each input, once and for all. Each time the student comes to the input, it gets
+        one of them at random.
     labelled_share : `float`, optional (default = `0.5`)
-        The share of instances with gold in an epoch, in (0, 1), to which they are repeated where they are fewer. They
-        come once at least.
+        The share of an epoch that instances with gold have, in (0, 1). Where they are fewer, they are repeated; each
+        comes at least once.
     distil : `bool`, optional (default = `False`)
-        Whether the student is to predict alone, at the cost of its net: the teacher says of the training data's inputs,
-        too, what their outputs are, and the student takes its place whatever the scores, without its structure. No
-        `unlabelled` inputs are needed then.
+        Whether the student is to predict by its net alone, without a structure, which is faster. The teacher then
+        labels the inputs of the training data too, and the student takes its place whatever the scores. No `unlabelled`
+        inputs are needed.
     """
 
     def __init__(

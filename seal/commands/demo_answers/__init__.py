@@ -1,5 +1,5 @@
 """
-What a model answers to a person who tries it: what is predicted, what else it thought of, and what each scored.
+What the page of `demo` shows for an input: the prediction, the outputs that competed with it, and the scores of each.
 """
 
 from typing import Optional

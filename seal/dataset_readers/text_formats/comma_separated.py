@@ -1,5 +1,5 @@
 """
-CSV files with a text a row, and the names of its labels.
+CSV files: a text and the names of its labels in each row.
 """
 
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
 """
-Files of JSON lines, a text a line.
+Files of JSON lines: in each line an object with a text.
 """
 
 from collections.abc import Iterator
