@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Optional
 
-from seal.common.late_imports import late
+from seal.late_imports import late
 
 #: What AllenNLP imports for parts that most commands do not use: half of the time that the imports took.
 LATE = (

@@ -13,8 +13,7 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
-from seal.common.quoting import short
-from seal.common.setting_checks import check_choice
+from seal.common.setting_checks import check_choice, short
 from seal.dataset_readers.arff import ArffTable, read_arff
 from seal.dataset_readers.column_plan import ColumnPlan
 from seal.dataset_readers.feature_columns import feature_columns, fill_missing

@@ -11,7 +11,7 @@ from typing import Optional
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
-from seal.common.quoting import short
+from seal.common.setting_checks import short
 
 #: Half a surrogate pair, which UTF-8 cannot encode; an escape in JSON can produce one (`"\\udc80"`).
 SURROGATE = re.compile("[\ud800-\udfff]")

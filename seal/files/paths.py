@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.quoting import short
+from seal.common.setting_checks import short
 from seal.files.other_formats import PACKED
 
 T = TypeVar("T")
