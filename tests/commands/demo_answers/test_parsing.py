@@ -3,24 +3,9 @@ import json
 
 import pytest
 
-import seal.models.parsing
 from seal.commands.demo_answers import answers_of
-from seal.nets import tree_beam
 from tests import trees
 from tests.commands.demo_models import archived
-
-
-@pytest.fixture
-def widths(monkeypatch):
-    """The widths of all beam searches of a test."""
-    widths = []
-
-    def counted(task_net, space, inputs, beam):
-        widths.append(beam)
-        return tree_beam(task_net, space, inputs, beam)
-
-    monkeypatch.setattr(seal.models.parsing, "tree_beam", counted)
-    return widths
 
 
 def learned_structure():
