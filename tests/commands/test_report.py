@@ -55,7 +55,7 @@ def test_a_page_of_two_runs(both, tmp_path, report):
         "More",
     ]
     scores = json.loads((both[0] / "metrics.json").read_text())
-    assert f"<td>{scores['best_validation_loss']:.2f}</td>" in text
+    assert f">{scores['best_validation_loss']:.2f}</td>" in text
     assert "model.energy_loss.type" in text and text.count("<svg") == 2
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     assert f"{page}: 2 runs, 2 figures" in told
