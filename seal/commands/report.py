@@ -182,6 +182,12 @@ def _findings(runs: list[Run], args: argparse.Namespace):
         elif args.data is None and not os.path.exists(str(path).partition("#")[0]):
             missing[run.name] = f"the validation data '{path}' are not here; name them with --data."
         else:
-            archive = load_archive(run.archive, cuda_device=args.cuda_device)
-            found[run.name] = examine(archive, path, args.instances)
+            try:
+                archive = load_archive(run.archive, cuda_device=args.cuda_device)
+                found[run.name] = examine(archive, path, args.instances)
+            except ConfigurationError as error:
+                # A wrong --data is a mistake of this command; other files may have gone since the run.
+                if args.data is not None and args.data in str(error):
+                    raise
+                missing[run.name] = str(error)
     return found, missing
