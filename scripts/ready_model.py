@@ -43,7 +43,7 @@ class ReadyModel:
     files : `tuple[str, ...]`
         The data's files, relative to the repository.
     source : `str`
-        What to get where they are absent, and from where.
+        How to get them, as the end of a sentence that says that they are missing.
     test : `str`, optional
         A file, or a part of one, that no choice has seen.
     takes : `str`
@@ -86,8 +86,9 @@ MODELS = {
         method="srl.method.crf()",
         training="srl.training.ewt { epochs: 2 }",
         files=("data/ewt_propbank_srl/train.gold_conll", "data/ewt_propbank_srl/dev.gold_conll"),
-        source="the English Web Treebank in CoNLL-2012 columns: the frames of github.com/propbank/propbank-release "
-        "(data/google/ewt) joined with the words of github.com/UniversalDependencies/UD_English-EWT",
+        source="`git clone https://github.com/propbank/propbank-release data/propbank-release`, "
+        "`git clone https://github.com/UniversalDependencies/UD_English-EWT data/UD_English-EWT` and `python "
+        "scripts/samples/join_ewt.py data/propbank-release data/UD_English-EWT data/ewt_propbank_srl` make them",
         test="data/ewt_propbank_srl/dev.gold_conll#valid",
         takes="about two and a half hours of one core with MiniLM, and 2 GB of memory",
         example="The committee asked her to explain why the bridge had collapsed .",
@@ -98,8 +99,8 @@ MODELS = {
         method="tagging.method.cross_entropy()",
         training="tagging.training.ud_ewt_pos + tagging.training.transformer { epochs: 2 }",
         files=("data/ud_ewt_pos/train.tsv", "data/ud_ewt_pos/dev.tsv"),
-        source="columns 2, 4 and 5 (form, UPOS, XPOS) of en_ewt-ud-train.conllu and en_ewt-ud-dev.conllu, separated "
-        "by tabs, from github.com/UniversalDependencies/UD_English-EWT",
+        source="get columns 2, 4 and 5 (form, UPOS, XPOS) of en_ewt-ud-train.conllu and en_ewt-ud-dev.conllu, "
+        "separated by tabs, from github.com/UniversalDependencies/UD_English-EWT, and put it there",
         test=None,
         takes="about 40 minutes of one core with MiniLM, and 2 GB of memory",
         example="The committee asked her to explain why the bridge had collapsed .",
@@ -131,7 +132,7 @@ def check_data(model: ReadyModel) -> None:
     """
     missing = [file for file in model.files if not (ROOT / file).is_file()]
     if missing:
-        raise UserError(f"{' and '.join(missing)} missing: get {model.source}, and put it there (data/README.md).")
+        raise UserError(f"{' and '.join(missing)} missing: {model.source} (data/README.md).")
 
 
 def encoder_of(name: Optional[str]) -> str:

@@ -26,6 +26,7 @@ from scripts.measure import (
     bench_text,
 )
 from scripts.measure.suites.few_labels import TIMES
+from scripts.samples import join_ewt
 from seal import predictors
 from seal.__main__ import _add_options_of_predict
 from tests.scripts.written_configs import ROOT, evaluated_together
@@ -44,7 +45,13 @@ BENCHMARKS = {
     "growth": (bench_growth, "GrowthBenchmark"),
     "gpu": (bench_gpu, "GpuBenchmark"),
 }
-PARSERS = {"tune": tune, "refine": refine, "trajectories": trajectories, "make_word_vectors": make_word_vectors}
+PARSERS = {
+    "tune": tune,
+    "refine": refine,
+    "trajectories": trajectories,
+    "make_word_vectors": make_word_vectors,
+    "samples/join_ewt": join_ewt,
+}
 
 
 def commands(text, script):

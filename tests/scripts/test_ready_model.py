@@ -1,13 +1,16 @@
 """scripts/ready_model.py: what it trains, how it goes on, and what it says where something is missing."""
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import _jsonnet
 import pytest
 
 from scripts import ready_model
 from scripts.measure.suite import ROOT
+from scripts.samples import join_ewt
 from tests.scripts.written_configs import evaluated
 from tests.tiny_bert import save_tiny_bert
 
@@ -107,6 +110,16 @@ def test_absent_data_are_told_with_their_source_and_place(monkeypatch, tmp_path,
     assert ready_model.main([name]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert all(part in line for part in (*ready_model.MODELS[name].files, "github.com/UniversalDependencies"))
+
+
+def test_the_commands_for_absent_data_are_those_of_the_guides():
+    commands = re.findall("`([^`]+)`", ready_model.MODELS["srl"].source)
+    assert len(commands) == 3
+    for page in ("docs/srl.md", "data/README.md"):
+        assert "\n".join(["```sh", *commands, ""]) in (ROOT / page).read_text(encoding="utf-8")
+    arguments = join_ewt.parser().parse_args(commands[-1].split()[2:])
+    assert [Path(clone.split()[-1]) for clone in commands[:2]] == [arguments.propbank, arguments.treebank]
+    assert {Path(file).parent for file in ready_model.MODELS["srl"].files} == {arguments.out}
 
 
 def test_an_absent_encoder_is_told_with_the_command_that_brings_it(small, monkeypatch, tmp_path, capsys):
