@@ -2,6 +2,8 @@ from typing import Optional
 
 import torch
 
+from seal.output_spaces.k_best_paths_on_cpu import k_best_paths_on_cpu
+
 
 @torch.no_grad()
 def k_best_paths(
@@ -37,6 +39,8 @@ def k_best_paths(
     batch, tokens, tags = scores.shape
     if mask is None:
         mask = torch.ones(batch, tokens, dtype=torch.bool, device=scores.device)
+    if scores.device.type == "cpu":
+        return k_best_paths_on_cpu(scores, transitions, k, starts, ends, mask)
     scores = scores.clone()
     if starts is not None:
         scores[:, 0] += starts

@@ -1,4 +1,5 @@
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from torch.nn import functional as F
@@ -26,9 +27,14 @@ class TagScheme:
         self.roles = roles
         #: The role of each tag; -1 for `O`.
         self.role_of = torch.tensor([index[t] if spanless else index.get(t[2:], -1) for t in tags])
-        #: Whether a tag begins a span wherever it stands, and whether it ends one.
-        self.begins = torch.tensor([spanless or tag[:1] in ("B", "S") for tag in tags])
-        self.ends = torch.tensor([spanless or tag[:1] in ("E", "S") for tag in tags])
+        # Whether a tag begins a span wherever it stands, and whether it ends one.
+        begins = torch.tensor([spanless or tag[:1] in ("B", "S") for tag in tags])
+        ends = torch.tensor([spanless or tag[:1] in ("E", "S") for tag in tags])
+        # Padding, and what is before the first token, is one tag more, of no role.
+        role, begins, ends = (F.pad(part, (0, 1), value=-1) for part in (self.role_of, begins.long(), ends.long()))
+        #: Whether a tag, the second index, begins a span after another, the first.
+        self._starts = (role >= 0) & ((begins == 1) | (role != role.unsqueeze(1)) | (ends.unsqueeze(1) == 1))
+        self._roles = role
 
     def spans(self, tags: torch.Tensor, mask: torch.Tensor) -> "Spans":
         """
@@ -42,35 +48,56 @@ class TagScheme:
         `Spans`
             Read as `seal.common.tag_encodings.tags_to_spans` reads them: an `I-X` that continues nothing begins a span.
         """
-        device = tags.device
-        real = mask.unsqueeze(1)
-        role = self.role_of.to(device)[tags].masked_fill(~real, -1)
-        before = F.pad(role[..., :-1], (1, 0), value=-1)
-        closed = F.pad(self.ends.to(device)[tags][..., :-1], (1, 0), value=True)
-        starts = (role >= 0) & (self.begins.to(device)[tags] | (role != before) | closed)
-        # shape: (batch, candidates, tokens), the number of each token's span, from 0
-        number = starts.cumsum(dim=-1) - 1
-        width = max(int(number.max()) + 1, 1) if number.numel() else 1
-        inside = role >= 0
-        slot = torch.where(inside, number, width)
-        shape = (*tags.shape[:2], width + 1)
-        place = torch.arange(tags.shape[-1], device=device).expand_as(tags)
-        roles = torch.full(shape, -1, device=device, dtype=torch.long)
-        roles.scatter_(2, torch.where(starts, number, width), role)
-        first = torch.full(shape, -1, device=device, dtype=torch.long)
-        first.scatter_(2, torch.where(starts, number, width), place)
-        last = torch.full(shape, -1, device=device, dtype=torch.long)
-        last.scatter_reduce_(2, slot, place, reduce="amax")
-        return Spans(roles[..., :-1], first[..., :-1], last[..., :-1])
+        none, device = len(self.role_of), tags.device
+        if not bool(mask.all()):
+            tags = tags.masked_fill(~mask.unsqueeze(1), none)
+        pairs = F.pad(tags[..., :-1], (1, 0), value=none) * (none + 1) + tags
+        starts = self._starts.to(device).flatten().index_select(0, pairs.flatten()).view(tags.shape)
+        role = self._roles.to(device).index_select(0, tags.flatten()).view(tags.shape)
+        return Spans(starts, role)
 
 
-@dataclass
 class Spans:
-    """The spans of candidates from left to right, each `(batch, candidates, spans)`; a filler has the role -1."""
+    """
+    The spans of candidates from left to right.
 
-    roles: torch.Tensor
-    first: torch.Tensor
-    last: torch.Tensor
+    # Parameters
+
+    starts : `torch.BoolTensor`, `(batch, candidates, tokens)`
+        Whether a span begins at a token.
+    role : `torch.LongTensor`, `(batch, candidates, tokens)`
+        The role of each token, -1 outside of spans.
+    """
+
+    def __init__(self, starts: torch.Tensor, role: torch.Tensor) -> None:
+        self._starts, self._role = starts, role
+        # shape: (batch, candidates, tokens), the number of each token's span, from 0
+        self._number = starts.cumsum(dim=-1) - 1
+        width = max(int(self._number.max()) + 1, 1) if starts.numel() else 1
+        # One place more, for tokens that begin none.
+        self._shape = (*starts.shape[:2], width + 1)
+        self._slot = torch.where(starts, self._number, width)
+        #: `(batch, candidates, spans)`, as the next two: the role of each, -1 of a filler.
+        self.roles = self._at_starts(role)
+
+    def _at_starts(self, values: torch.Tensor) -> torch.Tensor:
+        found = torch.full(self._shape, -1, device=values.device, dtype=torch.long)
+        return found.scatter_(2, self._slot, values)[..., :-1]
+
+    def _places(self) -> torch.Tensor:
+        return torch.arange(self._role.shape[-1], device=self._role.device).expand_as(self._role)
+
+    @cached_property
+    def first(self) -> torch.Tensor:
+        """Its first token, -1 of a filler."""
+        return self._at_starts(self._places())
+
+    @cached_property
+    def last(self) -> torch.Tensor:
+        """Its last token, -1 of a filler."""
+        found = torch.full(self._shape, -1, device=self._role.device, dtype=torch.long)
+        slot = torch.where(self._role >= 0, self._number, self._shape[2] - 1)
+        return found.scatter_reduce_(2, slot, self._places(), reduce="amax")[..., :-1]
 
     def codes(self, tokens: int, num_roles: int) -> torch.Tensor:
         """A number for each span, equal for equal spans; -1 for fillers."""

@@ -25,10 +25,12 @@ class RoleNgrams(CandidateEnergy[CompetingTags]):
 
     def forward(self, competing: CompetingTags) -> torch.Tensor:
         roles = competing.spans.roles
-        mark = self.cost.shape[0] - 1
+        size = self.cost.shape[0]
+        mark = size - 1
         # Fillers come last, as the mark does.
         padded = F.pad(roles.masked_fill(roles < 0, mark), (1, 1), value=mark)
         left, right = padded[..., :-1], padded[..., 1:]
         # Not between two fillers; but an output without a span has one pair, of two marks.
         real = (left != mark) | (right != mark)
-        return (self.cost[left, right] * real).sum(dim=-1)
+        cost = self.cost.flatten().index_select(0, (left * size + right).flatten()).view(left.shape)
+        return (cost * real).sum(dim=-1)

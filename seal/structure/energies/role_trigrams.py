@@ -23,8 +23,11 @@ class RoleTrigrams(CandidateEnergy[CompetingTags]):
 
     def forward(self, competing: CompetingTags) -> torch.Tensor:
         roles = competing.spans.roles
-        mark = self.cost.shape[0] - 1
+        size = self.cost.shape[0]
+        mark = size - 1
         padded = F.pad(roles.masked_fill(roles < 0, mark), (2, 1), value=mark)
         first, second, third = padded[..., :-2], padded[..., 1:-1], padded[..., 2:]
         real = (second != mark) | (third != mark)
-        return (self.cost[first, second, third] * real).sum(dim=-1)
+        places = (first * size + second) * size + third
+        cost = self.cost.flatten().index_select(0, places.flatten()).view(places.shape)
+        return (cost * real).sum(dim=-1)
