@@ -36,11 +36,22 @@ def k_best_paths(
         `(batch, k)`. `k` is less where no sequence has so many paths; where only some have, the others are filled up
         with paths of the score `-inf`.
     """
-    batch, tokens, tags = scores.shape
     if mask is None:
-        mask = torch.ones(batch, tokens, dtype=torch.bool, device=scores.device)
-    if scores.device.type == "cpu":
-        return k_best_paths_on_cpu(scores, transitions, k, starts, ends, mask)
+        mask = torch.ones(scores.shape[:2], dtype=torch.bool, device=scores.device)
+    search = k_best_paths_on_cpu if scores.device.type == "cpu" else k_best_paths_on_gpu
+    return search(scores, transitions, k, starts, ends, mask)
+
+
+def k_best_paths_on_gpu(
+    scores: torch.Tensor,
+    transitions: torch.Tensor,
+    k: int,
+    starts: Optional[torch.Tensor],
+    ends: Optional[torch.Tensor],
+    mask: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """As `k_best_paths`, in whatever way is fast on a GPU."""
+    batch, tokens, tags = scores.shape
     scores = scores.clone()
     if starts is not None:
         scores[:, 0] += starts

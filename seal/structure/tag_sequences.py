@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -32,9 +33,9 @@ class TagScheme:
         ends = torch.tensor([spanless or tag[:1] in ("E", "S") for tag in tags])
         # Padding, and what is before the first token, is one tag more, of no role.
         role, begins, ends = (F.pad(part, (0, 1), value=-1) for part in (self.role_of, begins.long(), ends.long()))
-        #: Whether a tag, the second index, begins a span after another, the first.
-        self._starts = (role >= 0) & ((begins == 1) | (role != role.unsqueeze(1)) | (ends.unsqueeze(1) == 1))
-        self._roles = role
+        starts = (role >= 0) & ((begins == 1) | (role != role.unsqueeze(1)) | (ends.unsqueeze(1) == 1))
+        # The role of the span that a tag, the second index, begins after another, the first; or that of a filler.
+        self._begun = torch.where(starts, role, len(roles)).flatten()
 
     def spans(self, tags: torch.Tensor, mask: torch.Tensor) -> "Spans":
         """
@@ -52,9 +53,8 @@ class TagScheme:
         if not bool(mask.all()):
             tags = tags.masked_fill(~mask.unsqueeze(1), none)
         pairs = F.pad(tags[..., :-1], (1, 0), value=none) * (none + 1) + tags
-        starts = self._starts.to(device).flatten().index_select(0, pairs.flatten()).view(tags.shape)
-        role = self._roles.to(device).index_select(0, tags.flatten()).view(tags.shape)
-        return Spans(starts, role)
+        begun = self._begun.to(device).index_select(0, pairs.flatten()).view(tags.shape)
+        return Spans(begun, lambda: F.pad(self.role_of.to(device) >= 0, (0, 1))[tags], len(self.roles))
 
 
 class Spans:
@@ -63,41 +63,48 @@ class Spans:
 
     # Parameters
 
-    starts : `torch.BoolTensor`, `(batch, candidates, tokens)`
-        Whether a span begins at a token.
-    role : `torch.LongTensor`, `(batch, candidates, tokens)`
-        The role of each token, -1 outside of spans.
+    begun : `torch.LongTensor`, `(batch, candidates, tokens)`
+        The role of the span that begins at each token, `filler` where none does.
+    inside : `Callable[[], torch.Tensor]`
+        Whether each token is in a span.
+    filler : `int`
+        The number of roles.
     """
 
-    def __init__(self, starts: torch.Tensor, role: torch.Tensor) -> None:
-        self._starts, self._role = starts, role
-        # shape: (batch, candidates, tokens), the number of each token's span, from 0
-        self._number = starts.cumsum(dim=-1) - 1
-        width = max(int(self._number.max()) + 1, 1) if starts.numel() else 1
-        # One place more, for tokens that begin none.
-        self._shape = (*starts.shape[:2], width + 1)
-        self._slot = torch.where(starts, self._number, width)
-        #: `(batch, candidates, spans)`, as the next two: the role of each, -1 of a filler.
-        self.roles = self._at_starts(role)
+    def __init__(self, begun: torch.Tensor, inside: Callable[[], torch.Tensor], filler: int) -> None:
+        self.filler = filler
+        self._inside = inside
+        self._starts = begun != filler
+        # From 1; a token that begins no span is put at the end.
+        self._number = self._starts.cumsum(dim=-1)
+        self._width = max(int(self._number[..., -1].max()), 1) if begun.numel() else 1
+        self._slot = torch.where(self._starts, self._number, self._width + 1)
+        #: `(batch, candidates, spans + 2)`: the role of each, between fillers, and fillers where there is no span.
+        self.marked = self._filled(filler).scatter_(2, self._slot, begun)
 
-    def _at_starts(self, values: torch.Tensor) -> torch.Tensor:
-        found = torch.full(self._shape, -1, device=values.device, dtype=torch.long)
-        return found.scatter_(2, self._slot, values)[..., :-1]
+    def _filled(self, value: int) -> torch.Tensor:
+        shape = (*self._slot.shape[:2], self._width + 2)
+        return torch.full(shape, value, device=self._slot.device, dtype=torch.long)
 
     def _places(self) -> torch.Tensor:
-        return torch.arange(self._role.shape[-1], device=self._role.device).expand_as(self._role)
+        return torch.arange(self._slot.shape[-1], device=self._slot.device).expand_as(self._slot)
+
+    @cached_property
+    def roles(self) -> torch.Tensor:
+        """`(batch, candidates, spans)`, as the next two: the role of each, -1 of a filler."""
+        roles = self.marked[..., 1:-1]
+        return roles.masked_fill(roles == self.filler, -1)
 
     @cached_property
     def first(self) -> torch.Tensor:
         """Its first token, -1 of a filler."""
-        return self._at_starts(self._places())
+        return self._filled(-1).scatter_(2, self._slot, self._places())[..., 1:-1]
 
     @cached_property
     def last(self) -> torch.Tensor:
         """Its last token, -1 of a filler."""
-        found = torch.full(self._shape, -1, device=self._role.device, dtype=torch.long)
-        slot = torch.where(self._role >= 0, self._number, self._shape[2] - 1)
-        return found.scatter_reduce_(2, slot, self._places(), reduce="amax")[..., :-1]
+        slot = torch.where(self._inside(), self._number, self._width + 1)
+        return self._filled(-1).scatter_reduce_(2, slot, self._places(), reduce="amax")[..., 1:-1]
 
     def codes(self, tokens: int, num_roles: int) -> torch.Tensor:
         """A number for each span, equal for equal spans; -1 for fillers."""
@@ -136,11 +143,11 @@ class CompetingTags:
     def __post_init__(self) -> None:
         #: The spans that the candidates' tags encode.
         self.spans = self.scheme.spans(self.tags, self.mask)
-        roles = self.spans.roles
-        counts = torch.zeros(*roles.shape[:2], len(self.scheme.roles) + 1, dtype=torch.long, device=roles.device)
-        counts.scatter_add_(2, roles.masked_fill(roles < 0, len(self.scheme.roles)), torch.ones_like(roles))
+        marked, size = self.spans.marked, len(self.scheme.roles)
+        counts = torch.zeros(*marked.shape[:2], size + 1, dtype=torch.long, device=marked.device)
+        counts.scatter_add_(2, marked, torch.ones_like(marked))
         #: How often each role occurs, `(batch, candidates, roles)`.
-        self.role_counts = counts[..., :-1]
+        self.role_counts = counts[..., :size].contiguous()
 
     def outputs_and_mask(self) -> tuple[torch.Tensor, torch.Tensor]:
         """What constraints are asked about."""

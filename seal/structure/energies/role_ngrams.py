@@ -24,13 +24,10 @@ class RoleNgrams(CandidateEnergy[CompetingTags]):
         self.cost = nn.Parameter(torch.zeros(num_roles + 1, num_roles + 1))
 
     def forward(self, competing: CompetingTags) -> torch.Tensor:
-        roles = competing.spans.roles
         size = self.cost.shape[0]
-        mark = size - 1
-        # Fillers come last, as the mark does.
-        padded = F.pad(roles.masked_fill(roles < 0, mark), (1, 1), value=mark)
-        left, right = padded[..., :-1], padded[..., 1:]
-        # Not between two fillers; but an output without a span has one pair, of two marks.
-        real = (left != mark) | (right != mark)
-        cost = self.cost.flatten().index_select(0, (left * size + right).flatten()).view(left.shape)
-        return (cost * real).sum(dim=-1)
+        # Fillers are the mark, and come last.
+        roles = competing.spans.marked
+        pairs = roles[..., :-1] * size + roles[..., 1:]
+        # Nothing between two fillers.
+        cost = F.pad(self.cost.flatten()[:-1], (0, 1))
+        return cost.index_select(0, pairs.flatten()).view(pairs.shape).sum(dim=-1)

@@ -22,12 +22,10 @@ class RoleTrigrams(CandidateEnergy[CompetingTags]):
         self.cost = nn.Parameter(torch.zeros(num_roles + 1, num_roles + 1, num_roles + 1))
 
     def forward(self, competing: CompetingTags) -> torch.Tensor:
-        roles = competing.spans.roles
         size = self.cost.shape[0]
-        mark = size - 1
-        padded = F.pad(roles.masked_fill(roles < 0, mark), (2, 1), value=mark)
-        first, second, third = padded[..., :-2], padded[..., 1:-1], padded[..., 2:]
-        real = (second != mark) | (third != mark)
-        places = (first * size + second) * size + third
+        padded = F.pad(competing.spans.marked, (1, 0), value=size - 1)
+        pairs = padded[..., 1:-1] * size + padded[..., 2:]
+        places = padded[..., :-2] * size * size + pairs
         cost = self.cost.flatten().index_select(0, places.flatten()).view(places.shape)
-        return (cost * real).sum(dim=-1)
+        # Not where two marks follow.
+        return (cost * (pairs < size * size - 1)).sum(dim=-1)
