@@ -1,5 +1,6 @@
 """
-The command `seal`: what `allennlp` does with this package loaded, in less time and without other people's noise.
+The command `seal`: it does what `allennlp` does with this package loaded, but faster and without the messages of other
+libraries.
 
 `seal train ...`, or `python -m seal train ...`, takes the same sub-commands and options as `allennlp`. It needs no
 `--include-package seal` and no plugins file, does not import `allennlp_models` (which asks the network for data;
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Optional
 
-from seal.common.late_imports import late
+from seal.late_imports import late
 
 #: What AllenNLP imports for parts that most commands do not use: half of the time that the imports took.
 LATE = (
@@ -100,65 +101,70 @@ def _add_options_of_predict() -> None:
     argument of the predictor of roles, `--summary`, a file for `Counts`, and `--shard`, a part of the lines. Lines of a
     file are predicted many at once, of standard input one by one, unless `--batch-size` says it.
     """
-
-    def add_subparser(original: Callable, self: Any, parser: Any) -> argparse.ArgumentParser:
-        subparser = original(self, parser)
-        subparser.add_argument(
-            "--output-format", choices=FORMATS, default="json", help="how predictions are printed (default: json)"
-        )
-        subparser.add_argument(
-            "--predicates-from", metavar="TAGGER", help="of roles: a tagging model, whose verbs are predicates, too"
-        )
-        subparser.add_argument(
-            "--summary",
-            metavar="FILE",
-            help=f"a JSON file for the numbers of records and of errors; with errors the exit status is {SOME_ERRORS}",
-        )
-        subparser.add_argument(
-            "--shard",
-            type=_shard,
-            help="predict only a part of the lines: 2/8 is the second of eight, whose outputs in order are that of the "
-            "whole file",
-        )
-        (batch_size,) = (action for action in subparser._actions if action.dest == "batch_size")
-        batch_size.default, batch_size.help = None, "lines predicted at once (default: many of a file, one of '-')"
-        return subparser
-
-    def _get_predictor(original: Callable, args: argparse.Namespace) -> Any:
-        if args.shard is not None and (args.use_dataset_reader or args.input_file == "-"):
-            raise ConfigurationError(
-                "--shard: it divides the lines of a file; leave --use-dataset-reader out, and name a file."
-            )
-        if args.predicates_from is not None:
-            more = read_json(args.predictor_args or "{}", "--predictor-args is not JSON")
-            if not isinstance(more, dict):
-                raise ConfigurationError("--predictor-args must be an object, such as '{\"energy\": true}'.")
-            args.predictor_args = json.dumps({**more, "predicates_from": args.predicates_from})
-        if args.output_format != "allennlp":
-            # A name of the module is found before Python's own.
-            predict.print = _Printer(args.output_format == "plain")
-        predictor = original(args)
-        if args.summary is not None and os.path.isfile(args.summary) and args.summary != args.input_file:
-            os.remove(args.summary)  # That of an earlier run would look like success, if this one fails.
-        if args.shard is not None:
-            predictor.shard = args.shard
-        if args.batch_size is None:
-            args.batch_size = 1 if args.input_file == "-" else getattr(predictor, "lines_at_once", 1)
-        return predictor
-
-    def _predict(original: Callable, args: argparse.Namespace) -> None:
-        counts = Counts()
-        with counts.counting():
-            original(args)
-        if args.summary is not None:
-            counts.write(args.summary)
-        if counts.errors:
-            sys.exit(SOME_ERRORS)
-
-    replace_once(predict.Predict, "add_subparser", add_subparser)
+    replace_once(predict.Predict, "add_subparser", _add_subparser)
     replace_once(predict, "_get_predictor", _get_predictor)
     # The sub-command takes the function by its name when it adds its parser.
     replace_once(predict, "_predict", _predict)
+
+
+def _add_subparser(original: Callable, self: Any, parser: Any) -> argparse.ArgumentParser:
+    """The options of `predict`, beside AllenNLP's."""
+    subparser = original(self, parser)
+    subparser.add_argument(
+        "--output-format", choices=FORMATS, default="json", help="how predictions are printed (default: json)"
+    )
+    subparser.add_argument(
+        "--predicates-from", metavar="TAGGER", help="of roles: a tagging model, whose verbs are predicates, too"
+    )
+    subparser.add_argument(
+        "--summary",
+        metavar="FILE",
+        help=f"a JSON file for the numbers of records and of errors; with errors the exit status is {SOME_ERRORS}",
+    )
+    subparser.add_argument(
+        "--shard",
+        type=_shard,
+        help="predict only a part of the lines: 2/8 is the second of eight, whose outputs in order are that of the "
+        "whole file",
+    )
+    (batch_size,) = (action for action in subparser._actions if action.dest == "batch_size")
+    batch_size.default, batch_size.help = None, "lines predicted at once (default: many of a file, one of '-')"
+    return subparser
+
+
+def _get_predictor(original: Callable, args: argparse.Namespace) -> Any:
+    """The predictor, and what the options say of it, of printing and of how many lines are predicted at once."""
+    if args.shard is not None and (args.use_dataset_reader or args.input_file == "-"):
+        raise ConfigurationError(
+            "--shard: it divides the lines of a file; leave --use-dataset-reader out, and name a file."
+        )
+    if args.predicates_from is not None:
+        more = read_json(args.predictor_args or "{}", "--predictor-args is not JSON")
+        if not isinstance(more, dict):
+            raise ConfigurationError("--predictor-args must be an object, such as '{\"energy\": true}'.")
+        args.predictor_args = json.dumps({**more, "predicates_from": args.predicates_from})
+    if args.output_format != "allennlp":
+        # A name of the module is found before Python's own.
+        predict.print = _Printer(args.output_format == "plain")
+    predictor = original(args)
+    if args.summary is not None and os.path.isfile(args.summary) and args.summary != args.input_file:
+        os.remove(args.summary)  # That of an earlier run would look like success, if this one fails.
+    if args.shard is not None:
+        predictor.shard = args.shard
+    if args.batch_size is None:
+        args.batch_size = 1 if args.input_file == "-" else getattr(predictor, "lines_at_once", 1)
+    return predictor
+
+
+def _predict(original: Callable, args: argparse.Namespace) -> None:
+    """Predicts, and counts."""
+    counts = Counts()
+    with counts.counting():
+        original(args)
+    if args.summary is not None:
+        counts.write(args.summary)
+    if counts.errors:
+        sys.exit(SOME_ERRORS)
 
 
 class Counts:

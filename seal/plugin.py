@@ -5,7 +5,7 @@ The `allennlp` command imports AllenNLP before the plugin `seal`; a program may 
 predictor later. In both cases AllenNLP is patched (`seal.patches`), and every module of the package is imported, so
 that configs can name everything that is registered there; new modules are found automatically.
 
-A program that uses the core alone never enters, whether or not AllenNLP is installed.
+In a program that uses the core alone, none of this happens, whether or not AllenNLP is installed.
 """
 
 import importlib

@@ -22,6 +22,8 @@ UNKNOWN = "unknown (before runs recorded it)"
 MISSING = object()
 NAMED = 5
 """The number of keys that a sentence names; further ones are only counted."""
+NOTED = {"pieces": "in_sentence"}
+"""What training writes into a run's config where the config itself does not say it."""
 
 # Torch is asked for the machine's GPU, and two threads should not import torch at once.
 _noting = threading.Lock()
@@ -134,7 +136,7 @@ def _differing(before: Any, now: Any, path: str = "") -> Iterator[str]:
         return
     for key in sorted({*before, *now}):
         inner = f"{path}.{key}" if path else key
-        yield from _differing(before.get(key, MISSING), now.get(key, MISSING), inner)
+        yield from _differing(before.get(key, MISSING), now.get(key, NOTED.get(key, MISSING)), inner)
 
 
 @lru_cache(maxsize=None)

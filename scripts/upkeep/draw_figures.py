@@ -1,5 +1,6 @@
 """
-Draws the figures of README and docs/ as SVG: two frames that compete, a training step, and a measurement.
+Draws the figures of README and docs/ as SVG: two frames that compete, a training step, and measurements, whose numbers
+are those of the pages in docs/results.
 
     python scripts/upkeep/draw_figures.py --out docs/figures
     # also asks the model for the example's numbers:
@@ -11,6 +12,7 @@ What the first one shows is in `docs/figures/example.json`.
 import argparse
 import csv
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Optional
@@ -18,7 +20,8 @@ from xml.sax.saxutils import escape
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "docs" / "figures" / "example.json"
-LABEL_SETS = tuple(ROOT / "docs" / "results" / f"{name}.csv" for name in ("label_sets", "label_sets_more"))
+RESULTS = ROOT / "docs" / "results"
+LABEL_SETS = tuple(RESULTS / f"{name}.csv" for name in ("label_sets", "label_sets_more"))
 # An unseen sentence of the sample's test data, whose best path of the CRF has a role twice.
 SENTENCE = "Who will Bruno escort to the library ?"
 
@@ -195,6 +198,101 @@ def results(paths: Sequence[Path] = LABEL_SETS) -> str:
     return drawing.end()
 
 
+#: Losses of the loss-net, as the pages call them, and their colours.
+_LOSSES = {"margin": BLUE, "regression": ORANGE, "NCE": GREEN}
+_SETS = ("bibtex", "expr_fun", "spo_fun", "genbase", "delicious")
+#: The pages of each group of methods; of a data set that two of them have, the first one counts. The pages that are
+#: not here have other settings, and some rows of `multilabel` are of earlier ones.
+_STATIC = ("multilabel_static", "multilabel_delicious_static", "multilabel_dvn", "multilabel")
+_DYNAMIC = ("multilabel_seeds", "multilabel_seeds_bibtex", "multilabel")
+_ALONE = {
+    "SPEN": ("multilabel_energy_only",),
+    "DVN": ("multilabel_dvn", "multilabel_energy_only", "multilabel"),
+    "NCE": ("multilabel_nce_energy", "multilabel"),
+}
+
+
+def f1_of(pages: Sequence[str], group: str, method: str) -> dict[str, float]:
+    """F1 on test at 0.5 of a method, a mean over seeds, in percent, by data set: of the first page that has the set."""
+    found: dict[str, float] = {}
+    for page in pages:
+        text = (RESULTS / f"{page}.md").read_text(encoding="utf-8")
+        table = text.partition("### test: Example F1 at 0.5\n")[2].partition("\n#")[0]
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if "|" in line]
+        of_group = ""
+        for name, *cells in rows[2:]:
+            if name.startswith("**"):
+                of_group = name.strip("*")
+            elif (of_group, name) == (group, method):
+                for data, cell in zip(rows[0][1:], cells):
+                    if data in _SETS and re.match(r"\d", cell):
+                        found.setdefault(data, float(re.split("[ †]", cell)[0]))
+    return found
+
+
+def without_cross_entropy() -> str:
+    """Cross-entropy, and what loss-nets alone teach the task-net (figure 2a of the first SEAL paper)."""
+    pages = ("multilabel_ablations",)
+    bars = {"cross-entropy": (GREY, f1_of(pages, "Feed-forward", "cross-entropy"))}
+    for loss, colour in _LOSSES.items():
+        bars[f"{loss}, no cross-entropy"] = (colour, f1_of(pages, "Ablations", f"{loss}, no cross-entropy"))
+    return _bars("F1 with and without cross-entropy, %", bars)
+
+
+def static_to_dynamic() -> str:
+    """What F1 gains where the loss-net moves with the task-net (figure 2b of the first SEAL paper)."""
+    bars = {}
+    for loss, colour in _LOSSES.items():
+        before, after = f1_of(_STATIC, "SEAL-static", f"static {loss}"), f1_of(_DYNAMIC, "SEAL-dynamic", loss)
+        bars[loss] = (colour, {data: after[data] - before[data] for data in before if data in after})
+    return _bars("F1 with a loss-net that moves, less that with a static one, points", bars)
+
+
+def energy_and_loss() -> str:
+    """The same losses where the energy predicts, and where it is the loss of a task-net."""
+    bars: dict[str, tuple[str, dict[str, float]]] = {}
+    pale = dict(zip(_LOSSES, ("#a9cce3", "#f0bfa0", "#9fd0c2")))
+    for (loss, colour), (alone, pages) in zip(_LOSSES.items(), _ALONE.items()):
+        predicts = f1_of(pages, "Energy only, gradient-based inference", alone)
+        teaches = f1_of(_DYNAMIC, "SEAL-dynamic", loss)
+        for name, shade, values in ((f"{alone} predicts", pale[loss], predicts), (f"SEAL {loss}", colour, teaches)):
+            bars[name] = (shade, {data: values[data] for data in predicts if data in teaches})
+    return _bars("F1 of an energy that predicts, and of a task-net that it teaches, %", bars)
+
+
+def _bars(title: str, bars: dict[str, tuple[str, dict[str, float]]]) -> str:
+    """A group of bars for each data set; each bar has a name, a colour and values by data set, which stand at it."""
+    sets = [data for data in _SETS if any(data in values for _, values in bars.values())]
+    found = [value for _, values in bars.values() for value in values.values()]
+    low, high = min(0.0, *found), max(0.0, *found)
+    drawing = Drawing(880, 330, title)
+    drawing.text(20, 26, title, 14, font_weight="bold")
+    x = 20.0
+    for name, (colour, _) in bars.items():
+        drawing.box(x, 40, 12, 12, colour)
+        drawing.text(x + 18, 51, name, 12)
+        x += 40 + 7 * len(name)
+    top, bottom, wide = 84, 272, 840
+    step = min(48.0, (wide - 20 * len(sets)) / len(found))
+    gap = (wide - step * len(found)) / len(sets)
+    scale = (bottom - top) / (high - low)
+    zero = bottom + low * scale
+    left = 20 + gap / 2
+    for data in sets:
+        here = [(colour, values[data]) for colour, values in bars.values() if data in values]
+        middle = left + step * len(here) / 2
+        drawing.text(middle, 312, data, 12, text_anchor="middle", font_weight="bold")
+        for colour, value in here:
+            drawing.box(left + 2, zero - max(0, value) * scale, step - 4, abs(value) * scale, colour)
+            y = zero - value * scale + (-5 if value >= 0 else 14)
+            text = f"{value:+.1f}" if low < 0 else f"{value:.1f}"
+            drawing.text(left + step / 2, y, text, 11, text_anchor="middle")
+            left += step
+        left += gap
+    drawing.line(20, zero, 20 + wide, zero, GREY)
+    return drawing.end()
+
+
 def ask(run: Path) -> dict[str, Any]:
     """What the model of a run of `srl_seal` says about `SENTENCE`: its own best frame, and the likeliest one in all."""
     import torch
@@ -244,7 +342,15 @@ def main(arguments: Optional[list[str]] = None) -> int:
     if given.run is not None:
         EXAMPLE.write_text(json.dumps(ask(given.run), indent=1) + "\n", encoding="utf-8")
     record = json.loads(EXAMPLE.read_text(encoding="utf-8"))
-    for name, drawn in (("example", example(record)), ("step", step()), ("results", results())):
+    figures = {
+        "example": example(record),
+        "step": step(),
+        "results": results(),
+        "without_cross_entropy": without_cross_entropy(),
+        "static_to_dynamic": static_to_dynamic(),
+        "energy_and_loss": energy_and_loss(),
+    }
+    for name, drawn in figures.items():
         (given.out / f"{name}.svg").write_text(drawn, encoding="utf-8")
     return 0
 

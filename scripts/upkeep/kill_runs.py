@@ -253,6 +253,8 @@ def main() -> int:
     parser.add_argument("--kinds", nargs="+", choices=kinds, default=kinds, metavar="KIND", help="; ".join(kinds))
     parser.add_argument("--out", type=Path, help="keep the runs that differ here; otherwise they are removed")
     arguments = parser.parse_args()
+    if arguments.out is not None:
+        arguments.out.mkdir(parents=True, exist_ok=True)
     # Before a process is forked, so that none has to import it anew.
     import_module_and_submodules("seal")
     torch.set_num_threads(1)

@@ -74,7 +74,7 @@ def report(browser, runs: list[str], picture: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"
         subprocess.run([*SEAL, "report", *runs, "--out", page], check=True)
-        browser.set_window_size(960, 1500)
+        browser.set_window_size(1000, 1450)
         browser.get(page.as_uri())
         browser.save_screenshot(str(picture))
 

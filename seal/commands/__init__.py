@@ -1,4 +1,7 @@
-"""Sub-commands of `allennlp`: what a trained energy has learned of tags or labels, and networks side by side."""
+"""
+Sub-commands of `allennlp` and `seal`: a page to try a model, a report on runs, what an energy has learned of tags or
+labels, two networks side by side, and the list of components.
+"""
 
 from seal.commands.compare_networks import CompareNetworks
 from seal.commands.components import ComponentsCommand

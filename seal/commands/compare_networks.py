@@ -1,5 +1,5 @@
 """
-The `compare-networks` sub-command: where the cost-augmented network leaves the task-net's correct tags.
+The `compare-networks` sub-command: on which words the task-net is right and the cost-augmented network is not.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 """
-The `components` sub-command: what is registered, so that a config can name it, with its options.
+The `components` sub-command: the registered names that a config may use, with their options.
 """
 
 import argparse

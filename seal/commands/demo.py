@@ -1,5 +1,5 @@
 """
-The `demo` sub-command: a page on this machine, to try a model.
+The `demo` sub-command: a page in the browser, served by this machine, to try a model.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 """
-What competed with a prediction: other outputs, with what scored them, and why the chosen one was chosen.
+The outputs that competed with a prediction, the scores of each, and why the model chose as it did.
 """
 
 from collections.abc import Iterator

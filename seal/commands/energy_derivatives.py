@@ -1,5 +1,5 @@
 """
-Derivatives of an energy of label sets in the outputs, which show how it treats pairs of labels: gradient and Hessian.
+Gradient and Hessian of an energy with respect to a label set; they show how the energy treats pairs of labels.
 """
 
 from typing import Any

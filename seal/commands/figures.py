@@ -1,5 +1,5 @@
 """
-Drawing that the figures of sub-commands share. matplotlib is imported only when a figure is drawn, as that is slow.
+Drawing functions that several sub-commands share. matplotlib is slow to import, so it is imported only to draw.
 """
 
 from typing import TYPE_CHECKING, Optional

@@ -1,5 +1,5 @@
 """
-What is found of a trained model on data with gold, for a report: examples, mistakes, counts by label, and how far
+What a report says about a trained model on data with gold: examples, mistakes, counts by label, and how far its
 probabilities can be trusted.
 """
 

@@ -1,10 +1,10 @@
 """
-The `report` sub-command: runs on one page, to look at and to compare.
+The `report` sub-command: writes a page about one run, or about several side by side.
 """
 
 import argparse
 import os
-from typing import Optional
+from typing import Any, Optional
 
 import numpy
 from allennlp.commands.subcommand import Subcommand
@@ -53,32 +53,18 @@ class ReportCommand(Subcommand):
 
 def report_from_args(args: argparse.Namespace) -> str:
     """Writes the page, and returns its Markdown."""
-    check_range("--examples", args.examples, least=0)
-    check_range("--instances", args.instances, least=1)
-    check_for_gpu(args.cuda_device)
-    folder, name = os.path.split(args.out)
-    stem, ending = os.path.splitext(name)
-    if ending not in _ENDINGS:
-        raise ConfigurationError(f"--out: '{args.out}' must end in .html or .md.")
-    if not os.path.isdir(folder or "."):
-        raise ConfigurationError(f"--out: there is no folder '{folder}'; make it first.")
+    _check(args)
     runs = [read_run(path, name) for path, name in zip(args.runs, names_of(args.runs))]
-    figures: dict[str, str] = {}
-
-    def address(drawing, kind: str) -> str:
-        """Keeps a figure, under the name of the file that Markdown reads it from."""
-        figures[f"{stem}_{kind}.svg"] = as_svg(drawing, kind)
-        return f"{stem}_{kind}.svg"
-
+    figures = _Figures(args.out)
     report = Report(runs)
     report.add_summary()
-    report.add_figure("Curves", "A dot marks the best epoch.", address(curves(runs), "curves"))
+    report.add_figure("Curves", "A dot marks the best epoch.", figures.add(curves(runs), "curves"))
     report.add_scores()
     found, missing = _findings(runs, args)
     if found:
         add_scores_by_label(report, found)
-        caption = _CALIBRATION
-        report.add_figure("Can the probabilities be trusted?", caption, address(trust(found), "trust"))
+        drawn = figures.add(trust(found), "trust")
+        report.add_figure("Can the probabilities be trusted?", _CALIBRATION, drawn)
     elif any(run.config["model"]["type"] != "seal_segmentation" for run in runs):
         report.add("## Scores of each label or role", _NOT_COUNTED)
     if len(runs) > 1 and args.examples:
@@ -86,12 +72,11 @@ def report_from_args(args: argparse.Namespace) -> str:
     for number, (name, findings) in enumerate(found.items()):
         start = "" if len(runs) == 1 else f"{escaped(name)}: "
         if findings.pictures:
-            drawing = masks(findings.pictures)
-            report.add_figure(f"{start}The worst masks", _MASKS, address(drawing, f"masks_{number}"))
+            drawn = figures.add(masks(findings.pictures), f"masks_{number}")
+            report.add_figure(f"{start}The worst masks", _MASKS, drawn)
         if findings.preferred:
-            drawing = masks(findings.preferred)
-            heading = f"{start}Masks that the loss-net prefers to gold"
-            report.add_figure(heading, _LIKED, address(drawing, f"liked_{number}"))
+            drawn = figures.add(masks(findings.preferred), f"liked_{number}")
+            report.add_figure(f"{start}Masks that the loss-net prefers to gold", _LIKED, drawn)
         add_examples(report, start, findings, args.examples)
     for name, reason in missing.items():
         report.add("## Examples" if len(runs) == 1 else f"## Examples of {escaped(name)}", f"None: {escaped(reason)}")
@@ -99,14 +84,43 @@ def report_from_args(args: argparse.Namespace) -> str:
     report.add_environment()
     report.add_more()
     text = report.text()
-    if ending == ".html":
-        write(args.out, as_html(text, figures))
-    else:
-        write(args.out, text)
-        for file, figure in figures.items():
-            write(os.path.join(folder, file), figure)
-    print(f"{args.out}: {len(runs)} run{'s' * (len(runs) > 1)}, {len(figures)} figures")
+    figures.write(args.out, text)
+    print(f"{args.out}: {len(runs)} run{'s' * (len(runs) > 1)}, {len(figures.drawn)} figures")
     return text
+
+
+def _check(args: argparse.Namespace) -> None:
+    check_range("--examples", args.examples, least=0)
+    check_range("--instances", args.instances, least=1)
+    check_for_gpu(args.cuda_device)
+    folder = os.path.dirname(args.out)
+    if os.path.splitext(os.path.basename(args.out))[1] not in _ENDINGS:
+        raise ConfigurationError(f"--out: '{args.out}' must end in .html or .md.")
+    if not os.path.isdir(folder or "."):
+        raise ConfigurationError(f"--out: there is no folder '{folder}'; make it first.")
+
+
+class _Figures:
+    """The figures of a page, by the names of the files from which Markdown reads them."""
+
+    def __init__(self, page: str) -> None:
+        self._stem = os.path.splitext(os.path.basename(page))[0]
+        self.drawn: dict[str, str] = {}
+
+    def add(self, drawing: Any, kind: str) -> str:
+        """Keeps a figure, and returns its name."""
+        name = f"{self._stem}_{kind}.svg"
+        self.drawn[name] = as_svg(drawing, kind)
+        return name
+
+    def write(self, page: str, text: str) -> None:
+        """Writes the page with its figures, which are inside HTML and beside Markdown."""
+        if page.endswith(".html"):
+            write(page, as_html(text, self.drawn))
+            return
+        write(page, text)
+        for name, figure in self.drawn.items():
+            write(os.path.join(os.path.dirname(page), name), figure)
 
 
 def card(folder: str) -> str:
@@ -168,6 +182,12 @@ def _findings(runs: list[Run], args: argparse.Namespace):
         elif args.data is None and not os.path.exists(str(path).partition("#")[0]):
             missing[run.name] = f"the validation data '{path}' are not here; name them with --data."
         else:
-            archive = load_archive(run.archive, cuda_device=args.cuda_device)
-            found[run.name] = examine(archive, path, args.instances)
+            try:
+                archive = load_archive(run.archive, cuda_device=args.cuda_device)
+                found[run.name] = examine(archive, path, args.instances)
+            except ConfigurationError as error:
+                # A wrong --data is a mistake of this command; other files may have gone since the run.
+                if args.data is not None and args.data in str(error):
+                    raise
+                missing[run.name] = str(error)
     return found, missing

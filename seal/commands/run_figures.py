@@ -4,6 +4,7 @@ The curves of runs over their epochs, as a matplotlib figure and as SVG.
 
 import fnmatch
 import io
+import os
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,15 +36,15 @@ _PANELS = (
         "Loss of the task-net",
         ("training_task_net_loss", "training_*cross_entropy", "training_task_net_ranking", "validation_loss"),
     ),
-    Panel("Loss of the loss-net", ("training_loss_net_loss",)),
-    Panel("Energy (low is good)", ("training_energy_*",)),
-    Panel("Energy's gradient by gold's: cosine, validation", ("validation_energy_alignment",)),
-    Panel("Gold ranked above candidates, %, validation", ("validation_ranking_accuracy",)),
-    Panel("The loss-net on validation data", ("validation_loss_net_*", "validation_energy_*")),
+    Panel("Loss of the loss-net", ("training_loss_net_loss", "validation_loss_net_*")),
+    Panel("Energy in training (low is good)", ("training_energy_*",)),
+    Panel("Energy's and gold's gradient: cosine", ("validation_energy_alignment",)),
+    Panel("Gold ranked above candidates, %", ("validation_ranking_accuracy",)),
+    Panel("Energy on validation data (low is good)", ("validation_energy_*",)),
     Panel("Gradient norm", ("training_grad_norm_*",), True),
     Panel("Implicit gradient: norms", ("training_*plicit_norm", "training_inner_gradient_norm"), True),
-    Panel("Implicit gradient: residual of the solver", ("training_solver_residual",), True),
-    Panel("Implicit gradient: steps of the solver", ("training_solver_steps",)),
+    Panel("Implicit gradient: solver's residual", ("training_solver_residual",), True),
+    Panel("Implicit gradient: solver's steps", ("training_solver_steps",)),
     Panel("Implicit gradient: curvature", ("training_*_curvature",)),
     Panel("Reward", ("training_reward_*",)),
 )
@@ -61,7 +62,8 @@ def curves(runs: list[Run]) -> "Figure":
     drawn = _drawn(runs)
     columns = min(3, len(drawn))
     rows = -(-len(drawn) // columns)
-    drawing = Figure(figsize=(4.1 * columns, 2.9 * rows), layout="constrained")
+    # As wide as the page, so that its letters are not made smaller.
+    drawing = Figure(figsize=(10.0 / 3 * columns, 2.7 * rows), layout="constrained")
     axes = drawing.subplots(rows, columns, squeeze=False).ravel()
     several = len(runs) > 1
     for axis, (panel, metrics) in zip(axes, drawn.items()):
@@ -87,8 +89,10 @@ def curves(runs: list[Run]) -> "Figure":
         if len(metrics) > 1:
             kinds = range(len(metrics))
             styles = [_style(0, kind) | {"color": "#555555"} if several else _style(kind, 0) for kind in kinds]
-            names = [verbatim(name.removeprefix("training_")) for name in metrics]
-            axis.legend([_line(style) for style in styles], names, fontsize=7, frameon=False)
+            data = os.path.commonprefix(metrics).partition("_")[0]
+            names = [verbatim(name.removeprefix("training_").removeprefix(f"{data}_")) for name in metrics]
+            # Lines are seen through it.
+            axis.legend([_line(style) for style in styles], names, fontsize=8, framealpha=0.6, edgecolor="none")
     for axis in axes[len(drawn) :]:
         axis.set_axis_off()
     if several:
@@ -140,15 +144,19 @@ def trust(found: dict[str, Findings]) -> "Figure":
         axes[1].set(title="Threshold", xlabel="least probability of a predicted label", ylabel="F1, mean of rows, %")
     for axis in axes:
         axis.grid(alpha=0.25)
-        axis.legend(fontsize=7, frameon=False)
+        axis.legend(fontsize=8, framealpha=0.6, edgecolor="none")
     return drawing
 
 
 def masks(pictures: list[Picture]) -> "Figure":
     """Images with the outlines of gold (white) and of the prediction (orange)."""
+    from matplotlib.figure import Figure
     from matplotlib.patheffects import withStroke
 
-    drawing, axes = figure(len(pictures), 2.2, 2.9)
+    columns = min(3, len(pictures))
+    rows = -(-len(pictures) // columns)
+    drawing = Figure(figsize=(2.8 * columns, 3.3 * rows), layout="constrained")
+    axes = drawing.subplots(rows, columns, squeeze=False).ravel()
     # Both are seen on a background of any colour.
     rim = [withStroke(linewidth=3.5, foreground="black")]
     for axis, picture in zip(axes, pictures):
@@ -160,6 +168,7 @@ def masks(pictures: list[Picture]) -> "Figure":
         if picture.energy_of_gold is not None and picture.energy_of_predicted is not None:
             lines.append(f"energy {picture.energy_of_predicted:.4g}, gold's {picture.energy_of_gold:.4g}")
         axis.set_title("\n".join(lines), fontsize=9)
+    for axis in axes:
         axis.set_axis_off()
     return drawing
 

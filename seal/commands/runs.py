@@ -1,6 +1,6 @@
 """
-Reads the folder of a run, as `allennlp train -s` leaves it: its settings, what each epoch measured, its scores and
-what it was trained with.
+Reads the folder of a run, as `allennlp train -s` leaves it: its settings, what each epoch measured, its scores, and the
+machine and versions that trained it.
 """
 
 import glob

@@ -1,5 +1,5 @@
 """
-What a structure that has been learned made of the task-net's own outputs, for examples with gold.
+For examples with gold: the task-net's own output, whether gold competed, and the structure's energy of each output.
 """
 
 from collections.abc import Sequence
@@ -60,6 +60,8 @@ def weighed_trees(model: ParsingModel, batch: dict[str, Any], predicted: list[li
     """
     # Parameters
 
+    model : `ParsingModel`
+        That has just predicted the trees of the batch.
     predicted : `list[list[str]]`
         The symbols of each tree.
 
@@ -68,7 +70,8 @@ def weighed_trees(model: ParsingModel, batch: dict[str, Any], predicted: list[li
     `list[Weighed]`
         `own` is the symbols of a tree.
     """
-    found = model.candidates(batch["tokens"], batch["metadata"])
+    beam = model.last_beam if model.chooses else model.search(batch["tokens"], competing=True)
+    found = model.candidates(beam, batch["metadata"])
     gold = [item["symbols"] for item in batch["metadata"]]
     own = [trees[0] for trees in found.trees] if model.chooses else predicted
     trees = [list(three) for three in zip(gold, own, predicted)]

@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from seal.common.module_modes import constant
 from seal.hypergradients.guards import twice_differentiable
 from seal.nets import LossNet
+from seal.two_player.module_modes import constant
 
 # Copies of sentences that are differentiated at a time; for two derivatives an LSTM of tags keeps a few hundred MiB.
 _COPIES = 512

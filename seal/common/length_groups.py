@@ -1,5 +1,5 @@
 """
-Groups of sentences that go through a model together: of similar length, and bounded in padded size.
+Groups of sentences for one pass of a model: of similar length, with a bound on their padded size.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

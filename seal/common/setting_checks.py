@@ -1,4 +1,4 @@
-"""Checks of settings, with one form of message for all of them."""
+"""Checks of settings, with one form of message for all of them, and how messages quote a value."""
 
 import math
 from collections.abc import Collection
@@ -72,6 +72,16 @@ def needed(value: Optional[T], what: str) -> T:
     if value is None:
         raise ConfigurationError(f"{what} is needed here, and is not given.")
     return value
+
+
+def short(value: Any) -> str:
+    """A value as it is quoted in a message: at most 60 ASCII characters."""
+    # `ascii` also escapes characters that no output file can hold. Python prints no integer of very many digits.
+    try:
+        text = ascii(value)
+    except (RecursionError, ValueError):
+        text = f"a value of type {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _listed(parts: list[str], word: str) -> str:

@@ -1,5 +1,5 @@
 """
-The ways to write labelled spans as tags, one a token: `IOB1`, `BIO` (IOB2) and `BIOES`.
+The ways to write labelled spans as tags, one for each token: `IOB1`, `BIO` (IOB2) and `BIOES`.
 
 A span of two tokens and, right after it, a span of one token, both with label `X`:
 
@@ -13,13 +13,10 @@ A token outside every span carries `O`. BIOES is what AllenNLP calls BIOUL, with
 from collections.abc import Sequence
 from typing import Optional
 
-from allennlp.common.checks import ConfigurationError
-from allennlp.data.dataset_readers.dataset_utils import to_bioul
-
 from seal.common.setting_checks import check_choice
+from seal.registry import ConfigurationError
 
 ENCODINGS = ("IOB1", "BIO", "BIOES")
-_FROM_BIOUL = {"U": "S", "L": "E"}
 
 Span = tuple[str, int, int]
 """A label with the index of the span's first token and of its last one (inclusive)."""
@@ -166,10 +163,12 @@ def convert_tags(tags: Sequence[str], source: str, target: str) -> list[str]:
     broken = first_broken(tags, source)
     if broken is not None:
         raise ConfigurationError(f"Tag {broken}, {tags[broken]!r}, breaks the encoding {source}.")
-    bio = spans_to_bio(tags_to_spans(tags), len(tags))
-    if target == "BIO":
-        return bio
-    return [_FROM_BIOUL.get(tag[0], tag[0]) + tag[1:] for tag in to_bioul(bio, encoding="BIO")]
+    spans = tags_to_spans(tags)
+    converted = spans_to_bio(spans, len(tags))
+    if target == "BIOES":
+        for label, start, end in spans:
+            converted[end] = f"S-{label}" if start == end else f"E-{label}"
+    return converted
 
 
 def check_encoding(encoding: str, key: str = "encoding") -> None:

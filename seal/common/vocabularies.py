@@ -1,4 +1,4 @@
-"""What is read of a vocabulary, such as AllenNLP's, and the namespaces that ours have."""
+"""The methods of a vocabulary, such as AllenNLP's, that are called here, and the names of our namespaces."""
 
 from collections.abc import Sequence
 from typing import Protocol, Union

@@ -1,6 +1,7 @@
 """
 How training data write brackets, quotes, dashes, ellipses, apostrophes and hyphens. Treebanks write `-LRB-` for `(` and
-two backticks for a quote that opens, others leave signs as they were typed; a model knows those that it was trained on.
+two backticks for an opening quote; other data keep signs as they were typed. A model knows only the forms that it was
+trained on.
 """
 
 import re

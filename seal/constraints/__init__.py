@@ -1,4 +1,4 @@
-"""Rules about outputs that are declared, not learned. They import torch alone."""
+"""Rules about outputs that a user declares; they are not learned. Needs torch alone."""
 
 from seal.constraints.constraint import Constraint, Outputs
 from seal.constraints.counts import AtLeastOne, AtMostOne, Count, ExactlyOne

@@ -1,16 +1,16 @@
 """
 ARFF, the attribute-relation file format, as a table of numbers.
 
-Neither library reads what the data sets here hold (tried on all nine): `scipy.io.arff` knows neither sparse
-rows nor string attributes, `liac-arff` makes a Python object of every value, and neither knows the
-`hierarchical` attributes of KU Leuven or the names that their files repeat. Hence this parser.
+The parser is our own, because no library reads all data sets that are used here (tried on nine). `scipy.io.arff` reads
+no sparse rows and no string attributes, `liac-arff` makes a Python object of every value, and neither knows the
+`hierarchical` attributes of KU Leuven or accepts their repeated names.
 
 Every mistake in a file is reported by a `ConfigurationError` of one sentence that starts with `file:line`.
 """
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Optional, Union
 
@@ -112,8 +112,18 @@ def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
     """
     path = os.fspath(path)
     check_choice("dataset_reader.repeated_names", repeated_names, ("error", "number"))
-    relation, attributes, names = "", [], set()
-    lines, number = stripped_lines(path, "ARFF, which begins with @relation"), 0
+    lines = stripped_lines(path, "ARFF, which begins with @relation")
+    relation, attributes, number = _header(path, lines, repeated_names)
+    codes, texts, rows = ArffRows(path, attributes).read(lines)
+    if not len(rows):
+        raise ConfigurationError(f"{path}:{number}: no row follows @data.")
+    return ArffTable(path, relation, attributes, codes, texts, rows)
+
+
+def _header(path: str, lines: Iterator[tuple[int, str]], repeated_names: str) -> tuple[str, list[Attribute], int]:
+    """The relation, the attributes and the number of the line `@data`, up to which lines are read."""
+    relation, number = "", 0
+    attributes: dict[str, Attribute] = {}
     for number, line in lines:
         line = uncommented(line)
         keyword = line.split(None, 1)[0].lower() if line else ""
@@ -126,30 +136,29 @@ def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
                 )
         elif keyword == "@attribute":
             attribute = _attribute(where, line, number)
-            if attribute.name in names:
-                if repeated_names == "error":
-                    raise ConfigurationError(
-                        f"{where}: the attribute name {attribute.name!r} comes a second time; rename it, or "
-                        "set 'repeated_names' to 'number'."
-                    )
-                again = next(n for n in range(2, len(names) + 3) if f"{attribute.name}#{n}" not in names)
-                attribute = replace(attribute, name=f"{attribute.name}#{again}")
-            names.add(attribute.name)
-            attributes.append(attribute)
+            if attribute.name in attributes:
+                attribute = _renamed(where, attribute, attributes, repeated_names)
+            attributes[attribute.name] = attribute
         elif keyword == "@data":
             if line[len(keyword) :].strip():
                 raise ConfigurationError(f"{where}: a row stands in the line of @data; put it in a line of its own.")
-            break
+            if not attributes:
+                raise ConfigurationError(f"{where}: @data comes before any @attribute.")
+            return relation, list(attributes.values()), number
         elif line:
             raise ConfigurationError(f"{where}: expected @relation, @attribute or @data, found {line[:60]!r}.")
-    else:
-        raise ConfigurationError(f"{path}:{max(number, 1)}: the file ends without a @data section.")
-    if not attributes:
-        raise ConfigurationError(f"{path}:{number}: @data comes before any @attribute.")
-    codes, texts, rows = ArffRows(path, attributes).read(lines)
-    if not len(rows):
-        raise ConfigurationError(f"{path}:{number}: no row follows @data.")
-    return ArffTable(path, relation, attributes, codes, texts, rows)
+    raise ConfigurationError(f"{path}:{max(number, 1)}: the file ends without a @data section.")
+
+
+def _renamed(where: str, attribute: Attribute, names: Collection[str], repeated_names: str) -> Attribute:
+    """The attribute, whose name is one of `names`, by the first `name#2`, `name#3`, ... that is free."""
+    if repeated_names == "error":
+        raise ConfigurationError(
+            f"{where}: the attribute name {attribute.name!r} comes a second time; rename it, or set 'repeated_names' "
+            "to 'number'."
+        )
+    again = next(n for n in range(2, len(names) + 3) if f"{attribute.name}#{n}" not in names)
+    return replace(attribute, name=f"{attribute.name}#{again}")
 
 
 def unquote(text: str) -> str:

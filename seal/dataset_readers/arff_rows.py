@@ -1,8 +1,8 @@
 """
 The values of ARFF: bare or quoted text between commas, and rows of them as numbers.
 
-Rows that hold nothing but numerals, which is nearly every row of a large file, are checked by one regular
-expression and converted at once. Other rows are read value by value, which is also where all errors are found.
+Nearly all rows of a large file are numerals alone: such rows are checked by one regular expression and converted at
+once. Other rows are read value by value, and all errors are found there.
 """
 
 import re

@@ -1,7 +1,7 @@
 """
 Paths that name a part of a file, `FILE#train` and `FILE#valid`, for data sets without a validation split. Every
-`valid_every`th item, starting with the first, belongs to `valid`; all other items belong to `train`. A file whose own
-name has a `#` is meant as a whole.
+`valid_every`th item, starting with the first, belongs to `valid`; all other items belong to `train`. Where a file has
+the `#` in its own name, the path is that file, whole.
 """
 
 import os

@@ -10,7 +10,7 @@ from allennlp.data import DatasetReader, Field, Instance, Vocabulary
 from allennlp.data.fields import TensorField
 from scipy import sparse
 
-from seal.common.quoting import short
+from seal.common.setting_checks import short
 from seal.common.vocabularies import ATTRIBUTES, LABELS
 from seal.dataset_readers.multilabel_files import MultilabelData, read_multilabel
 from seal.dataset_readers.named_columns import NamedColumns, NamesField

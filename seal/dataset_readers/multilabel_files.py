@@ -5,7 +5,7 @@ Every mistake in a file is reported by a `ConfigurationError` of one sentence th
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Optional, Union
 
@@ -13,9 +13,8 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
-from seal.common.quoting import short
-from seal.common.setting_checks import check_choice
-from seal.dataset_readers.arff import read_arff
+from seal.common.setting_checks import check_choice, short
+from seal.dataset_readers.arff import ArffTable, read_arff
 from seal.dataset_readers.column_plan import ColumnPlan
 from seal.dataset_readers.feature_columns import feature_columns, fill_missing
 from seal.dataset_readers.label_sources import HIERARCHIES
@@ -124,26 +123,37 @@ def read_multilabel(
     paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not paths:
         raise ConfigurationError("the list of the files to read is empty; name one or more.")
-    plan, features, gold, sources = None, [], [], []
-    for path in paths:
-        table = read_arff(path, repeated_names)
-        if plan is None:
-            plan = ColumnPlan(table, label_xml, labels, drop_attributes, hierarchy)
-        else:
-            plan.check_same(table)
-        part, names = feature_columns(table, plan.features)
-        features.append(part)
-        gold.append(plan.labels_of(table))
-        sources += [f"{table.path}:{line}" for line in table.lines.tolist()]
+    tables = (read_arff(path, repeated_names) for path in paths)
+    plan, stacked, names, gold, sources = _stacked(
+        tables, lambda table: ColumnPlan(table, label_xml, labels, drop_attributes, hierarchy)
+    )
     given = None
     if statistics is not None:
         training = statistics.source[0].rpartition(":")[0]
         plan.check_names("label", plan.label_names, statistics.label_names, training)
         plan.check_names("feature", names, statistics.feature_names, training)
         given = statistics.means[statistics.columns_of(names)]
+    filled, means = fill_missing(stacked, names, sources, missing, given)
+    return MultilabelData(filled, gold, names, plan.label_names, sources, means, plan.taxonomy, plan.wheres())
+
+
+def _stacked(
+    tables: Iterable[ArffTable], plan_of: Callable[[ArffTable], ColumnPlan]
+) -> tuple[ColumnPlan, Union[numpy.ndarray, sparse.csr_array], list[str], sparse.csr_array, list[str]]:
+    """
+    The plan of the first table, by which all are read, and of all rows: the features, before missing ones are filled,
+    with their names; the labels; and the sources.
+    """
+    plan, features, gold, sources = None, [], [], []
+    for table in tables:
+        if plan is None:
+            plan = plan_of(table)
+        else:
+            plan.check_same(table)
+        part, names = feature_columns(table, plan.features)
+        features.append(part)
+        gold.append(plan.labels_of(table))
+        sources += [f"{table.path}:{line}" for line in table.lines.tolist()]
     anywhere_sparse = any(sparse.issparse(part) for part in features)
     stacked = sparse.vstack(features, format="csr") if anywhere_sparse else numpy.concatenate(features)
-    filled, means = fill_missing(stacked, names, sources, missing, given)
-    labels_of_all = sparse.csr_array(sparse.vstack(gold, format="csr"))
-    wheres = plan.wheres()
-    return MultilabelData(filled, labels_of_all, names, plan.label_names, sources, means, plan.taxonomy, wheres)
+    return plan, stacked, names, sparse.csr_array(sparse.vstack(gold, format="csr")), sources

@@ -13,7 +13,7 @@ from allennlp.common.checks import ConfigurationError
 from nltk import Tree
 
 from seal.common.linear_trees import PUNCTUATION, WORD
-from seal.common.quoting import short
+from seal.common.setting_checks import short
 from seal.files.paths import not_empty
 from seal.files.text_lines import text_lines
 

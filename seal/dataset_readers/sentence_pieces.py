@@ -1,5 +1,5 @@
 """
-Words as the pieces of pretrained encoders.
+Splits words into the pieces that pretrained encoders read.
 """
 
 import logging

@@ -1,5 +1,5 @@
 """
-The plain records that semantic-role files are read into.
+The plain records into which files of semantic roles are read.
 """
 
 from dataclasses import dataclass, field

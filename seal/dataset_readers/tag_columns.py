@@ -12,8 +12,7 @@ from typing import Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.quoting import short
-from seal.common.setting_checks import check_choice
+from seal.common.setting_checks import check_choice, short
 from seal.files.csv_rows import csv_rows
 from seal.files.names import clean_name
 from seal.files.other_formats import counts_words, list_format

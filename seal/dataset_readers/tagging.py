@@ -13,7 +13,6 @@ from allennlp.data.fields import LabelField, SequenceLabelField, TextField
 
 from seal.common.setting_checks import check_choice, check_range
 from seal.common.tag_encodings import check_encoding, convert_tags, first_broken
-from seal.common.tag_transitions import DECODED
 from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
 from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.sentences import SentenceReader, with_words
@@ -21,6 +20,7 @@ from seal.dataset_readers.tag_columns import TagColumns, TaggedSentence
 from seal.dataset_readers.words_field import WordsField
 from seal.files.paths import expanded, not_empty
 from seal.files.text_lines import text_lines
+from seal.output_spaces.tag_transitions import DECODED
 
 logger = logging.getLogger(__name__)
 
@@ -120,14 +120,7 @@ class TaggingReader(SentenceReader):
                 raise ConfigurationError(
                     f"dataset_reader.feature_columns: '{name}' is taken by another field; rename it."
                 )
-        if encoding is not None:
-            check_encoding(encoding, "dataset_reader.encoding")
-        if target_encoding is not None:
-            if encoding is None:
-                raise ConfigurationError(
-                    "dataset_reader.target_encoding: set 'encoding' too, which is that of the file."
-                )
-            check_choice("dataset_reader.target_encoding", target_encoding, (*DECODED, None))
+        _check_encodings(encoding, target_encoding)
         check_range("dataset_reader.labelled", labelled, least=0)
         if unlabelled is not None and labelled is None:
             raise ConfigurationError(
@@ -136,13 +129,7 @@ class TaggingReader(SentenceReader):
             )
         check_valid_every(valid_every)
         check_choice("dataset_reader.tokenizer", tokenizer, TOKENIZERS)
-        for name, indexer in self._token_indexers.items():
-            # A mismatched indexer has a matched one inside.
-            if "tags" in (_namespace(indexer), _namespace(getattr(indexer, "_matched_indexer", None))):
-                raise ConfigurationError(
-                    f"dataset_reader.token_indexers.{name}.namespace: 'tags' is where the tags are, and a pretrained "
-                    "transformer would put its wordpieces there; set it to 'wordpiece_tags'."
-                )
+        _check_namespaces(self._token_indexers)
         self._labelled, self._valid_every = labelled, valid_every
         self._unlabelled, self._plain_text = unlabelled, plain_text
         self._columns = TagColumns(token_column, tag_column, feature_columns, columns, separator, comment, id_column)
@@ -281,6 +268,25 @@ def _telling_of_equal_tags(file_path: str, sentences: Iterable[TaggedSentence]) 
         logger.warning(
             "%s: all of its %d words have the tag '%s'; a model has nothing to learn there", file_path, words, *tags
         )
+
+
+def _check_encodings(encoding: Optional[str], target_encoding: Optional[str]) -> None:
+    if encoding is not None:
+        check_encoding(encoding, "dataset_reader.encoding")
+    if target_encoding is not None:
+        if encoding is None:
+            raise ConfigurationError("dataset_reader.target_encoding: set 'encoding' too, which is that of the file.")
+        check_choice("dataset_reader.target_encoding", target_encoding, (*DECODED, None))
+
+
+def _check_namespaces(indexers: dict[str, TokenIndexer]) -> None:
+    for name, indexer in indexers.items():
+        # A mismatched indexer has a matched one inside.
+        if "tags" in (_namespace(indexer), _namespace(getattr(indexer, "_matched_indexer", None))):
+            raise ConfigurationError(
+                f"dataset_reader.token_indexers.{name}.namespace: 'tags' is where the tags are, and a pretrained "
+                "transformer would put its wordpieces there; set it to 'wordpiece_tags'."
+            )
 
 
 def _namespace(indexer: Any) -> Optional[str]:

@@ -11,8 +11,7 @@ from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, T
 from allennlp.data.fields import TextField
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer, WhitespaceTokenizer
 
-from seal.common.quoting import short
-from seal.common.setting_checks import check_choice, check_range
+from seal.common.setting_checks import check_choice, check_range, short
 from seal.common.vocabularies import LABELS
 from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
 from seal.dataset_readers.label_scheme import LabelScheme

@@ -1,6 +1,6 @@
 """
-The terms of a loss-net's energy: what links an input and an output, or the parts of an output. The language model of
-tags reads words with AllenNLP's embedders and is imported where it is asked for.
+The terms of a loss-net's energy: some link an input to an output, others the parts of an output to each other. The
+language model of tags reads words with AllenNLP's embedders, so it is imported only when it is asked for.
 """
 
 from seal.energies.constraints import ConstraintsEnergy

@@ -5,8 +5,8 @@ import torch
 from allennlp.data import Vocabulary
 
 from seal.common.nested_values import shapes_of
-from seal.common.trained_models import trained_weights
 from seal.energies.energy import Energy
+from seal.files.trained_models import trained_weights
 from seal.output_spaces import OutputSpace
 from seal.registry import ConfigurationError
 

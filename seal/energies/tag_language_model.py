@@ -91,18 +91,8 @@ class TagLanguageModelEnergy(Energy):
     ) -> None:
         super().__init__()
         check_output_space("tag_language_model", output_space, TagSequence, "tag sequences")
-        sizes = {"word_dim": word_dim, "embedding_dim": embedding_dim, "hidden_dim": hidden_dim}
-        for name, value in sizes.items():
-            check_range(f"loss_net.energies: {name} of 'tag_language_model'", value, least=1)
-        check_range("loss_net.energies: gamma of 'tag_language_model'", gamma, least=0)
-        for name, part in (("word_embedder", word_embedder), ("word_dim", word_dim)):
-            if part is not None and gamma == 0:
-                raise ConfigurationError(f"{_KEY} has {name}, and no model reads words with a gamma of 0; set gamma.")
-        if frozen and gamma > 0 and word_embedder is None:
-            raise ConfigurationError(
-                f"{_KEY} is frozen, and models that read words are left as they were loaded only if what they read "
-                "is; set word_embedder, or gamma to 0."
-            )
+        _check_sizes(word_dim=word_dim, embedding_dim=embedding_dim, hidden_dim=hidden_dim)
+        _check_words(gamma, word_embedder, word_dim, frozen)
         self.gamma, self.weight, self.frozen = gamma, weight, frozen
         directions = ("forward", "backward") if backward else ("forward",)
 
@@ -188,6 +178,24 @@ class TagLanguageModelEnergy(Energy):
             if self.word_models is not None:
                 total = total + self.gamma * self.word_models[name](outputs, lengths, words)
         return -self.weight * total.view(batch, samples)
+
+
+def _check_sizes(**sizes: Optional[int]) -> None:
+    for name, value in sizes.items():
+        check_range(f"loss_net.energies: {name} of 'tag_language_model'", value, least=1)
+
+
+def _check_words(gamma: float, word_embedder: Any, word_dim: Optional[int], frozen: bool) -> None:
+    """Whether what models of words have beside `gamma` fits it."""
+    check_range("loss_net.energies: gamma of 'tag_language_model'", gamma, least=0)
+    for name, part in (("word_embedder", word_embedder), ("word_dim", word_dim)):
+        if part is not None and gamma == 0:
+            raise ConfigurationError(f"{_KEY} has {name}, and no model reads words with a gamma of 0; set gamma.")
+    if frozen and gamma > 0 and word_embedder is None:
+        raise ConfigurationError(
+            f"{_KEY} is frozen, and models that read words are left as they were loaded only if what they read "
+            "is; set word_embedder, or gamma to 0."
+        )
 
 
 def _mark_as_loaded(energy: TagLanguageModelEnergy, keys: Any) -> None:

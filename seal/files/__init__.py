@@ -1,1 +1,4 @@
-"""Files: lines, columns and packed forms of data, names as people write them, and files that are whole or not there."""
+"""
+Files: their lines, columns and packed forms, names as people write them, and files that are written whole or not at
+all.
+"""

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Optional
 
-from seal.common.quoting import short
+from seal.common.setting_checks import short
 from seal.registry import ConfigurationError
 
 # Python's limit, 131,072 characters, is less than a text or a line of `predict` may have.

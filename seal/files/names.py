@@ -1,7 +1,7 @@
 """
 Checks for strings that become lines of a vocabulary file: with a bad one the saved model could not be loaded. AllenNLP
-writes these files in UTF-8 and splits them at `\\n` and `\\r\\n`. Names of what a model predicts, or of attributes,
-must also be such that no two of them look the same.
+writes these files in UTF-8 and splits them at `\\n` and `\\r\\n`. No two names of outputs, or of attributes, may look
+the same.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Optional
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
-from seal.common.quoting import short
+from seal.common.setting_checks import short
 
 #: Half a surrogate pair, which UTF-8 cannot encode; an escape in JSON can produce one (`"\\udc80"`).
 SURROGATE = re.compile("[\ud800-\udfff]")

@@ -1,5 +1,5 @@
 """
-Tells, from how a file begins, that it has another format than the one that is read there.
+Tells by the beginning of a file that its format is not the one expected, and which it is.
 """
 
 import ast

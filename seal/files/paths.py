@@ -1,6 +1,6 @@
 """
-Paths of data: one or a pattern of many, with something in the files. A file that exists is meant by its own name,
-whatever signs the name has; only then `~` is the home folder, `*` a pattern and `#train` a part of a file.
+Paths of data: one file, or a pattern of several; an empty one is refused. A path is first taken as the name of a file.
+If there is none, `~` is the home folder, `*` makes it a pattern, and `#train` names a part of a file.
 """
 
 import glob
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.quoting import short
+from seal.common.setting_checks import short
 from seal.files.other_formats import PACKED
 
 T = TypeVar("T")

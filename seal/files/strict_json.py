@@ -8,7 +8,7 @@ from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.quoting import short
+from seal.common.setting_checks import short
 
 
 def read_json(line: str, complaint: str, where: str = "") -> Any:

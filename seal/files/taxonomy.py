@@ -10,7 +10,7 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
-from seal.common.quoting import short
+from seal.common.setting_checks import short
 
 #: The most pairs of a label and one of its ancestors. A chain of 4,500 labels has as many.
 MOST_PAIRS = 10_000_000

@@ -1,5 +1,5 @@
 """
-Lines of text files, packed or not: the one place that says what ends a line, and what is no text.
+Lines of text files, packed or not. This module alone says what ends a line, and what is not text.
 """
 
 import bz2

@@ -1,4 +1,4 @@
-"""How much a compressed file of data may unpack to: a small one may hold more than memory does."""
+"""A bound on the unpacked size of a compressed file: a small file may unpack to more than memory holds."""
 
 import io
 import os

@@ -1,4 +1,6 @@
-"""Files that are whole or not there, whenever the program is killed; and which file it was that a full disk cut."""
+"""
+Writes files whole or not at all, even if the program is killed; and finds the file that a full disk has cut short.
+"""
 
 import errno
 import os

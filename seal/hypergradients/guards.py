@@ -1,4 +1,7 @@
-"""Contexts for the evaluation of a loss inside a product: kernels, random numbers, errors."""
+"""
+Contexts for a loss that is evaluated inside a product: which kernels run, which random numbers are drawn, and how
+errors are worded.
+"""
 
 import contextlib
 import re

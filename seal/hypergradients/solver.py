@@ -192,39 +192,50 @@ class InverseHessianVector(Registrable):
         if start is not None:
             start = start.detach() / scale
             system, known = self._started(system, start)
-        try:
-            if start is not None and known <= self.tolerance:
-                return Solution(
-                    start * scale, known, 0, True, "the start solves it", None, system.products, damping=self.damping
-                )
-            advice = self._solve(system)
-            if self.measure_residual and system.residual is None:
-                system.measure()
-        except _NotFinite:
-            advice = (
-                f"a Hessian-vector product is not finite at step {system.steps + 1}: lower the inner learning "
-                "rate, or raise the precision"
-            )
+            if known <= self.tolerance:
+                told, products = "the start solves it", system.products
+                return Solution(start * scale, known, 0, True, told, None, products, damping=self.damping)
+        problem = self._iterated(system)
         if start is not None and known < 1:
             system.iterate = system.iterate + start
             system.residual = None if system.residual is None else known * system.residual
+        return self._solution(system, scale, problem)
+
+    def _iterated(self, system: System) -> Optional[str]:
+        """Iterates as far as products are finite, and measures; returns a sentence if there is a problem."""
+        try:
+            problem = self._solve(system)
+            if self.measure_residual and system.residual is None:
+                system.measure()
+        except _NotFinite:
+            return (
+                f"a Hessian-vector product is not finite at step {system.steps + 1}: lower the inner learning "
+                "rate, or raise the precision"
+            )
+        return problem
+
+    def _solution(self, system: System, scale: float, problem: Optional[str]) -> Solution:
+        """The solution for a right-hand side `scale` times that of the system, whose iterate is final."""
         solution = system.iterate * scale
         if not math.isfinite(max_abs(solution)):
-            solution, system.residual, system.steps = torch.zeros_like(rhs), None, 0
-            advice = "the solution grew out of range, so it is taken as zero: raise damping"
+            solution, system.residual, system.steps = torch.zeros_like(solution), None, 0
+            problem = "the solution grew out of range, so it is taken as zero: raise damping"
         if system.products and system.flat:
-            advice = (
+            problem = (
                 "every Hessian-vector product is zero, so second derivatives vanish: take smooth activations "
                 "(softplus, tanh, GELU) in place of ReLU, or a loss that is not linear"
             )
-        residual = system.residual
-        converged = residual is not None and residual <= self.tolerance
-        has_problem = advice is not None
-        if advice is None:
-            advice = self._summary(system, converged)
-        extremes = (system.least, system.most) if system.least <= system.most else None
+        converged = system.residual is not None and system.residual <= self.tolerance
         return Solution(
-            solution, residual, system.steps, converged, advice, extremes, system.products, has_problem, system.damping
+            solution,
+            system.residual,
+            system.steps,
+            converged,
+            self._summary(system, converged) if problem is None else problem,
+            (system.least, system.most) if system.least <= system.most else None,
+            system.products,
+            has_problem=problem is not None,
+            damping=system.damping,
         )
 
     def _started(self, system: System, start: torch.Tensor) -> tuple[System, float]:

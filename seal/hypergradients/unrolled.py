@@ -74,19 +74,12 @@ def unrolled_hypergradient(
     check_range("unrolled_hypergradient: step_size", step_size, above=0)
     check_range("unrolled_hypergradient: backward_steps", backward_steps, least=1)
     theta, psi = both_layouts(inner, outer)
-    first_kept = 0 if backward_steps is None else max(0, num_steps - backward_steps)
+    kept_steps = num_steps if backward_steps is None else min(num_steps, backward_steps)
     start = _copy(theta)
-    trajectory = []
-
     randomness = FixedRandomness([theta.device, psi.device])
     reduce = reduce or (lambda flat: flat)
     try:
-        for step in range(num_steps):
-            if step >= first_kept:
-                trajectory.append(_copy(theta))
-            slope = reduce(loss_gradient(inner_loss, theta, randomness))
-            for tensor, piece in zip(theta.tensors, theta.split(slope)):
-                tensor.data.sub_(piece.to(tensor.dtype), alpha=step_size)
+        trajectory, slope = _descend(inner_loss, theta, randomness, reduce, step_size, num_steps, kept_steps)
         final = theta.named(theta.flatten(theta.tensors))
         loss, explicit, adjoint, _ = outer_gradients(outer_loss, theta, psi, reduce)
         through_steps = torch.zeros_like(explicit)
@@ -113,10 +106,30 @@ def unrolled_hypergradient(
     return UnrolledHypergradient(gradient, psi.named(explicit), psi.named(through_steps), report, final)
 
 
-def _copy(layout: ParameterLayout):
+def _descend(
+    inner_loss: Loss,
+    theta: ParameterLayout,
+    randomness: FixedRandomness,
+    reduce: Reduce,
+    step_size: float,
+    num_steps: int,
+    kept_steps: int,
+) -> tuple[list[list[torch.Tensor]], torch.Tensor]:
+    """Takes the steps; returns copies of `theta` before each of the last `kept_steps`, and the last gradient."""
+    trajectory = []
+    for step in range(num_steps):
+        if step >= num_steps - kept_steps:
+            trajectory.append(_copy(theta))
+        slope = reduce(loss_gradient(inner_loss, theta, randomness))
+        for tensor, piece in zip(theta.tensors, theta.split(slope)):
+            tensor.data.sub_(piece.to(tensor.dtype), alpha=step_size)
+    return trajectory, slope
+
+
+def _copy(layout: ParameterLayout) -> list[torch.Tensor]:
     return [tensor.detach().clone() for tensor in layout.tensors]
 
 
-def _place(layout: ParameterLayout, values) -> None:
+def _place(layout: ParameterLayout, values: list[torch.Tensor]) -> None:
     for tensor, value in zip(layout.tensors, values):
         tensor.data.copy_(value)

@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
 from seal.common.linear_trees import PUNCTUATION, counted_brackets
-from seal.common.workers import gathered
+from seal.metrics.workers import gathered
 
 
 class BracketCounts(NamedTuple):

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import torch
 from allennlp.training.metrics import Metric
 
-from seal.common.workers import gathered
+from seal.metrics.workers import gathered
 from seal.structure.scores import LABEL_SET_SCORES
 
 

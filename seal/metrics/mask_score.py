@@ -5,7 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
 from seal.common.setting_checks import check_range
-from seal.common.workers import gathered
+from seal.metrics.workers import gathered
 
 
 @Metric.register("mask_score")

@@ -2,7 +2,7 @@ from typing import Union
 
 import torch
 
-from seal.common.workers import gathered
+from seal.metrics.workers import gathered
 
 #: Scalars that wait before they are read; an epoch may have any number of batches.
 _MOST_WAITING = 100

@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
 from seal.common.setting_checks import check_range
-from seal.common.workers import gathered
+from seal.metrics.workers import gathered
 
 # Rows scored at a time, which bounds the memory beside the rows themselves.
 CHUNK = 2048

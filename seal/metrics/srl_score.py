@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
 from seal.common.tag_encodings import Span, tags_to_spans
-from seal.common.workers import gathered
+from seal.metrics.workers import gathered
 from seal.structure.energies.at_most_once import CORE_ROLES
 
 

@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
 from seal.common.tag_encodings import tags_to_spans
-from seal.common.workers import gathered
+from seal.metrics.workers import gathered
 
 
 def tagging_sums(predicted: Sequence[str], gold: Sequence[str], spans: bool) -> dict[str, int]:

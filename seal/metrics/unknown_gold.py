@@ -1,5 +1,5 @@
 """
-Gold that a model has no output for.
+Gold labels that the model cannot predict, because its vocabulary lacks them.
 """
 
 import logging

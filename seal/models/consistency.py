@@ -1,4 +1,4 @@
-"""Whether what a model is told in two places is the same: its players and searches should have one cost and score."""
+"""Warns where settings differ that should be the same: the cost or the score that a model's losses and searches use."""
 
 import logging
 from typing import Optional

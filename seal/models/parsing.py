@@ -76,6 +76,8 @@ class ParsingModel(SealModel):
                 "reads the words is its 'source'."
             )
         self.beam = beam
+        #: What the search of the last prediction has found.
+        self.last_beam: Optional[TreeBeam] = None
         self._score, self._own_score = BracketScore(), BracketScore()
         self._step_score, self._cost_augmented_score = TaggingScore(spans=False), TaggingScore(spans=False)
 
@@ -139,10 +141,10 @@ class ParsingModel(SealModel):
             losses = space.cross_entropy(state.logits, symbols, state.mask)
             output["loss"] = mean_of(losses, known_rows(unknown, losses))
         if not self.training:
-            beam = self._search(tokens, self.chooses)
+            beam = self.last_beam = self.search(tokens, self.chooses)
             chosen = torch.zeros(len(beam.symbols), dtype=torch.long, device=beam.symbols.device)
             if self.chooses:
-                chosen = self.structure.decide(self._without_fillers(beam, metadata)).to(chosen.device)
+                chosen = self.structure.decide(self.candidates(beam, metadata)).to(chosen.device)
             rows = torch.arange(len(chosen), device=chosen.device)
             predicted, mask = beam.symbols[rows, chosen], beam.mask[rows, chosen]
             output |= {"symbols": predicted, "num_steps": mask.sum(dim=1), "log_prob": beam.log_prob[rows, chosen]}
@@ -157,30 +159,21 @@ class ParsingModel(SealModel):
                     self._own_score(own, [item["symbols"] for item in metadata], _tags(metadata))
         return output
 
-    def _search(self, tokens: TextFieldTensors, competing: bool) -> TreeBeam:
-        """The beam of prediction or, wider, that whose trees compete."""
+    def search(self, tokens: TextFieldTensors, competing: bool) -> TreeBeam:
+        """
+        The trees that beam search finds: with `competing` as many as those among which the structure chooses, and
+        otherwise as many as prediction without a structure keeps.
+        """
         width = max(self.beam, self.structure.num_candidates) if competing else self.beam
         return tree_beam(self.task_net, self.output_space, _words(tokens), width)
 
-    def candidates(
-        self, tokens: TextFieldTensors, metadata: list[dict[str, Any]], competing: bool = True
-    ) -> TreeCandidates:
-        """
-        The trees that a search finds, the best first: with `competing` those among which the structure chooses, and
-        otherwise those of the beam of prediction.
-        """
-        return self._without_fillers(self._search(tokens, competing), metadata)
-
-    def energies(
-        self, tokens: TextFieldTensors, metadata: list[dict[str, Any]], competing: bool = True
-    ) -> torch.Tensor:
-        """The loss-net's energy of each tree of `candidates`, which takes the same: `(rows, candidates)`."""
-        beam = self._search(tokens, competing)
+    def energies(self, tokens: TextFieldTensors, beam: TreeBeam) -> torch.Tensor:
+        """The loss-net's energy of each tree of a beam: `(rows, candidates)`."""
         states = (self._state(tokens, *trees) for trees in zip(beam.symbols.unbind(1), beam.mask.unbind(1)))
         return torch.cat([self.energy(state, state.gold.unsqueeze(1)) for state in states], dim=1)
 
-    def _without_fillers(self, beam: TreeBeam, metadata: list[dict[str, Any]]) -> TreeCandidates:
-        """The trees of a beam as plain values."""
+    def candidates(self, beam: TreeBeam, metadata: list[dict[str, Any]]) -> TreeCandidates:
+        """The trees of a beam as plain values, the best first, without fillers."""
         lengths = beam.mask.sum(dim=2).tolist()
         real = beam.log_prob.isfinite().sum(dim=1).tolist()
         trees = [
@@ -194,7 +187,7 @@ class ParsingModel(SealModel):
 
     def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
         metadata = batch["metadata"]
-        candidates = self.candidates(batch["tokens"], metadata)
+        candidates = self.candidates(self.search(batch["tokens"], competing=True), metadata)
         return {
             "trees": candidates.trees,
             "words": candidates.words,

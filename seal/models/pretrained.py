@@ -3,7 +3,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from seal.common.nested_values import shapes_of
-from seal.common.trained_models import trained_weights
+from seal.files.trained_models import trained_weights
 from seal.output_spaces import OutputSpace
 
 

@@ -34,8 +34,8 @@ class SealModel(Model, Objectives):
     defines how a batch becomes a `TaskState` (`task_state`) and adds metrics and decoding. Trainers call its losses
     (`Objectives`), one player at a time.
 
-    Called like any AllenNLP model, it is the task-net alone, with its cross-entropy as `loss`; or, if `inference` is
-    set, that sampler predicts by minimising the loss-net's energy.
+    A call, as of any AllenNLP model, runs the task-net alone and gives its cross-entropy as `loss`. If `inference` is
+    set, that sampler predicts instead, by minimising the loss-net's energy.
 
     # Parameters
 
@@ -54,18 +54,18 @@ class SealModel(Model, Objectives):
     inference : `Sampler`, optional (default = `None`)
         Predicts from the energy, in place of the task-net: `gradient_based_inference`.
     cost_augmented_net : `CostAugmentedNet`, optional (default = `None`)
-        A second network for the loss-net to learn from; no prediction needs it. The task loss `inference_network`
-        trains it with the task-net.
+        A second network, from which the loss-net learns; it is not used in prediction. The task loss
+        `inference_network` trains it, together with the task-net.
     structure : `Structure`, optional (default = `None`)
-        Chooses among whole outputs in prediction (see `seal.structure`). The trainer learns it after the task-net, from
-        scores of nets that have not seen the instance (its setting `folds`).
+        Chooses among whole outputs in prediction (see `seal.structure`). The trainer learns it after the task-net, on
+        scores that nets give to instances which they have not seen (its setting `folds`).
 
     # Raises
 
-    `ConfigurationError` if a loss-net lacks its sampler or its loss; the loss needs the log-probability of
-    candidates that the sampler cannot give, or rewards that the model does not; nothing can predict, or train the
-    task-net; the task loss has no task-net, or an energy weight without a loss-net; a sampler reads a task-net that is
-    not there; a cost-augmented network lacks what trains or uses it; or a pretrained file does not fit.
+    `ConfigurationError` if the loss-net has no sampler or no loss; if the loss needs what the sampler or the model does
+    not give, log-probabilities of candidates or rewards; if nothing can predict, or nothing can train the task-net; if
+    the task loss has no task-net, or has an energy weight and no loss-net; if a sampler reads a task-net that is not
+    there; if nothing trains or uses the cost-augmented network; or if a pretrained file does not fit.
     """
 
     #: The metric's name for the loss of further heads.
@@ -144,50 +144,54 @@ class SealModel(Model, Objectives):
 
     def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
         """
-        What the structure is learned from: the task-net's scores of a batch and its gold, as tensors on the CPU and
-        plain values. The model is in evaluation mode.
+        What the structure is learned from: the scores that the task-net gives to a batch, and gold, as tensors on the
+        CPU and plain values. The model is in evaluation mode.
         """
         raise NotImplementedError
 
     def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
         """
-        Learns the structure from what `held_out` has returned for the batches of the training data, each by a net that
-        has not seen it, and of the validation data. Returns what was learned and chosen, plain values.
+        Learns the structure from what `held_out` has returned for batches of the training data, each scored by a net
+        that has not seen it, and for those of the validation data. Returns what was learned and chosen, as plain
+        values.
         """
         raise NotImplementedError
 
     def teach(self, batch: dict[str, Any], draws: Optional[int]) -> torch.Tensor:
         """
-        For self-training: of each input of a batch, whose gold is not read, as many independent draws from the model's
-        distribution over whole outputs: `(batch, draws, *output)`. It is that of the structure, where that is followed,
-        and the task-net's otherwise. With `None` the one output that is predicted, `(batch, 1, *output)`.
+        For self-training: `draws` independent draws for each input of a batch, `(batch, draws, *output)`, from the
+        distribution over whole outputs that the structure has, if the model follows one, and the task-net otherwise.
+        With `None`, the one output that is predicted, `(batch, 1, *output)`. Gold of the batch is not read.
         """
         raise NotImplementedError
 
     def can_be_taught(self, instance: Instance) -> bool:
-        """Whether an instance is an input for self-training, or makes some (`asks`)."""
+        """Whether an instance is an input for self-training, or a question that makes some (`asks`)."""
         return True
 
     def asks(self, instance: Instance) -> bool:
-        """Whether an instance without gold is no input yet, but a question whose `answers` make inputs of it."""
+        """
+        Whether an instance without gold is a question, which its `answers` turn into inputs: a sentence, whose
+        predicates make frames.
+        """
         return False
 
     def answers(self, batch: dict[str, Any]) -> list[list[int]]:
-        """The answers to each question of a batch, of which each makes an input by `answered`."""
+        """The answers to each question of a batch; `answered` makes an input of each."""
         raise NotImplementedError
 
     def answered(self, instance: Instance, answer: int) -> Instance:
-        """The indexed input that a question and one of its answers make."""
+        """The indexed input that a question becomes with one of its answers."""
         raise NotImplementedError
 
     def taught(self, instance: Instance, output: torch.Tensor) -> Instance:
-        """An indexed instance with `output`, indices, in the place of gold; the other fields are shared."""
+        """An indexed instance whose gold is `output`, indices; it shares the other fields with `instance`."""
         raise NotImplementedError
 
     def _task_net_output(
         self, inputs: dict[str, Any], *shape: int, mask: Optional[torch.Tensor] = None
     ) -> TaskNetOutput:
-        """The task-net's output; without a task-net, zeros of the given shape in the place of its logits."""
+        """The task-net's output; without a task-net, logits that are zeros of the given shape."""
         if self.task_net is None:
             return TaskNetOutput(next(self.loss_net.parameters()).new_zeros(shape), hidden=None)
         return self.task_net(inputs, mask)
@@ -206,7 +210,9 @@ class SealModel(Model, Objectives):
         return self.with_energy and self.loss_net is not None
 
     def _scores(self, reset: bool) -> dict[str, float]:
-        """What `self._score` measured; with a structure that has been learned also its violations and `own_scores`."""
+        """
+        What `self._score` has measured and, with a structure that has been learned, its violations and `own_scores`.
+        """
         scores = self._score.get_metric(reset)
         if self.has_learned_structure:
             own = self._own_score.get_metric(reset)
@@ -242,15 +248,15 @@ class SealModel(Model, Objectives):
         """
         # Raises
 
-        `ConfigurationError` if the reader, whose key in the config is `key`, leaves more to an instance than the model
-        takes: otherwise the first such instance would end a run, which may be hours later.
+        `ConfigurationError` if the reader, whose key in the config is `key`, may give instances that are longer than
+        the model takes. Otherwise the first of these would end the run, maybe after hours.
         """
 
     @contextmanager
     def predicting_by(self, inference: Sampler) -> Iterator[None]:
         """
-        Meanwhile the model, outside training, predicts by the given sampler, as if it were `model.inference`; of which
-        `check_inference` must approve.
+        Inside, and outside training, the model predicts by the given sampler, as if it were `model.inference`. Call
+        `check_inference` first, which refuses a sampler that cannot predict.
         """
         before, self.inference = self.inference, inference
         try:
@@ -261,11 +267,11 @@ class SealModel(Model, Objectives):
     @torch.no_grad()
     def score_loss_net(self, batch: dict[str, Any]) -> None:
         """
-        For a batch of validation data, adds to what `get_metrics` reports: `loss_net_loss`; `ranking_accuracy`, the
-        percentage of candidates, apart from those that equal gold, whose energy is above gold's; `energy_gold`; and,
-        where the task-net follows the energy, `energy_alignment`, the cosine of the energy's gradient by the logits
-        with cross-entropy's, the mean over batches. A batch without gold, or with gold that the vocabulary lacks, has
-        none of them. The model is in evaluation mode.
+        Measures the loss-net on a batch of validation data, for `get_metrics`: `loss_net_loss`; `ranking_accuracy`, the
+        percentage of candidates whose energy is above gold's, those that equal gold left out; `energy_gold`; and, if
+        the task-net learns from the energy, `energy_alignment`. That is the cosine between the gradients of the energy
+        and of cross-entropy with respect to the logits, averaged over batches. A batch without gold, or with gold that
+        the vocabulary lacks, is left out. The model is in evaluation mode.
         """
         if any(self.unknown_gold.names_of(batch.get("metadata"))):
             return
@@ -287,7 +293,7 @@ class SealModel(Model, Objectives):
 
 
 def _check_trainer(model: SealModel, inputs: tuple[Any, ...]) -> None:
-    """Refuses AllenNLP's own trainer: it would call the model, whose loss is cross-entropy alone, not its parts."""
+    """Refuses AllenNLP's own trainer, which would minimise the `loss` of a call: the cross-entropy alone."""
     if model.training:
         raise ConfigurationError(
             "trainer.type: AllenNLP's own trainer would leave the loss-net out; take 'alternating' or another of "

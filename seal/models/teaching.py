@@ -1,6 +1,5 @@
 """
-What models of tags and of label sets share where they teach another net: the outputs that they give, and the instances
-that these become.
+How models of tags and of label sets teach another net: they draw outputs, and these become the gold of instances.
 """
 
 import copy

@@ -1,6 +1,6 @@
 """
-The nets: the task-net, the loss-net, cost-augmented networks, and the encoders that they are made of (`encoders`).
-Those that read text with AllenNLP's embedders, or a transformer, are imported where they are asked for.
+The nets: the task-net, the loss-net, cost-augmented networks, and the encoders that they are made of (`encoders`). Nets
+that read text with AllenNLP's embedders or a transformer are imported only when they are asked for.
 """
 
 from seal.nets.cost_augmented_net import CostAugmentedNet, SeparatedNet, SharedNet

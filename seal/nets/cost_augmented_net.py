@@ -1,5 +1,5 @@
 """
-Cost-augmented inference networks, which a loss-net learns from in training, beside the task-net.
+Cost-augmented inference networks: the loss-net learns from their outputs in training, beside the task-net's.
 """
 
 from typing import Any, Optional

@@ -1,5 +1,5 @@
 """
-Checks of outputs that a caller gives, to have their energy. Each mistake is a `ConfigurationError`.
+Checks of outputs whose energy a caller asks for. Each mistake is a `ConfigurationError`.
 """
 
 from collections.abc import Sequence

@@ -1,20 +1,19 @@
 """
-What this package changes in AllenNLP, which is archived: a module a subject, all applied by `seal.plugin`.
+What this package changes in AllenNLP, which is archived. There is a module for each subject; `seal.plugin` applies all.
 
 - Current libraries: `compat`; the pieces of words that pretrained encoders know: `pretrained_encoders`.
-- The sub-commands `predict` and `evaluate`: `predicting`, `evaluating`, and `input_lines`, which the former reads.
+- The sub-commands `predict` and `evaluate`: `predicting`, with `input_lines`, and `evaluating`.
 - The library of configs under a name: `config_imports`.
-- A user's mistake in one sentence: `config_keys`, `whole_configs`, `unusable_files` and `command_files` find mistakes,
-  as others do in their subject; `user_errors` prints the sentence, which `error_sentences` takes from the error.
+- A user's mistake in one sentence: `config_keys`, `whole_configs`, `unusable_files` and `command_files` find mistakes;
+  so do other modules, each in its subject. `user_errors` prints the sentence, which `error_sentences` makes.
 - Archives that are safe to open, also from a hub, and training that goes on from them: `safe_archives`, `hub_models`,
   `continued_models`.
-- The folder of a run, which a second run is kept out of, stays clean and says what was trained: `run_lock`,
-  `run_folder`, `run_record`.
+- The folder of a run: no second run enters it (`run_lock`), it stays clean (`run_folder`), and it says what was trained
+  (`run_record`).
 - Data in one order, and workers that end together: `loading_order`, `lost_workers`.
 
-A patch is a small function. Its docstring gives the upstream name that it patches, the symptom without it, and the
-condition under which it can go; a test for each fails without it. The tuple `PATCHES` of a module has those of the
-module, and `replacing` is how they are made.
+A patch is a small function. Its docstring names what it patches, the symptom without it, and when it can go; each has
+a test that fails without it. A module lists its patches in `PATCHES`, and `replacing` is the way to make one.
 """
 
 #: The modules in the order in which they are applied: where two replace one function, the later one is called first.

@@ -1,4 +1,4 @@
-"""Checks of what the sub-commands of AllenNLP are given: the files that they read and write, and packages."""
+"""Checks of the files and packages that a user gives to AllenNLP's sub-commands."""
 
 import glob
 import os

@@ -1,5 +1,5 @@
 """
-Training that continues from a trained model, `{type: 'from_archive', archive_file: ...}`, with its labels or with more.
+Training that starts from a trained model, `{type: 'from_archive', archive_file: ...}`, with its labels or with more.
 """
 
 from typing import Optional

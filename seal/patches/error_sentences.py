@@ -1,9 +1,9 @@
 """
 The sentence that reports a user's mistake, taken from the error that it led to.
 
-What is known of a mistake is said where it is known: a patch of the function that reads the file, the option or the
-part of a config raises a `ConfigurationError` with the sentence, or gives the error its file's name. Here are the
-errors whose type and text say enough.
+Most mistakes get their sentence where they are found: a patch of the function that reads the file, the option or the
+part of a config raises a `ConfigurationError` with it, or adds the file's name to the error. Here are the other errors,
+whose type and text say enough.
 """
 
 import re

@@ -1,5 +1,5 @@
 """
-Pretrained encoders as they were trained: which pieces of words a model needs, and where encoders lie.
+Pretrained encoders of text: how their words were cut into pieces in training, and the folders where they are found.
 """
 
 import os

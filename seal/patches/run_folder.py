@@ -1,5 +1,6 @@
 """
-What a run leaves in its folder: nothing if its config is refused, and the same bytes each time; and how it goes on.
+What a run leaves in its folder: nothing if its config is refused, and otherwise the same bytes each time. Also what is
+said of a full disk.
 """
 
 import os

@@ -1,6 +1,6 @@
 """
-A model's archive may come from anybody: opening one writes nothing outside its temporary folder, runs no code of its
-own, and takes a bounded part of the disk.
+A model's archive may come from anybody. Opening one writes nothing outside its temporary folder, runs none of its code,
+and takes a bounded part of the disk.
 """
 
 import gzip

@@ -1,6 +1,6 @@
 """
-Checks of a config as a whole, before any of its parts is built: that it is an object, that the settings which AllenNLP
-takes out of it first are right, and that it is the config of the run or trained model it is used for.
+Checks of a config as a whole, before any of its parts is built: it must be an object, the settings that AllenNLP reads
+first must be right, and it must be the config of the run or trained model with which it is used.
 
 A mistake is reported in a sentence that names the key, as in `seal/patches/config_keys.py`.
 """

@@ -1,5 +1,5 @@
 """
-Batches of tensors of sentences and frames. Each sentence is indexed once, however many frames it has.
+Batches of tensors for sentences and frames. Each sentence is indexed once, however many frames it has.
 """
 
 from typing import Any, NamedTuple, Optional

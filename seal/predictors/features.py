@@ -9,7 +9,7 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 
-from seal.common.quoting import short
+from seal.common.setting_checks import short
 from seal.common.vocabularies import ATTRIBUTES
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.named_columns import NamedColumns

@@ -1,5 +1,5 @@
 """
-Limits of what a predictor takes in one line, and word of what takes long.
+Limits for one line of input, and notes on standard error while many lines are predicted.
 """
 
 import logging

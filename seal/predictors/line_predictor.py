@@ -8,7 +8,7 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from seal.common.quoting import short
+from seal.common.setting_checks import short
 from seal.files.names import SURROGATE
 from seal.files.shards import Shard
 from seal.files.text_lines import NumberedLine

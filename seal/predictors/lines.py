@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Optional
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.quoting import short
+from seal.common.setting_checks import short
 from seal.files.names import SURROGATE, check_text
 from seal.files.strict_json import read_json
 

@@ -16,7 +16,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 from PIL import Image
 
-from seal.common.quoting import short
+from seal.common.setting_checks import short
 from seal.dataset_readers.images import read_image, read_images, resized_image
 from seal.dataset_readers.segmentation import SegmentationReader, as_input, as_pixels
 from seal.files.strict_json import read_json

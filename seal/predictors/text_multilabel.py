@@ -12,7 +12,7 @@ from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
 from seal.common.length_groups import size_of
-from seal.common.quoting import short
+from seal.common.setting_checks import short
 from seal.files.strict_json import read_json
 from seal.models.text_multilabel import TextMultilabelModel
 from seal.predictors.label_sets import LabelSetPredictor

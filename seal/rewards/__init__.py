@@ -1,4 +1,4 @@
-"""What prior knowledge says of an output where there is no gold."""
+"""Scores that prior knowledge gives to an output where there is no gold."""
 
 from seal.rewards.citation import CitationReward
 from seal.rewards.reward import BatchReward, Reward

@@ -1,4 +1,7 @@
-"""Where the candidates come from that the loss-net tells from gold: draws, searches, networks, stacks of these."""
+"""
+Where the loss-net's candidates come from, which it learns to tell from gold: draws, searches, networks, and stacks of
+these.
+"""
 
 from seal.samplers.correlated_draws import CorrelatedDraws
 from seal.samplers.cost_augmented_output import CostAugmentedOutputSampler

@@ -3,8 +3,7 @@ from typing import Any, Union
 
 import torch
 
-from seal.common.quoting import short
-from seal.common.setting_checks import check_choice
+from seal.common.setting_checks import check_choice, short
 from seal.registry import ConfigurationError
 
 #: torch's optimizers that update every element separately: an instance's result does not depend on the others of its

@@ -12,7 +12,7 @@ validation data, and falls back to the task-net's own.
 from seal.structure.candidate_structure import CandidateStructure
 from seal.structure.decisions import Decision, ExpectedScore, Likeliest
 from seal.structure.gate import Verdict, gate
-from seal.structure.joint_score import CandidateEnergy, Competing, JointScore
+from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, LinearEnergy
 from seal.structure.label_set_structure import LabelSetStructure
 from seal.structure.label_sets import CompetingLabelSets, known_sets
 from seal.structure.scores import LABEL_SET_SCORES, Ratio
@@ -45,4 +45,5 @@ __all__ = [
     "Verdict",
     "gate",
     "known_sets",
+    "LinearEnergy",
 ]

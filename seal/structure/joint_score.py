@@ -81,6 +81,21 @@ class CandidateEnergy(nn.Module, Registrable, Generic[Seen]):
         raise NotImplementedError
 
 
+class LinearEnergy(CandidateEnergy[Seen]):
+    """
+    The base of energies that are linear in their parameters: `E(x, y) = sum_j theta_j f_j(x, y)`, and perhaps something
+    that all candidates of an instance have in common. Few `f_j` are not 0.
+    """
+
+    def entries(self, competing: Seen) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """
+        The `f_j(x, y)` that are not 0, each `(entries,)`: the number of the candidate, instance after instance; `j`, a
+        place in all of the energy's parameters, one after the other; and the value. What is given several times counts
+        so often.
+        """
+        raise NotImplementedError
+
+
 class JointScore(nn.Module):
     """
     `score(x, y) = s log P(y|x) - sum_i E_i(x, y)` of the outputs that compete; a softmax over them gives `q(y|x)`.
@@ -136,72 +151,3 @@ class JointScore(nn.Module):
         # A row whose gold is ruled out has no finite loss; it is left out as gold that does not compete.
         loss = score.logsumexp(dim=1) - score.gather(1, gold).squeeze(1)
         return loss[torch.isfinite(loss)].sum()
-
-    def fit(self, parts: Sequence[Competing], l2: float, max_steps: int = 60, restart: bool = True) -> float:
-        """
-        Learns the scale and the energies by minimising
-
-        `sum_i -log q(gold_i | x_i) + l2/2 |theta|^2`,
-
-        the parameters `theta` of the energies having a Gaussian prior of variance `1 / l2` around 0, with L-BFGS.
-
-        # Parameters
-
-        parts : `Sequence[Competing]`
-            The held-out data, in parts that fit into memory.
-        l2 : `float`
-        max_steps : `int`, optional (default = `60`)
-        restart : `bool`, optional (default = `True`)
-            Whether to start at 0, or at the parameters as they are: those for a lesser penalty are a good start.
-
-        # Returns
-
-        `float`
-            The mean loss of an instance whose gold competes, without the penalty, in nats.
-        """
-        parts = [part.with_gold() for part in parts if bool(has_gold(part).any())]
-        count = sum(int(has_gold(part).sum()) for part in parts)
-        learned = [parameter for energy in self.energies for parameter in energy.parameters()]
-        with torch.no_grad():
-            if restart:
-                self.scale.fill_(1.0)
-                for parameter in learned:
-                    parameter.zero_()
-                for energy in cast(Iterable[CandidateEnergy], self.energies):
-                    for name in energy.factors:
-                        _jitter(energy.get_parameter(name))
-        if count == 0:
-            return float("nan")
-        optimizer = torch.optim.LBFGS(
-            [self.scale, *learned],
-            max_iter=max_steps,
-            history_size=20,
-            tolerance_grad=1e-5,
-            tolerance_change=1e-7,
-            line_search_fn="strong_wolfe",
-        )
-        fitted = 0.0
-
-        def closure() -> torch.Tensor:
-            nonlocal fitted
-            optimizer.zero_grad()
-            fitted = 0.0
-            for part in parts:
-                loss = self.loss(part) / count
-                loss.backward()
-                fitted += float(loss.detach())
-            penalty = sum((parameter.square().sum() for parameter in learned), torch.zeros(())) * (l2 / 2 / count)
-            if penalty.requires_grad:
-                penalty.backward()
-            return penalty.detach() + fitted
-
-        with torch.enable_grad():
-            optimizer.step(closure)
-        with torch.no_grad():
-            return float(sum(self.loss(part) for part in parts) / count)
-
-
-def _jitter(parameter: torch.Tensor) -> None:
-    """The same small start every time."""
-    noise = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(0)) * 0.01
-    parameter.copy_(noise.to(parameter))

@@ -1,4 +1,5 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any, Optional
 
 import torch
@@ -198,7 +199,7 @@ class LabelSetStructure(Structure):
         for name, score in LABEL_SET_SCORES.items():
             options, settings = {}, {}
             for blend in (0.0, *BLENDS):
-                mixed = torch.lerp(own, q[:, 0], blend)
+                mixed = _blended(own, lambda: q, blend)
                 threshold = best_threshold_for(name, mixed, gold)
                 option = f"blend {blend:g}" if blend else "own"
                 settings[option] = {"blend": blend, "threshold": threshold}
@@ -277,24 +278,31 @@ class LabelSetStructure(Structure):
         By what labels are chosen for `score`: their probabilities, `(rows, labels)`, and the least one of a chosen
         label. `None` where whole sets are chosen.
         """
+        return self._deciding(logits, score, partial(self._outputs, logits))
+
+    def _deciding(
+        self, logits: torch.Tensor, score: str, outputs: Callable[[], torch.Tensor]
+    ) -> tuple[torch.Tensor, float] | None:
         settings = self.chosen[score]
         if "threshold" not in settings:
             return None
-        own, blend = logits.sigmoid(), settings["blend"]
-        return torch.lerp(own, self.marginals(logits), blend) if blend else own, settings["threshold"]
+        return _blended(logits.sigmoid(), outputs, settings["blend"]), settings["threshold"]
 
     @torch.no_grad()
     def decide_all(self, logits: torch.Tensor, scores: Sequence[str] = tuple(LABEL_SET_SCORES)) -> dict:
         """`decide` for several scores at the cost of one."""
-        own, outputs, decided = logits.sigmoid(), None, {}
+        outputs = cache(partial(self._outputs, logits))
+        decided = {}
         for score in scores:
-            settings = self.chosen[score]
-            if settings.get("blend") == 0:
-                decided[score] = own >= settings["threshold"]
-                continue
-            outputs = self._outputs(logits) if outputs is None else outputs
-            if "output" in settings:
-                decided[score] = outputs[:, settings["output"]].bool()
+            deciding = self._deciding(logits, score, outputs)
+            if deciding is None:
+                decided[score] = outputs()[:, self.chosen[score]["output"]].bool()
             else:
-                decided[score] = torch.lerp(own, outputs[:, 0], settings["blend"]) >= settings["threshold"]
+                probabilities, threshold = deciding
+                decided[score] = probabilities >= threshold
         return decided
+
+
+def _blended(own: torch.Tensor, outputs: Callable[[], torch.Tensor], blend: float) -> torch.Tensor:
+    """`(1 - b) p_l + b m_l`, `(rows, labels)`; `outputs`, as of `_outputs`, is called only where `m_l` counts."""
+    return torch.lerp(own, outputs()[:, 0], blend) if blend else own

@@ -11,6 +11,7 @@ from torch import nn
 from seal.constraints import Constraint, Declared
 from seal.registry import ConfigurationError, Registrable
 from seal.structure.decisions import ExpectedScore
+from seal.structure.fitting import fit, objective_of
 from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, has_gold, only_least_broken
 
 logger = logging.getLogger(__name__)
@@ -141,11 +142,11 @@ class Structure(nn.Module, Registrable):
         found = []
         for energy in cast(Iterable[CandidateEnergy], self.joint.energies):
             energy.prepare(gold)
-        training = [part.with_gold() for part in training]
+        objective = objective_of(self.joint, training)
         # Upwards: from the parameters for a large penalty, those for a small one may not be found, as factors of 0 have
         # no gradient.
         for number, l2 in enumerate(sorted(self.penalties if penalties is None else penalties)):
-            trained = self.joint.fit(training, l2, restart=number == 0)
+            trained = fit(self.joint, objective, l2, restart=number == 0)
             heldout = mean_loss(self.joint, validation)
             found.append({"l2": l2, "loss": trained, "validation_loss": heldout, "scale": self.joint.scale.item()})
             if not best or heldout < best["validation_loss"]:

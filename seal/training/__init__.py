@@ -1,4 +1,7 @@
-"""AllenNLP trainers: in turns and by implicit gradients, in phases and resumable; their callbacks and checks."""
+"""
+AllenNLP trainers that train both nets in turns or by implicit gradients, in phases; a stopped run goes on. Also their
+callbacks and checks.
+"""
 
 from seal.training.alternating_trainer import AlternatingTrainer
 from seal.training.checkpointer import ResumableCheckpointer

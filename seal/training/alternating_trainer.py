@@ -337,11 +337,8 @@ class AlternatingTrainer(PhasedTrainer):
         reuse, no player has several updates for fresh batches, or a reader's `max_tokens` is more than the model's
         transformer takes.
         """
-        _check_kind(model)
+        _check_settings(model, data_loader, validation_data_loader, grad_clipping, no_grad)
         cpu_autocast = uses_cpu_autocast(model, use_amp, cuda_device)
-        check_range("trainer.grad_clipping", grad_clipping, above=0)
-        check_found(no_grad or (), dict(model.named_parameters()), "trainer.no_grad", "of the model")
-        check_data(model, data_loader, validation_data_loader)
         schedule = Phases(phases or [Phase()], num_epochs)
         schedule.check_metrics(model, validation_metric, validation_data_loader is not None)
         given = {TASK_NET: task_net, LOSS_NET: loss_net}
@@ -391,8 +388,17 @@ class AlternatingTrainer(PhasedTrainer):
         )
 
 
-def _check_kind(model: Model) -> None:
+def _check_settings(
+    model: Model,
+    data_loader: DataLoader,
+    validation_data_loader: Optional[DataLoader],
+    grad_clipping: Optional[float],
+    no_grad: Optional[list[str]],
+) -> None:
     if not isinstance(model, SealModel):
         raise ConfigurationError(
             f"trainer.type: 'alternating' and 'implicit_gradient' train seal's models, not {type(model).__name__}."
         )
+    check_range("trainer.grad_clipping", grad_clipping, above=0)
+    check_found(no_grad or (), dict(model.named_parameters()), "trainer.no_grad", "of the model")
+    check_data(model, data_loader, validation_data_loader)

@@ -11,7 +11,6 @@ from allennlp.data import DataLoader, TensorDict
 from allennlp.training import Trainer
 from allennlp.training.checkpointer import TrainerCheckpoint
 
-from seal.common.module_modes import without_gradient
 from seal.common.precision import mixed_precision_in
 from seal.hypergradients import HypergradientReport, InverseHessianVector, NonFiniteValue
 from seal.models import SealModel
@@ -25,6 +24,7 @@ from seal.training.signatures import with_parameters_of
 from seal.training.surrogate_loss import SurrogateLoss
 from seal.training.unrolling import Unrolling
 from seal.two_player import LossNetTurn, Plan
+from seal.two_player.module_modes import without_gradient
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""What trainers ask of a data loader whose data are in memory: some of its instances or rows, or others for them."""
+"""Data loaders whose data are in memory: their instances or rows, and the same loader for others."""
 
 import copy
 from collections.abc import Sequence

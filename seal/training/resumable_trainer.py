@@ -13,8 +13,8 @@ from allennlp.training import GradientDescentTrainer, TrainerCallback
 from allennlp.training.trainer import TrainerCheckpoint
 
 from seal.common.random_states import random_state, set_random_state, set_torch_state, torch_state
-from seal.common.workers import gathered
 from seal.metrics import Monitors
+from seal.metrics.workers import gathered
 from seal.patches.loading_order import go_to_place, place_in_pass
 from seal.training.micro_batches import GroupedLoader
 from seal.two_player.random_stream import RandomStream

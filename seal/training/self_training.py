@@ -31,10 +31,10 @@ _BEST = "best_validation_"
 
 class SelfTraining(FromParams):
     """
-    Learns from inputs without gold, too. When the run's model is trained, it becomes the *teacher*: for each input its
-    distribution `q(y | x)` over whole outputs is that of the structure, if there is one that is followed, and the
-    task-net's own otherwise. A *student*, which starts like the teacher did, is trained by the run's settings on gold
-    and on the teacher's outputs, and takes the teacher's place if it is better on validation data.
+    Learns from inputs without gold, too. When the run's model is trained, it becomes the *teacher*. For each input it
+    has a distribution `q(y | x)` over whole outputs: the structure's, if the model has one that it follows, and the
+    task-net's own otherwise. A *student* starts as the teacher did, and is trained by the run's settings on gold and on
+    the teacher's outputs. It takes the teacher's place if it is better on validation data.
 
     Each time the student comes to an input, its output there is a new draw from `q`. The expectation of its
     cross-entropy is then `-sum_y q(y | x) log P(y | x)`, and every method trains on it as on gold.
@@ -43,22 +43,23 @@ class SelfTraining(FromParams):
 
     unlabelled : `str`, optional (default = `None`)
         The path of the inputs, in a format of the task's data; it is read like the validation data. Gold in it is not
-        used; of frames, the places of the predicates are. Inputs that the training data have are left out: those of
-        the same words or, of feature vectors, the same numbers. Data are kept in memory.
+        used, except that a frame needs the place of its predicate. An input that the training data have too is left
+        out: one with the same words or, of feature vectors, the same numbers. Data are kept in memory.
     plain_text : `bool`, optional (default = `False`)
-        Whether each line of `unlabelled` is an input: a text or, for tags and roles, a sentence with spaces between its
-        words, of which the teacher finds the predicates.
+        Whether `unlabelled` is plain text, an input a line. For tags and roles a line is a sentence with spaces between
+        its words; for roles the teacher finds the predicates.
     hard : `bool`, optional (default = `False`)
         Whether the output of an input is always the one that the teacher predicts.
     num_draws : `int`, optional (default = `10`)
-        So many draws are made of each input, once; the student gets one of these at random.
+        How many outputs are drawn for each input, once and for all. Each time the student comes to the input, it gets
+        one of them at random.
     labelled_share : `float`, optional (default = `0.5`)
-        The share of instances with gold in an epoch, in (0, 1), to which they are repeated where they are fewer. They
-        come once at least.
+        The share of an epoch that instances with gold have, in (0, 1). Where they are fewer, they are repeated; each
+        comes at least once.
     distil : `bool`, optional (default = `False`)
-        Whether the student is to predict alone, at the cost of its net: the teacher says of the training data's inputs,
-        too, what their outputs are, and the student takes its place whatever the scores, without its structure. No
-        `unlabelled` inputs are needed then.
+        Whether the student is to predict by its net alone, without a structure, which is faster. The teacher then
+        labels the inputs of the training data too, and the student takes its place whatever the scores. No `unlabelled`
+        inputs are needed.
     """
 
     def __init__(
@@ -135,20 +136,30 @@ class SelfTraining(FromParams):
         `dict[str, Any]`
             The metrics of the better one, by their names in `metrics.json`.
         """
-        before, seed = random_state(), torch.initial_seed()
-        set_seed(seed)
-        model, run = trainer.model, trainer._serialization_dir
-        folder = os.path.join(run, "student")
+        before = random_state()
+        set_seed(torch.initial_seed())
+        folder = os.path.join(trainer._serialization_dir, "student")
         os.makedirs(folder, exist_ok=True)
-        inputs = inputs.answered(os.path.join(folder, "answers.json"), model)
-        if not len(inputs):
+        inputs = inputs.answered(os.path.join(folder, "answers.json"), trainer.model)
+        found: dict[str, Any] = {}
+        if len(inputs):
+            path = os.path.join(folder, "taught.pt")
+            taught = self._taught(path, trainer.model, inputs, lambda: _score(trainer, metrics))
+            # A run that was killed while it chose between the two may have left the student in the best weights.
+            trainer.model.load_state_dict(taught["teacher"])
+            loader = self._student_data(trainer.model, inputs, data_loader, taught["outputs"])
+            student.structure = None
+            found = make_trainer(student, folder, loader).train()
+            found = self._better(trainer, metrics, taught, student, found, held_out, len(inputs))
+        else:
             logger.warning("No student is trained: the teacher finds no predicate in %s.", self.unlabelled)
-            set_random_state(before)
-            return {}
-        taught = self._taught(os.path.join(folder, "taught.pt"), model, inputs, lambda: _score(trainer, metrics))
-        # A run that was killed while it chose between the two may have left the student in the best weights.
-        model.load_state_dict(taught["teacher"])
+        set_random_state(before)
+        return {name: value for name, value in found.items() if name.startswith(_BEST)}
 
+    def _student_data(
+        self, model: SealModel, inputs: Inputs, data_loader: DataLoader, outputs: list[torch.Tensor]
+    ) -> DataLoader:
+        """Gold, as often as `labelled_share` asks, and the inputs with the teacher's outputs."""
         gold = inputs.num_gold(data_loader)
         wanted = self.labelled_share / (1 - self.labelled_share) * len(inputs)
         repeats = max(1, round(wanted / gold))
@@ -158,15 +169,29 @@ class SelfTraining(FromParams):
             repeats,
             len(inputs),
         )
-        loader = inputs.student_data(data_loader, model, repeats, taught["outputs"])
-        student.structure = None
-        found = make_trainer(student, folder, loader).train()
+        return inputs.student_data(data_loader, model, repeats, outputs)
+
+    def _better(
+        self,
+        trainer: GradientDescentTrainer,
+        metrics: dict[str, Any],
+        taught: dict[str, Any],
+        student: SealModel,
+        found: dict[str, Any],
+        held_out: Optional[HeldOut],
+        num_inputs: int,
+    ) -> dict[str, Any]:
+        """
+        Keeps the better of the two in the trainer's model and in the best weights, and returns its metrics: `metrics`
+        and what `_taught` has returned are the teacher's, `found` are the student's.
+        """
+        model = trainer.model
         model.load_state_dict(student.state_dict(), strict=False)
         if held_out is not None:
             if self.distil:
                 model.structure.margin = math.inf  # No gain opens the gate.
             found.update(learn_structure(trainer, held_out))
-        report = {"inputs": len(inputs), "teacher": taught["score"], "student": _score(trainer, found)}
+        report = {"inputs": num_inputs, "teacher": taught["score"], "student": _score(trainer, found)}
         report["kept"] = "student" if self.distil or report["student"] > report["teacher"] else "teacher"
         logger.info("Validation: the teacher has %(teacher)g, the student %(student)g; the %(kept)s is kept", report)
         if report["kept"] == "teacher":
@@ -174,10 +199,9 @@ class SelfTraining(FromParams):
             found = metrics if held_out is None else {**metrics, **learn_structure(trainer, held_out)}
         elif held_out is None:  # Otherwise it was saved with the structure.
             save_best(trainer)
-        with open(os.path.join(run, "self_training.json"), "w", encoding="utf-8") as file:
+        with open(os.path.join(trainer._serialization_dir, "self_training.json"), "w", encoding="utf-8") as file:
             json.dump(report, file, indent=2)
-        set_random_state(before)
-        return {name: value for name, value in found.items() if name.startswith(_BEST)}
+        return found
 
     def read(self, model: SealModel, reader: DatasetReader, data_loader: DataLoader) -> Inputs:
         """

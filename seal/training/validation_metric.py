@@ -1,4 +1,4 @@
-"""The check of a metric that chooses among epochs."""
+"""Checks the metric by which the best epoch is chosen."""
 
 import re
 from typing import Union

@@ -59,6 +59,26 @@ def check_cost_augmented(
                 "cost_augmented_net; leave it out, or add the net."
             )
         return
+    _check_what_trains_it(task_net, loss_net, task_loss)
+    if isinstance(energy_loss, CompoundLoss) and not separate:
+        raise ConfigurationError(
+            "model.energy_loss.separate: with a cost_augmented_net set it to true; otherwise each network's output "
+            "would enter both hinges."
+        )
+    if isinstance(sampler, StackedSampler) and not sampler.samplers[0].needs_cost_augmented:
+        raise ConfigurationError(
+            "model.sampler.samplers: list 'cost_augmented_output' before 'task_net_output': the compound loss "
+            "identifies them by position."
+        )
+    if sampler is not None and not sampler.needs_cost_augmented:
+        raise ConfigurationError(
+            "model.sampler: the loss-net sees nothing of the cost_augmented_net; stack 'cost_augmented_output' and "
+            "'task_net_output'."
+        )
+
+
+def _check_what_trains_it(task_net: Any, loss_net: Any, task_loss: Optional[TaskLoss]) -> None:
+    """The part of `check_cost_augmented` that is about the nets beside a cost-augmented one, and its loss."""
     if task_net is None or loss_net is None:
         raise ConfigurationError(
             "model.cost_augmented_net: it stands beside a task_net and is trained by a loss_net; the model lacks the "
@@ -74,21 +94,6 @@ def check_cost_augmented(
         raise ConfigurationError(
             "model.task_loss: perceptron_weight (lambda) and cross_entropy_weight (tau) are both 0, so that nothing "
             "would train the task_net beside the cost_augmented_net; set one of them."
-        )
-    if isinstance(energy_loss, CompoundLoss) and not separate:
-        raise ConfigurationError(
-            "model.energy_loss.separate: with a cost_augmented_net set it to true; otherwise each network's output "
-            "would enter both hinges."
-        )
-    if isinstance(sampler, StackedSampler) and not sampler.samplers[0].needs_cost_augmented:
-        raise ConfigurationError(
-            "model.sampler.samplers: list 'cost_augmented_output' before 'task_net_output': the compound loss "
-            "identifies them by position."
-        )
-    if sampler is not None and not sampler.needs_cost_augmented:
-        raise ConfigurationError(
-            "model.sampler: the loss-net sees nothing of the cost_augmented_net; stack 'cost_augmented_output' and "
-            "'task_net_output'."
         )
 
 

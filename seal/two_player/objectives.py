@@ -4,7 +4,6 @@ from typing import Any, Optional
 
 import torch
 
-from seal.common.module_modes import constant, without_dropout
 from seal.common.setting_checks import needed
 from seal.losses import Comparison, EnergyLoss, NetTerms, TaskLoss
 from seal.nets import CostAugmentedNet, LossNet, TaskNetOutput
@@ -12,6 +11,7 @@ from seal.output_spaces import Candidates, OutputSpace
 from seal.samplers import Sampler, SamplingProblem
 from seal.two_player.features import Features
 from seal.two_player.loss_terms import LossTerms
+from seal.two_player.module_modes import constant, without_dropout
 from seal.two_player.task_state import TaskState, check_gold
 
 

@@ -10,7 +10,7 @@ from seal.registry import ConfigurationError
 @dataclass
 class TaskState:
     """
-    The task-net's output for a batch, and all else that the two losses share, so that one pass serves both.
+    The task-net's output for a batch, and what else both losses read. It is computed once for the two.
 
     # Parameters
 
@@ -48,10 +48,12 @@ class TaskState:
 
 
 def check_gold(gold: Optional[torch.Tensor]) -> torch.Tensor:
-    """The gold of a training batch; refuses one without, as from a file that was read without its tags."""
+    """
+    The gold of a training batch; an error where there is none, for example because the file was read without its tags.
+    """
     if gold is None:
         raise ConfigurationError(
-            "train_data_path: the data have no gold to learn from; only a phase with supervised false (trainer.phases) "
-            "does without, and the callback 'trace_inference_networks' never does."
+            "train_data_path: the data have no gold to learn from; a phase of trainer.phases needs none if its "
+            "'supervised' is false, and the callback 'trace_inference_networks' always needs it."
         )
     return gold

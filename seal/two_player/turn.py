@@ -3,8 +3,8 @@ from dataclasses import dataclass
 
 import torch
 
-from seal.common.module_modes import without_dropout
 from seal.two_player.micro_batch import MicroBatch
+from seal.two_player.module_modes import without_dropout
 from seal.two_player.objectives import Objectives
 from seal.two_player.random_stream import RandomStream
 from seal.two_player.task_state import TaskState

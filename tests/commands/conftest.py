@@ -67,3 +67,19 @@ def small_run(tmp_path_factory):
         return found[method]
 
     return train
+
+
+@pytest.fixture
+def widths(monkeypatch):
+    """The widths of all beam searches for trees in a test."""
+    import seal.models.parsing
+    from seal.nets import tree_beam
+
+    widths = []
+
+    def counted(task_net, space, inputs, beam):
+        widths.append(beam)
+        return tree_beam(task_net, space, inputs, beam)
+
+    monkeypatch.setattr(seal.models.parsing, "tree_beam", counted)
+    return widths

@@ -115,6 +115,14 @@ def test_an_example_is_answered_by_both_models(page):
     assert page.get_log("browser") == []
 
 
+@pytest.mark.parametrize("width, beside", [(1500, True), (1000, False)])
+def test_models_stand_side_by_side_where_their_tables_have_room(width, beside, page):
+    page.set_window_size(width, 1000)
+    first_answered(page)
+    columns = page.find_elements("css selector", ".column")
+    assert (columns[0].rect["y"] == columns[1].rect["y"]) == beside
+
+
 def test_a_mistake_shows_its_sentence(page):
     given = page.find_element("id", "given")
     given.clear()

@@ -1,10 +1,13 @@
 import argparse
 import json
 import re
+import shutil
 import tarfile
 from pathlib import Path
 
 import pytest
+from allennlp.commands.train import train_model
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import load_archive
 
@@ -55,7 +58,7 @@ def test_a_page_of_two_runs(both, tmp_path, report):
         "More",
     ]
     scores = json.loads((both[0] / "metrics.json").read_text())
-    assert f"<td>{scores['best_validation_loss']:.2f}</td>" in text
+    assert f">{scores['best_validation_loss']:.2f}</td>" in text
     assert "model.energy_loss.type" in text and text.count("<svg") == 2
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     assert f"{page}: 2 runs, 2 figures" in told
@@ -131,6 +134,27 @@ def test_why_there_are_no_examples(both, tmp_path, report):
     assert "None: the validation data 'lost/dev.conll' are not here" in (tmp_path / "a.md").read_text()
     report(folder, "--out", tmp_path / "a.md", "--data", DATA)
     assert "Examples with the largest loss" in (tmp_path / "a.md").read_text()
+
+
+def test_a_report_of_a_run_whose_files_have_gone(tmp_path, report):
+    data, run, page = tmp_path / "data", tmp_path / "run", tmp_path / "a.md"
+    shutil.copytree(ROOT / "data" / "multilabel_sample", data)
+    text = Params.from_file(str(ROOT / "training_configs" / "multilabel_cross_entropy.jsonnet")).as_dict(quiet=True)
+    config = json.loads(json.dumps(text).replace("data/multilabel_sample", str(data)))
+    config["trainer"]["num_epochs"] = 1
+    train_model(Params(config), str(run))
+    (data / "labels.xml").unlink()
+    report(run, "--out", page)
+    assert "## Scores on validation data" in page.read_text() and "## Settings" in page.read_text()
+    assert re.findall("^None: (.*labels.xml: there is no such file; .*)$", page.read_text(), re.M)
+    # Also where other data are named; but these must be there.
+    report(run, "--out", page, "--data", data / "test.arff")
+    assert "labels.xml: there is no such file" in page.read_text()
+    with pytest.raises(ConfigurationError, match="lost.arff: there is no such file"):
+        report(run, "--out", page, "--data", data / "lost.arff")
+    shutil.rmtree(data)
+    report(run, "--out", page)
+    assert f"None: the validation data '{data}/valid.arff' are not here" in page.read_text().replace("\\", "")
 
 
 @pytest.mark.parametrize(

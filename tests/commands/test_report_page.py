@@ -24,7 +24,12 @@ def run(name="one", **more):
 )
 def test_plain_text_stays_plain(text):
     page = as_html("# t\n\n" + table([text], [[text]]), {})
-    assert [html.unescape(cell) for cell in re.findall(r"<t[hd]>(.*)</t[hd]>", page)] == [text, text]
+    assert [html.unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*)</t[hd]>", page)] == [text, text]
+
+
+def test_a_short_cell_stays_on_a_line():
+    page = as_html("# t\n\n" + table(["role", "setting"], [["ARGM-TMP", "model.loss_net.encoder.num_layers"]]), {})
+    assert '<td class="short">ARGM-TMP</td>' in page and "<td>model.loss_net" in page
 
 
 def test_numbers_are_short():

@@ -21,7 +21,12 @@ def titles(figure):
 def test_a_panel_for_each_kind_of_metric_that_there_is():
     more = {"training_grad_norm_task_net": 2.0}, {"training_worker_0_memory_MB": 9}
     figure = curves([run("a", epoch(0), epoch(1, **more[0]), epoch(2, **more[1]))])
-    assert titles(figure) == ["f1 on validation data", "Loss of the loss-net", "Energy (low is good)", "Gradient norm"]
+    assert titles(figure) == [
+        "f1 on validation data",
+        "Loss of the loss-net",
+        "Energy in training (low is good)",
+        "Gradient norm",
+    ]
     first = figure.axes[0]
     assert list(first.lines[0].get_xdata()) == [1, 2, 3] and list(first.lines[0].get_ydata()) == [0.0, 10.0, 20.0]
     # The dot of the best epoch.
@@ -33,7 +38,28 @@ def test_shares_and_energies_have_axes_of_their_own():
     names = ("energy_alignment", "ranking_accuracy", "energy_gold", "loss_net_loss")
     figure = curves([run("a", {f"validation_{name}": float(place) for place, name in enumerate(names)})])
     drawn = {axis.get_title(): [line.get_ydata()[0] for line in axis.lines] for axis in figure.axes}
-    assert sorted(drawn.values()) == [[0.0], [1.0], [3.0, 2.0]]
+    assert sorted(filter(None, drawn.values())) == [[0.0], [1.0], [2.0], [3.0]]
+
+
+def test_losses_and_energies_of_validation_data_have_axes_of_their_own():
+    values = {"training_loss_net_loss": 1.0, "validation_loss_net_loss": 2.0}
+    values |= {"validation_energy_gold": -30.0, "validation_energy_candidates": -20.0}
+    figure = curves([run("a", values, values)])
+    names = {axis.get_title(): [text.get_text() for text in axis.get_legend().get_texts()] for axis in figure.axes}
+    assert names == {
+        "Loss of the loss-net": ["loss_net_loss", "validation_loss_net_loss"],
+        "Energy on validation data (low is good)": ["energy_gold", "energy_candidates"],
+    }
+
+
+def test_letters_of_figures_are_as_large_as_the_page_has_them():
+    wide = 60 * 16 / 96
+    many = run("a", epoch(0, training_grad_norm_task_net=2.0), epoch(1))
+    half = numpy.eye(4, dtype=bool)
+    pictures = [Picture("a", numpy.zeros((4, 4, 3)), half, half, 0.0)] * 7
+    for figure in (curves([many]), masks(pictures)):
+        assert figure.get_size_inches()[0] <= wide
+    assert not any(axis.axison for axis in masks(pictures).axes)
 
 
 def test_one_run_has_a_colour_for_each_metric_and_several_one_for_each_run():

@@ -73,14 +73,16 @@ def test_a_structure_that_is_not_followed_changes_nothing(structured):
     assert "It changed 0 of 5 outputs" in report.text() and "own | chosen" not in report.text()
 
 
-def test_trees():
+def test_trees(widths):
     model = trees.model_of(beam=3, structure={"type": "trees", "num_candidates": 4}).eval()
     record = model.held_out(trees.batch_of())
     model.fit_structure([record], [record])
     model.structure.chosen = {"f1": "likeliest", "exact_match": "likeliest"}
     choose_by_random_energies(model)
     reader = SimpleNamespace(read=lambda path: iter(trees.instances_of()), apply_token_indexers=lambda instance: None)
+    widths.clear()
     found = examine(SimpleNamespace(model=model, validation_dataset_reader=reader), "trees", 100)
+    assert widths == [4]
     metrics = model.get_metrics(reset=True)
     assert score_of(found, "f1") == pytest.approx(metrics["f1"])
     assert score_of(found, "f1", own=True) == pytest.approx(metrics["f1_own"])

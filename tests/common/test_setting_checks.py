@@ -3,7 +3,7 @@ import math
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.setting_checks import check_choice, check_range
+from seal.common.setting_checks import check_choice, check_range, short
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,26 @@ def test_what_is_no_choice_is_refused():
     assert error.value.message == "x.encoding must be 'BIO', 'BIOES' or null, found 'IO'."
     with pytest.raises(ConfigurationError, match="must be 'sum' or 'mean', found 2"):
         check_choice("x.reduction", 2, ("sum", "mean"))
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        ("é\udc80", "'\\xe9\\udc80'"),
+        ("a" * 58, "'" + "a" * 58 + "'"),
+        ("a" * 59, "'" + "a" * 56 + "..."),
+        (10**6000, "a value of type int"),
+    ],
+    ids=["ascii", "60", "61", "large"],
+)
+def test_60_characters_of_ascii(value, text):
+    assert short(value) == text and len(short(value)) <= 60
+
+
+def test_what_is_nested_too_deeply():
+    value = []
+    for _ in range(100_000):
+        value = [value]
+    assert short(value) == "a value of type list"
+    while value:  # Otherwise its deallocation recurses as deeply.
+        value = value.pop()

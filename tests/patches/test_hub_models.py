@@ -8,9 +8,11 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import archival, load_archive
 from huggingface_hub import errors
-from requests import Response
+from huggingface_hub.utils import _http
+from requests import ConnectionError, Response, Session
 
 import seal  # noqa: F401
+from seal.patches import hub_models
 
 
 @pytest.fixture
@@ -28,6 +30,7 @@ def asked(monkeypatch, tmp_path):
         calls.append((repo_id, filename, revision))
         return str(tmp_path / "model.tar.gz")
 
+    monkeypatch.setattr(hub_models, "_hub_answers", lambda: True)
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *args, **kwargs: pytest.fail("all is downloaded"))
     return calls
@@ -70,16 +73,41 @@ def test_what_the_hub_lacks_is_told_in_one_sentence(monkeypatch, error, told):
     def download(*args, **kwargs):
         raise error
 
+    monkeypatch.setattr(hub_models, "_hub_answers", lambda: True)
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
     with pytest.raises(ConfigurationError, match=told):
         archival.cached_path("hf://someone/roles")
 
 
-def test_without_a_network_a_sentence_says_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(ConfigurationError, match="download model.tar.gz where there is a network"):
-        archival.cached_path("hf://someone/roles", cache_dir=tmp_path)
+@pytest.mark.parametrize("offline", [True, False])
+def test_without_a_network_a_sentence_says_at_once_what_to_do(monkeypatch, tmp_path, caplog, offline):
+    calls = []
+
+    def request(*args, **kwargs):
+        calls.append(args)
+        raise ConnectionError("no network")
+
+    monkeypatch.setattr(Session, "send", request)
+    monkeypatch.setattr(_http.time, "sleep", lambda seconds: pytest.fail("it is tried again"))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", offline)
+    _http.reset_sessions()
+    try:
+        with pytest.raises(ConfigurationError, match="download model.tar.gz where there is a network"):
+            archival.cached_path("hf://someone/roles", cache_dir=tmp_path)
+    finally:
+        _http.reset_sessions()
+    assert len(calls) == 1 and not caplog.records
+
+
+def test_without_a_network_a_model_of_before_is_read(monkeypatch, tmp_path):
+    commit = "0123456789" * 4
+    file = tmp_path / "models--someone--roles" / "snapshots" / commit / "model.tar.gz"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    (tmp_path / "models--someone--roles" / "refs").mkdir()
+    (tmp_path / "models--someone--roles" / "refs" / "main").write_text(commit)
+    monkeypatch.setattr(hub_models, "_hub_answers", lambda: False)
+    assert archival.cached_path("hf://someone/roles", cache_dir=tmp_path) == str(file)
 
 
 def test_a_file_is_a_file(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 from scripts.upkeep import draw_figures
 
 FIGURES = draw_figures.ROOT / "docs" / "figures"
+DRAWN = ("example", "results", "step", "without_cross_entropy", "static_to_dynamic", "energy_and_loss")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -19,13 +20,13 @@ def drawn(tmp_path_factory):
 
 def test_the_figures_of_the_docs_are_what_the_script_draws(drawn):
     names = sorted(path.name for path in drawn.iterdir())
-    assert names == sorted(path.name for path in FIGURES.glob("*.svg")) == ["example.svg", "results.svg", "step.svg"]
+    assert names == sorted(path.name for path in FIGURES.glob("*.svg")) == [f"{name}.svg" for name in sorted(DRAWN)]
     for name in names:
         again = f"python scripts/upkeep/draw_figures.py: {name}"
         assert (FIGURES / name).read_bytes() == (drawn / name).read_bytes(), again
 
 
-@pytest.mark.parametrize("name", ["example", "results", "step"])
+@pytest.mark.parametrize("name", DRAWN)
 def test_a_figure_is_whole(name, drawn):
     root = ElementTree.parse(drawn / f"{name}.svg").getroot()
     width, height = float(root.get("width")), float(root.get("height"))
@@ -59,3 +60,44 @@ def test_points_stand_where_the_scores_are(tmp_path):
     text = draw_figures.results([path])
     # 0 is at 150 in the first panel, and a percent 3.2 wide.
     assert len(re.findall(r'<circle cx="310" ', text)) == len(re.findall(r'<circle cx="390" ', text)) == len(names)
+
+
+def test_the_first_page_that_has_a_data_set_counts(tmp_path, monkeypatch):
+    monkeypatch.setattr(draw_figures, "RESULTS", tmp_path)
+    heading = "### test: Example F1 at 0.5\n\n| method | bibtex | genbase | mean gain |\n| :-- | --: | --: | --: |"
+    rows = "| **Energy only** |  |  |  |\n| NCE | 1.50 † | 2.50 | 9.00 |\n"
+    rows += "| **SEAL-dynamic** |  |  |  |\n| NCE | {} | {} | – |"
+    (tmp_path / "one.md").write_text(f"{heading}\n{rows.format('41.25 ± 0.50 †', '–')}\n\n#### test\n\n| NCE | 7 |\n")
+    (tmp_path / "two.md").write_text(f"# valid\n\n{heading}\n{rows.format('40.00', '98.00')}\n")
+    assert draw_figures.f1_of(("one", "two"), "SEAL-dynamic", "NCE") == {"bibtex": 41.25, "genbase": 98.0}
+    assert draw_figures.f1_of(("one",), "Energy only", "NCE") == {"bibtex": 1.5, "genbase": 2.5}
+
+
+def test_bars_are_those_of_the_tables_in_the_docs(drawn):
+    """The figures and the tables beside them are of the same pages."""
+    text = (draw_figures.ROOT / "docs" / "measurements" / "multilabel.md").read_text(encoding="utf-8")
+
+    def table(heading):
+        rows = text.partition(f"\n### {heading}\n")[2] or text.partition(f"\n## {heading}\n")[2]
+        rows = [line.strip("|").split("|") for line in rows.partition("\n#")[0].splitlines() if line.startswith("| ")]
+        return {row[0].strip(): [re.split("[ †]", cell.strip(" *"))[0].strip("*") for cell in row[1:]] for row in rows}
+
+    main = table("Real data")
+    for loss in ("margin", "regression", "NCE"):
+        for pages, group, prefix in (
+            (draw_figures._STATIC, "SEAL-static", "static "),
+            (draw_figures._DYNAMIC, "SEAL-dynamic", ""),
+        ):
+            found = draw_figures.f1_of(pages, group, f"{prefix}{loss}")
+            told = dict(zip(main["method"], map(float, main[f"{prefix or 'SEAL '}{loss}"])))
+            assert found == told
+    alone = table("Energy-only models")
+    for method, row in (("SPEN", "SPEN"), ("NCE", "NCE, energy only")):
+        found = draw_figures.f1_of(draw_figures._ALONE[method], "Energy only, gradient-based inference", method)
+        told = {
+            data: float(cell) for data, cell in zip(alone["method"], alone[row]) if cell and data in draw_figures._SETS
+        }
+        assert found == told
+    bars = ElementTree.parse(drawn / "static_to_dynamic.svg").getroot()
+    shown = [one.text for one in bars.iter(f"{SVG}text") if one.text[0] in "+-"]
+    assert len(shown) == 15 and sum(one.startswith("+") for one in shown) == 6

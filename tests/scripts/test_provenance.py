@@ -12,6 +12,8 @@ from scripts.measure import machine, provenance
 from scripts.measure.runner import first_epochs
 from scripts.measure.runs import Run
 from scripts.measure.suite import Method, UserError
+from seal.dataset_readers.sentence_pieces import ALONE, IN_SENTENCE, INDEXER
+from seal.patches import pretrained_encoders
 
 CONFIG = 'local lib = import "../../training_configs/lib/a.libsonnet";\nlib.experiment(1)\n'
 LIBRARY = """{
@@ -124,6 +126,18 @@ def test_what_allennlp_writes_of_a_config_is_the_config(begun):
     # The order of its keys is another: AllenNLP sorts them.
     assert list(json.loads((begun.folder / "model" / "config.json").read_text())) == ["model", "seed", "z"]
     assert provenance.difference(begun.folder) == "" and provenance.changes([begun.folder]) == []
+
+
+def test_which_pieces_a_model_reads_is_noted_by_training_and_is_no_change(begun):
+    begun.write(LIBRARY.replace("c: null", f"c: {{ type: '{INDEXER}' }}"))
+    path = begun.folder / "model" / "config.json"
+    params = Params.from_file(begun.folder / "config.jsonnet")
+    pretrained_encoders._note_pieces(params, str(path.parent), recover=False)
+    params.to_file(path)
+    assert "pieces" in path.read_text()
+    assert provenance.difference(begun.folder) == ""
+    path.write_text(path.read_text().replace(IN_SENTENCE, ALONE))
+    assert "values of model.c.pieces than" in provenance.difference(begun.folder)
 
 
 @pytest.mark.parametrize(

@@ -60,30 +60,6 @@ def test_gold_that_does_not_compete_adds_nothing():
     assert float(joint.loss(part)) == pytest.approx(float(whole - joint.loss(alone)), rel=1e-5)
 
 
-def test_learning_finds_the_scale_and_the_energy_that_gold_is_drawn_from():
-    joint = JointScore([Linear()])
-    parts = [outputs(rows=4000, seed=seed) for seed in range(3)]
-    joint.fit(parts, l2=1.0)
-    assert float(joint.scale) == pytest.approx(0.6, abs=0.05)
-    assert float(joint.energies[0].weight) == pytest.approx(-1.5, abs=0.05)
-
-
-def test_the_minimum_is_that_of_the_penalised_likelihood():
-    joint, part, l2 = JointScore([Linear()]), outputs(rows=60), 7.0
-    joint.fit([part], l2)
-    loss = joint.loss(part) + l2 / 2 * joint.energies[0].weight.square()
-    gradients = torch.autograd.grad(loss, [joint.scale, joint.energies[0].weight])
-    assert max(float(gradient.abs()) for gradient in gradients) < 0.02
-
-
-def test_candidates_that_are_not_there_give_finite_gradients():
-    joint, part = JointScore([Linear()]), outputs(rows=30)
-    part.log_prob[:, 3] = -torch.inf
-    part.gold = part.gold.masked_fill(part.gold == 3, -1)
-    joint.fit([part], l2=1.0)
-    assert torch.isfinite(joint.scale) and torch.isfinite(joint.energies[0].weight)
-
-
 def test_no_gap_of_scores_beats_what_is_broken_least():
     score = torch.tensor([[0.0, -1e8, -2e8], [3.0, -torch.inf, 1.0], [5.0, 4.0, 3.0]])
     broken = torch.tensor([[2, 1, 1], [1, 0, 1], [0, 3, 0]])

@@ -80,7 +80,7 @@ def test_the_numbers_are_those_of_single_instances(tmp_path, kind):
 def test_data_without_gold(tmp_path):
     trainer = build(settings_of(batch_size=5), tmp_path)
     untagged = [{name: value for name, value in batch.items() if name != "tags"} for batch in trainer.data_loader]
-    with pytest.raises(ConfigurationError, match="'trace_inference_networks' never does"):
+    with pytest.raises(ConfigurationError, match="'trace_inference_networks' always needs it"):
         trace(trainer.model, untagged, L1Cost())
 
 

@@ -1,10 +1,12 @@
 """Programs of docs/python.md, run as they stand there."""
 
+import math
 import re
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -34,19 +36,65 @@ def test_a_plain_loop_needs_torch_alone_and_prints_what_the_page_says():
         assert [float(number) for number in found] == pytest.approx([float(n) for n in wanted], abs=2.0)
 
 
-def test_a_classifier_of_hugging_face_is_a_task_net(tmp_path):
-    words = "the bill and fine are too high . limes were cut back".split()
-    folder, found = save_tiny_bert(tmp_path / "bert", words), {}
-    code, count = re.subn(r'^MODEL = ".*"$', f"MODEL = {str(folder)!r}", programs()[1], flags=re.MULTILINE)
+class Accelerator:
+    """What the program uses of Accelerate's, which divides a loss by the number of batches that make an update."""
+
+    device = torch.device("cpu")
+
+    def __init__(self):
+        self.losses = []
+
+    def prepare(self, loader):
+        return loader
+
+    def backward(self, loss):
+        self.losses.append(float(loss.detach()))
+        (loss / 1).backward()
+
+
+BACKWARD = "    backward=accelerator.backward,\n"
+
+
+@pytest.fixture
+def classifier(tmp_path, monkeypatch, capsys):
+    """Runs the program for a classifier of Hugging Face; gives its names, and the losses that it prints."""
+    monkeypatch.setitem(sys.modules, "accelerate", SimpleNamespace(Accelerator=Accelerator))
+    program = programs()[1]
+    assert program.count("\n") < 60 and program.count(BACKWARD) == 1
+    folder = save_tiny_bert(tmp_path / "bert", "the bill and fine are too high . limes were cut back".split())
+    program, count = re.subn(r'^MODEL = ".*"$', f"MODEL = {str(folder)!r}", program, flags=re.MULTILINE)
     assert count == 1
-    exec(compile(code, "python.md", "exec"), found)
-    nets, step, batch = found["nets"], found["step"], {"inputs": found["inputs"], "gold": found["gold"]}
+
+    def run(backward=BACKWARD):
+        found = {}
+        capsys.readouterr()
+        exec(compile(program.replace(BACKWARD, backward), "python.md", "exec"), found)
+        printed = re.findall(r"'loss_net': (\S+), 'task_net': (\S+)}", capsys.readouterr().out)
+        return found, [float(loss) for both in printed for loss in both]
+
+    return run
+
+
+def test_a_classifier_of_hugging_face_is_a_task_net(classifier):
+    found, losses = classifier()
+    nets, step = found["nets"], found["step"]
+    # Three epochs of two batches, and two players.
+    assert len(losses) == 3 * 2 * 2 and all(map(math.isfinite, losses))
     before = {name: value.clone() for name, value in nets.named_parameters()}
-    losses = step.step(batch)
-    assert all(torch.isfinite(loss) for loss in losses.values())
+    batch = found["batch_of"](found["DATA"])
+    step.step(batch)
     moved = {name.partition(".")[0] for name, value in nets.named_parameters() if not torch.equal(value, before[name])}
     assert moved == {"task_net", "loss_net"}
-    assert nets(found["inputs"]).shape == (2, 3)
+    assert nets(batch["inputs"]).shape == (3, 3)
+
+
+def test_both_players_backpropagate_by_the_function_that_is_given(classifier):
+    given, losses = classifier()
+    assert given["accelerator"].losses == pytest.approx(losses, abs=6e-4)
+    plain, same = classifier(backward="")
+    assert plain["accelerator"].losses == [] and same == losses
+    weights = plain["nets"].state_dict()
+    assert all(torch.equal(value, weights[name]) for name, value in given["nets"].state_dict().items())
 
 
 def test_a_function_for_engines_gives_the_records_of_an_iterator_of_lines(monkeypatch):

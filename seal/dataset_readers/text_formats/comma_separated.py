@@ -1,12 +1,12 @@
 """
-CSV files with a text a row, and the names of its labels.
+CSV files: a text and the names of its labels in each row.
 """
 
 from collections.abc import Iterator
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.quoting import short
+from seal.common.setting_checks import short
 from seal.dataset_readers.text_formats.json_lines import LABEL_KEYS, text_of
 from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions
 from seal.dataset_readers.text_formats.tsv import labels_of

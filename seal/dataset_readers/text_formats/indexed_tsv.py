@@ -1,5 +1,5 @@
 """
-TSV files with a text a line, and the numbers of its labels after a tab.
+TSV files: in each line a text and, after a tab, the numbers of its labels.
 """
 
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
 """
-Files of JSON lines, a text a line.
+Files of JSON lines: in each line an object with a text.
 """
 
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.quoting import short
+from seal.common.setting_checks import short
 from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions, once_each
 from seal.files.strict_json import read_json
 from seal.files.text_lines import text_lines

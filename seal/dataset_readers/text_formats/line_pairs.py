@@ -1,5 +1,5 @@
 """
-Files of texts, with the labels line by line in another file.
+Files with a text in each line, whose labels are in the same line of another file.
 """
 
 import os

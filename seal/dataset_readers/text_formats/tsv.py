@@ -1,5 +1,5 @@
 """
-TSV files with a text a line, and the names of its labels after a tab.
+TSV files: in each line a text and, after a tab, the names of its labels.
 """
 
 import logging
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.quoting import short
+from seal.common.setting_checks import short
 from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions, once_each
 from seal.files.other_formats import list_format
 from seal.files.text_lines import text_lines

@@ -1,6 +1,6 @@
 """
-Encoders: an instance's tensors in, vectors out. Those of features and images need torch alone; those of text need
-AllenNLP and are imported where they are asked for.
+Encoders: an instance's tensors in, vectors out. Those of features and images need torch alone. Those of text need
+AllenNLP, and are imported only when they are asked for.
 """
 
 from seal.nets.encoders.attention_decoder import AttentionDecoder

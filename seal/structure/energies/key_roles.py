@@ -4,12 +4,12 @@ import torch
 from torch import nn
 
 from seal.common.setting_checks import needed
-from seal.structure.joint_score import CandidateEnergy, has_gold
+from seal.structure.joint_score import CandidateEnergy, LinearEnergy, has_gold
 from seal.structure.tag_sequences import CompetingTags
 
 
 @CandidateEnergy.register("key_roles")
-class KeyRoles(CandidateEnergy[CompetingTags]):
+class KeyRoles(LinearEnergy[CompetingTags]):
     """
     Which roles a predicate has: with the key `k` (the predicate's lemma or word) seen in `n_k` training outputs, `n_kr`
     of which have the role `r`, the probability of the role is estimated by shrinkage towards its share `p_r` in all
@@ -58,8 +58,8 @@ class KeyRoles(CandidateEnergy[CompetingTags]):
     def _of(self, keys: list[str], device: torch.device) -> torch.Tensor:
         return torch.tensor([self._rows.get(key, len(self._rows)) for key in keys], device=device, dtype=torch.long)
 
-    def forward(self, competing: CompetingTags) -> torch.Tensor:
-        present = competing.role_counts > 0
+    def _shares(self, competing: CompetingTags, present: torch.Tensor) -> torch.Tensor:
+        """`p_kr` of each instance, `(batch, roles)`; `present`, `(batch, candidates, roles)`."""
         rows = self._of(competing.keys, present.device)
         share = (self.with_role.sum(dim=0) + 0.5) / (self.outputs.sum() + 1)
         with_role, outputs = self.with_role[rows], self.outputs[rows].unsqueeze(1)
@@ -68,6 +68,18 @@ class KeyRoles(CandidateEnergy[CompetingTags]):
             gold = present[torch.arange(len(rows)), needed(competing.gold, "gold").clamp(min=0)]
             with_role = with_role - (gold & known).to(with_role)
             outputs = outputs - known.to(outputs)
-        # shape: (batch, 1, roles)
-        p = ((with_role + self.shrinkage * share) / (outputs + self.shrinkage)).unsqueeze(1).clamp(1e-4, 1 - 1e-4)
+        return ((with_role + self.shrinkage * share) / (outputs + self.shrinkage)).clamp(1e-4, 1 - 1e-4)
+
+    def forward(self, competing: CompetingTags) -> torch.Tensor:
+        present = competing.role_counts > 0
+        p = self._shares(competing, present).unsqueeze(1)
         return -(torch.where(present, p.log(), (1 - p).log()) @ (self.weight + self.of_role))
+
+    def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        present = competing.role_counts > 0
+        p = self._shares(competing, present)
+        # What a role that is there adds to all roles being absent.
+        row, role = present.flatten(end_dim=1).nonzero(as_tuple=True)
+        value = -p.logit()[row // present.shape[1], role]
+        # The weight is the first parameter, those of the roles follow.
+        return row.repeat(2), torch.cat([torch.zeros_like(role), role + 1]), value.repeat(2)

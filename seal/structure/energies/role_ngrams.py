@@ -2,12 +2,12 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from seal.structure.joint_score import CandidateEnergy
+from seal.structure.joint_score import CandidateEnergy, LinearEnergy
 from seal.structure.tag_sequences import CompetingTags
 
 
 @CandidateEnergy.register("role_ngrams")
-class RoleNgrams(CandidateEnergy[CompetingTags]):
+class RoleNgrams(LinearEnergy[CompetingTags]):
     """
     `E(y) = sum_m t_{r_{m-1}, r_m}` over the roles `r_1, r_2, ...` of `y` from left to right, with a mark before the
     first and after the last. A frame's predicate is one of them (`V`), so that a role knows on which side of it it
@@ -23,11 +23,22 @@ class RoleNgrams(CandidateEnergy[CompetingTags]):
         # One row more for the mark.
         self.cost = nn.Parameter(torch.zeros(num_roles + 1, num_roles + 1))
 
+    def _pairs(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The left and the right role of each pair, and whether it is one, each `(batch, candidates, pairs)`."""
+        roles = competing.spans.roles
+        mark = self.cost.shape[0] - 1
+        # Fillers come last, as the mark does.
+        padded = F.pad(roles.masked_fill(roles < 0, mark), (1, 1), value=mark)
+        left, right = padded[..., :-1], padded[..., 1:]
+        # Not between two fillers; but an output without a span has one pair, of two marks.
+        return left, right, (left != mark) | (right != mark)
+
     def forward(self, competing: CompetingTags) -> torch.Tensor:
-        size = self.cost.shape[0]
-        # Fillers are the mark, and come last.
-        roles = competing.spans.marked
-        pairs = roles[..., :-1] * size + roles[..., 1:]
-        # Nothing between two fillers.
-        cost = F.pad(self.cost.flatten()[:-1], (0, 1))
-        return cost.index_select(0, pairs.flatten()).view(pairs.shape).sum(dim=-1)
+        left, right, real = self._pairs(competing)
+        return (self.cost[left, right] * real).sum(dim=-1)
+
+    def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        left, right, real = self._pairs(competing)
+        column = (left * self.cost.shape[1] + right).flatten(end_dim=1)
+        row, place = real.flatten(end_dim=1).nonzero(as_tuple=True)
+        return row, column[row, place], torch.ones(len(row), device=row.device)

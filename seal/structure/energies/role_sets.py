@@ -2,12 +2,12 @@ import torch
 from torch import nn
 
 from seal.common.setting_checks import needed
-from seal.structure.joint_score import CandidateEnergy, has_gold
+from seal.structure.joint_score import CandidateEnergy, LinearEnergy, has_gold
 from seal.structure.tag_sequences import CompetingTags
 
 
 @CandidateEnergy.register("role_sets")
-class RoleSets(CandidateEnergy[CompetingTags]):
+class RoleSets(LinearEnergy[CompetingTags]):
     """
     `E(y) = -w log(1 + n(R(y))) + v [n(R(y)) = 0]`, where `R(y)` says how often each role occurs in `y`, and `n` how
     many training outputs have the same; an instance's own gold is left out.
@@ -40,7 +40,8 @@ class RoleSets(CandidateEnergy[CompetingTags]):
     def _code(self, counts: torch.Tensor) -> torch.Tensor:
         return (counts * self._codes_of_roles).sum(dim=-1)
 
-    def forward(self, competing: CompetingTags) -> torch.Tensor:
+    def _seen(self, competing: CompetingTags) -> torch.Tensor:
+        """`n(R(y))`, `(batch, candidates)`."""
         code = self._code(competing.role_counts)
         if len(self.codes) == 0:
             seen = torch.zeros_like(code, dtype=self.weight.dtype)
@@ -52,4 +53,15 @@ class RoleSets(CandidateEnergy[CompetingTags]):
             mine = code[rows, needed(competing.gold, "gold")[rows]].unsqueeze(1)
             # Every candidate with the roles of gold has this instance among its count.
             seen = seen.index_put((rows,), (seen[rows] - (code[rows] == mine).to(seen)).clamp(min=0))
+        return seen
+
+    def forward(self, competing: CompetingTags) -> torch.Tensor:
+        seen = self._seen(competing)
         return -self.weight * seen.log1p() + self.unseen * (seen == 0)
+
+    def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        seen = self._seen(competing).flatten()
+        row = torch.arange(len(seen), device=seen.device)
+        values = torch.cat([-seen.log1p(), (seen == 0).to(seen)])
+        # The weight is the first parameter, the cost of an unseen set the second.
+        return row.repeat(2), torch.arange(2, device=row.device).repeat_interleave(len(row)), values

@@ -2,12 +2,12 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from seal.structure.joint_score import CandidateEnergy
+from seal.structure.joint_score import CandidateEnergy, LinearEnergy
 from seal.structure.tag_sequences import CompetingTags
 
 
 @CandidateEnergy.register("role_trigrams")
-class RoleTrigrams(CandidateEnergy[CompetingTags]):
+class RoleTrigrams(LinearEnergy[CompetingTags]):
     """
     `E(y) = sum_m t_{r_{m-2}, r_{m-1}, r_m}` over the roles (or, without an encoding, the tags) of `y` from left to
     right, with marks before the first and after the last: one step further than a linear chain sees.
@@ -21,11 +21,20 @@ class RoleTrigrams(CandidateEnergy[CompetingTags]):
         super().__init__()
         self.cost = nn.Parameter(torch.zeros(num_roles + 1, num_roles + 1, num_roles + 1))
 
-    def forward(self, competing: CompetingTags) -> torch.Tensor:
+    def _triples(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor]:
+        """The place of each triple among the costs, and whether it is one, each `(batch, candidates, triples)`."""
+        roles = competing.spans.roles
         size = self.cost.shape[0]
-        padded = F.pad(competing.spans.marked, (1, 0), value=size - 1)
-        pairs = padded[..., 1:-1] * size + padded[..., 2:]
-        places = padded[..., :-2] * size * size + pairs
-        cost = self.cost.flatten().index_select(0, places.flatten()).view(places.shape)
-        # Not where two marks follow.
-        return (cost * (pairs < size * size - 1)).sum(dim=-1)
+        mark = size - 1
+        padded = F.pad(roles.masked_fill(roles < 0, mark), (2, 1), value=mark)
+        first, second, third = padded[..., :-2], padded[..., 1:-1], padded[..., 2:]
+        return (first * size + second) * size + third, (second != mark) | (third != mark)
+
+    def forward(self, competing: CompetingTags) -> torch.Tensor:
+        place, real = self._triples(competing)
+        return (self.cost.flatten().index_select(0, place.flatten()).view(place.shape) * real).sum(dim=-1)
+
+    def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        column, real = (values.flatten(end_dim=1) for values in self._triples(competing))
+        row, place = real.nonzero(as_tuple=True)
+        return row, column[row, place], torch.ones(len(row), device=row.device)

@@ -3,7 +3,7 @@ import json
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
-from seal.common.workers import gathered
+from seal.metrics.workers import gathered
 
 
 def worker(rank, folder):

@@ -1,8 +1,8 @@
 """
-Libraries that a command may never use are imported when they are first used.
+Puts off the import of large libraries until something of them is used.
 
-AllenNLP's modules import torchvision, scikit-learn, `scipy.stats`, NLTK, TensorBoard and all of spaCy on their first
-lines, for parts that most runs have not. The command `seal` (`seal.__main__`) says which of them are late.
+AllenNLP's modules begin with imports of torchvision, scikit-learn, `scipy.stats`, NLTK, TensorBoard and all of spaCy,
+for parts that most runs do not use. `seal.__main__` lists those that the command `seal` puts off.
 """
 
 import importlib
@@ -18,14 +18,14 @@ from typing import Any, Optional
 @contextmanager
 def late(*names: str) -> Iterator[None]:
     """
-    Inside, an import of one of these modules, or of one below it, that is not loaded yet gives a stand-in, which
-    imports the module when something of it is first used. Afterwards such imports are as ever; the stand-ins stay with
-    those who imported them.
+    Inside, whoever imports one of these modules, or a module below it, gets a stand-in, unless it is loaded already.
+    The stand-in imports the module when something of it is first used. Outside, imports are as usual; who has a
+    stand-in keeps it.
 
     # Parameters
 
     names : `str`
-        Modules without effects at their import, of which no error is caught (`except module.Error`).
+        Modules whose import changes nothing else, and whose errors nobody catches (`except module.Error`).
     """
     finder = _Finder(names)
     sys.meta_path.insert(0, finder)
@@ -36,7 +36,7 @@ def late(*names: str) -> Iterator[None]:
 
 
 class _Finder(Loader):
-    """Among Python's finders of modules: gives stand-ins for the modules of these names and for those below."""
+    """One of Python's finders of modules: it gives stand-ins for the named modules and for those below them."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self._names = names
@@ -59,7 +59,7 @@ class _Finder(Loader):
         return self in sys.meta_path
 
     def step_aside(self) -> None:
-        """From now on imports give the modules themselves."""
+        """From now on, imports give the modules themselves."""
         if self.is_on:
             sys.meta_path.remove(self)
         for name, module in self._made.items():
@@ -75,7 +75,10 @@ class _Finder(Loader):
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Inside, imports give the modules themselves; afterwards those that are not loaded by then are late again."""
+        """
+        Inside, imports give the modules themselves; afterwards stand-ins again, for modules that are not loaded by
+        then.
+        """
         was_on = self.is_on
         self.step_aside()
         try:
@@ -86,7 +89,7 @@ class _Finder(Loader):
 
 
 class _LateModule(ModuleType):
-    """Stands in for a module. While the finder is on, its names are late as well."""
+    """Stands in for a module. While the finder is on, the module's names are stand-ins, too."""
 
     def __init__(self, name: str, finder: _Finder) -> None:
         super().__init__(name)
@@ -100,7 +103,7 @@ class _LateModule(ModuleType):
 
 
 class _LateName:
-    """Stands in for what `from module import name` imports: a class, a function or a table."""
+    """Stands in for what `from module import name` gives: a class, a function or a table."""
 
     def __init__(self, module: str, name: str, finder: _Finder) -> None:
         self._module, self._name, self._finder = module, name, finder

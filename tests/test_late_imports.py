@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from seal.common.late_imports import late
+from seal.late_imports import late
 
 
 @pytest.fixture

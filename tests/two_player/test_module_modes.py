@@ -1,6 +1,6 @@
 import pytest
 
-from seal.common.module_modes import constant
+from seal.two_player.module_modes import constant
 from tests.spine import seal_model
 
 

@@ -5,7 +5,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.tag_encodings import first_broken
-from seal.common.tag_transitions import tag_transitions
+from seal.output_spaces.tag_transitions import tag_transitions
 
 BIOES = ["O", "B-A", "I-A", "E-A", "S-A", "B-B", "E-B"]
 BIO = ["O", "B-A", "I-A", "B-B", "I-B"]

@@ -1,0 +1,60 @@
+"""
+What a trained model says about data with gold: its mistakes, how far its probabilities can be trusted, and examples.
+"""
+
+import itertools
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch
+from allennlp.models.archival import Archive
+from allennlp.nn.util import move_to_device
+
+from seal.commands.examples.multilabel import LabelExaminer
+from seal.commands.examples.parsing import TreeExaminer
+from seal.commands.examples.segmentation import MaskExaminer
+from seal.commands.examples.tagging import TagExaminer
+from seal.commands.findings import Findings
+from seal.models import MultilabelModel, ParsingModel, SegmentationModel, SrlModel, TaggingModel
+
+_AT_ONCE = 32
+_EXAMINERS = (
+    (SrlModel, TagExaminer),
+    (TaggingModel, TagExaminer),
+    (ParsingModel, TreeExaminer),
+    (MultilabelModel, LabelExaminer),
+    (SegmentationModel, MaskExaminer),
+)
+
+
+def examine(archive: Archive, path: str, most: int) -> Findings:
+    """
+    # Parameters
+
+    archive : `Archive`
+        Of a model of this package.
+    path : `str`
+        Data with gold, as the model's validation reader takes them.
+    most : `int`
+        How many instances are looked at, the file's first.
+
+    # Raises
+
+    `ConfigurationError` if the model is none of this package, or the data have no gold.
+    """
+    model, reader = archive.model.eval(), archive.validation_dataset_reader
+    make = next((make for kind, make in _EXAMINERS if isinstance(model, kind)), None)
+    if make is None:
+        raise ConfigurationError(f"examples are for models of this package, not {type(model).__name__}.")
+    examiner = make(model)
+    instances = itertools.islice(reader.read(path), most)
+    device = next(model.parameters()).device
+    while chunk := list(itertools.islice(instances, _AT_ONCE)):
+        for instance in chunk:
+            reader.apply_token_indexers(instance)
+        batch = Batch(chunk)
+        batch.index_instances(model.vocab)
+        with torch.no_grad():
+            examiner.add(chunk, move_to_device(batch.as_tensor_dict(), device))
+    examiner.finish()
+    return examiner.found

@@ -1,0 +1,105 @@
+"""Learning joint scores: known minima, and both ways to the loss against each other."""
+
+import pytest
+import torch
+
+from seal.structure.energies import AtMostOnce, KeyRoles, RoleCounts, RoleNgrams, RoleSets, RoleTrigrams
+from seal.structure.fitting import ByPasses, fit, objective_of
+from seal.structure.joint_score import JointScore
+from seal.structure.linear_system import LinearSystem
+from seal.structure.tag_sequences import CompetingTags, TagScheme, find_gold
+from tests.structure.test_joint_score import Linear, outputs
+
+TAGS = ["O", "B-A0", "I-A0", "B-A1", "I-A1", "B-V"]
+SCHEME = TagScheme(TAGS, "BIO")
+KINDS = [RoleCounts, RoleNgrams, RoleTrigrams, RoleSets, KeyRoles]
+
+
+def frames(rows, candidates, tokens, seed, own=True):
+    """Frames at random; gold competes in most, and some candidates are fillers."""
+    generator = torch.Generator().manual_seed(seed)
+    tags = torch.randint(len(TAGS), (rows, candidates, tokens), generator=generator)
+    mask = torch.arange(tokens) < torch.randint(1, tokens + 1, (rows, 1), generator=generator)
+    place = torch.randint(-1, candidates - 1, (rows,), generator=generator)
+    gold = find_gold(tags, tags[torch.arange(rows), place.clamp(min=0)], mask).masked_fill(place < 0, -1)
+    log_prob = torch.randn(rows, candidates, generator=generator).sort(dim=1, descending=True).values
+    log_prob[: rows // 2, -1] = -torch.inf
+    keys = [("eat", "sleep", "go")[row % 3] for row in range(rows)]
+    return CompetingTags(tags, log_prob, mask, SCHEME, gold, keys, own)
+
+
+def both_ways(energies, parts):
+    """The two objectives of one joint score, whose energies have counted, at parameters at random."""
+    joint = JointScore(energies)
+    for energy in joint.energies:
+        energy.prepare(frames(30, 1, 7, seed=9, own=False))
+    linear = objective_of(joint, parts)
+    assert isinstance(linear, LinearSystem)
+    theta = torch.randn(linear.size, generator=torch.Generator().manual_seed(3), dtype=torch.double)
+    return linear.loss_and_gradient(theta), ByPasses(joint.double(), parts).loss_and_gradient(theta)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_loss_of_a_linear_energy_and_its_gradient_are_those_of_autograd(kind):
+    parts = [frames(8, 5, 7, seed=0), frames(3, 4, 2, seed=1), frames(5, 6, 1, seed=2, own=False)]
+    (loss, gradient), (wanted, wanted_gradient) = both_ways([kind(3)], parts)
+    assert loss == pytest.approx(wanted, rel=1e-6)
+    torch.testing.assert_close(gradient, wanted_gradient, rtol=1e-4, atol=1e-5)
+
+
+def test_so_they_are_of_several_energies_with_one_that_rules_out():
+    parts = [frames(40, 6, 5, seed=4), frames(20, 5, 6, seed=5)]
+    energies = [*(kind(3) for kind in KINDS), AtMostOnce(3)]
+    (loss, gradient), (wanted, wanted_gradient) = both_ways(energies, parts)
+    assert loss == pytest.approx(wanted, rel=1e-6)
+    torch.testing.assert_close(gradient, wanted_gradient, rtol=1e-4, atol=1e-5)
+
+
+def test_both_ways_learn_the_same():
+    parts = [frames(60, 6, 5, seed=4), frames(60, 5, 6, seed=5)]
+    learned = []
+    for way in (LinearSystem, ByPasses):
+        joint = JointScore([kind(3) for kind in KINDS])
+        for energy in joint.energies:
+            energy.prepare(frames(30, 1, 7, seed=9, own=False))
+        objective = way(joint, parts)
+        loss = fit(joint, objective, l2=2.0, max_steps=300)
+        learned.append((loss, objective.theta().float()))
+    assert learned[0][0] == pytest.approx(learned[1][0], abs=1e-3)
+    torch.testing.assert_close(learned[0][1], learned[1][1], rtol=0, atol=0.02)
+
+
+def test_an_energy_that_is_not_linear_is_learned_by_passes():
+    assert isinstance(objective_of(JointScore([Linear()]), [outputs()]), ByPasses)
+
+
+def test_without_gold_that_competes_nothing_is_learned():
+    part = frames(4, 5, 6, seed=0)
+    part.gold.fill_(-1)
+    joint = JointScore([RoleCounts(3)])
+    loss = fit(joint, objective_of(joint, [part]), l2=1.0)
+    assert loss != loss and joint.scale.item() == 1.0 and not joint.energies[0].cost.any()
+
+
+def test_learning_finds_the_scale_and_the_energy_that_gold_is_drawn_from():
+    joint = JointScore([Linear()])
+    parts = [outputs(rows=4000, seed=seed) for seed in range(3)]
+    fit(joint, objective_of(joint, parts), l2=1.0)
+    assert joint.scale.item() == pytest.approx(0.6, abs=0.05)
+    assert joint.energies[0].weight.item() == pytest.approx(-1.5, abs=0.05)
+
+
+def test_the_minimum_is_that_of_the_penalised_likelihood():
+    joint, part, l2 = JointScore([Linear()]), outputs(rows=60), 7.0
+    fit(joint, objective_of(joint, [part]), l2)
+    loss = joint.loss(part) + l2 / 2 * joint.energies[0].weight.square()
+    gradients = torch.autograd.grad(loss, [joint.scale, joint.energies[0].weight])
+    assert max(float(gradient.abs()) for gradient in gradients) < 0.02
+
+
+def test_candidates_that_are_not_there_give_finite_gradients():
+    joint, part = JointScore([Linear()]), outputs(rows=30)
+    part.log_prob[:, 3] = -torch.inf
+    part.gold = part.gold.masked_fill(part.gold == 3, -1)
+    fit(joint, objective_of(joint, [part]), l2=1.0)
+    assert torch.isfinite(joint.scale) and torch.isfinite(joint.energies[0].weight)
