@@ -196,6 +196,10 @@ class SrlModel(SealModel):
             return output["tags"]
         # The best of the candidates is what decoding would find; only frames have some.
         rows = frames.nonzero().squeeze(1)
+        if len(rows) == len(frames):
+            paths = self._paths(state, metadata)
+            output["tags"], output["log_prob"] = self.structure.decide(paths)
+            return paths.tags[:, 0]
         own = torch.zeros_like(mask, dtype=torch.long)
         output["tags"], output["log_prob"] = own, at_least_float(logits).new_zeros(len(logits))
         if len(rows):

@@ -2,6 +2,8 @@ from typing import Optional
 
 import torch
 
+from seal.output_spaces.k_best_paths_on_cpu import k_best_paths_on_cpu
+
 
 @torch.no_grad()
 def k_best_paths(
@@ -34,9 +36,22 @@ def k_best_paths(
         `(batch, k)`. `k` is less where no sequence has so many paths; where only some have, the others are filled up
         with paths of the score `-inf`.
     """
-    batch, tokens, tags = scores.shape
     if mask is None:
-        mask = torch.ones(batch, tokens, dtype=torch.bool, device=scores.device)
+        mask = torch.ones(scores.shape[:2], dtype=torch.bool, device=scores.device)
+    search = k_best_paths_on_cpu if scores.device.type == "cpu" else k_best_paths_on_gpu
+    return search(scores, transitions, k, starts, ends, mask)
+
+
+def k_best_paths_on_gpu(
+    scores: torch.Tensor,
+    transitions: torch.Tensor,
+    k: int,
+    starts: Optional[torch.Tensor],
+    ends: Optional[torch.Tensor],
+    mask: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """As `k_best_paths`, in whatever way is fast on a GPU."""
+    batch, tokens, tags = scores.shape
     scores = scores.clone()
     if starts is not None:
         scores[:, 0] += starts

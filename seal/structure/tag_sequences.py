@@ -1,4 +1,6 @@
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from torch.nn import functional as F
@@ -26,9 +28,14 @@ class TagScheme:
         self.roles = roles
         #: The role of each tag; -1 for `O`.
         self.role_of = torch.tensor([index[t] if spanless else index.get(t[2:], -1) for t in tags])
-        #: Whether a tag begins a span wherever it stands, and whether it ends one.
-        self.begins = torch.tensor([spanless or tag[:1] in ("B", "S") for tag in tags])
-        self.ends = torch.tensor([spanless or tag[:1] in ("E", "S") for tag in tags])
+        # Whether a tag begins a span wherever it stands, and whether it ends one.
+        begins = torch.tensor([spanless or tag[:1] in ("B", "S") for tag in tags])
+        ends = torch.tensor([spanless or tag[:1] in ("E", "S") for tag in tags])
+        # Padding, and what is before the first token, is one tag more, of no role.
+        role, begins, ends = (F.pad(part, (0, 1), value=-1) for part in (self.role_of, begins.long(), ends.long()))
+        starts = (role >= 0) & ((begins == 1) | (role != role.unsqueeze(1)) | (ends.unsqueeze(1) == 1))
+        # The role of the span that a tag, the second index, begins after another, the first; or that of a filler.
+        self._begun = torch.where(starts, role, len(roles)).flatten()
 
     def spans(self, tags: torch.Tensor, mask: torch.Tensor) -> "Spans":
         """
@@ -42,35 +49,62 @@ class TagScheme:
         `Spans`
             Read as `seal.common.tag_encodings.tags_to_spans` reads them: an `I-X` that continues nothing begins a span.
         """
-        device = tags.device
-        real = mask.unsqueeze(1)
-        role = self.role_of.to(device)[tags].masked_fill(~real, -1)
-        before = F.pad(role[..., :-1], (1, 0), value=-1)
-        closed = F.pad(self.ends.to(device)[tags][..., :-1], (1, 0), value=True)
-        starts = (role >= 0) & (self.begins.to(device)[tags] | (role != before) | closed)
-        # shape: (batch, candidates, tokens), the number of each token's span, from 0
-        number = starts.cumsum(dim=-1) - 1
-        width = max(int(number.max()) + 1, 1) if number.numel() else 1
-        inside = role >= 0
-        slot = torch.where(inside, number, width)
-        shape = (*tags.shape[:2], width + 1)
-        place = torch.arange(tags.shape[-1], device=device).expand_as(tags)
-        roles = torch.full(shape, -1, device=device, dtype=torch.long)
-        roles.scatter_(2, torch.where(starts, number, width), role)
-        first = torch.full(shape, -1, device=device, dtype=torch.long)
-        first.scatter_(2, torch.where(starts, number, width), place)
-        last = torch.full(shape, -1, device=device, dtype=torch.long)
-        last.scatter_reduce_(2, slot, place, reduce="amax")
-        return Spans(roles[..., :-1], first[..., :-1], last[..., :-1])
+        none, device = len(self.role_of), tags.device
+        if not bool(mask.all()):
+            tags = tags.masked_fill(~mask.unsqueeze(1), none)
+        pairs = F.pad(tags[..., :-1], (1, 0), value=none) * (none + 1) + tags
+        begun = self._begun.to(device).index_select(0, pairs.flatten()).view(tags.shape)
+        return Spans(begun, lambda: F.pad(self.role_of.to(device) >= 0, (0, 1))[tags], len(self.roles))
 
 
-@dataclass
 class Spans:
-    """The spans of candidates from left to right, each `(batch, candidates, spans)`; a filler has the role -1."""
+    """
+    The spans of candidates from left to right.
 
-    roles: torch.Tensor
-    first: torch.Tensor
-    last: torch.Tensor
+    # Parameters
+
+    begun : `torch.LongTensor`, `(batch, candidates, tokens)`
+        The role of the span that begins at each token, `filler` where none does.
+    inside : `Callable[[], torch.Tensor]`
+        Whether each token is in a span.
+    filler : `int`
+        The number of roles.
+    """
+
+    def __init__(self, begun: torch.Tensor, inside: Callable[[], torch.Tensor], filler: int) -> None:
+        self.filler = filler
+        self._inside = inside
+        self._starts = begun != filler
+        # From 1; a token that begins no span is put at the end.
+        self._number = self._starts.cumsum(dim=-1)
+        self._width = max(int(self._number[..., -1].max()), 1) if begun.numel() else 1
+        self._slot = torch.where(self._starts, self._number, self._width + 1)
+        #: `(batch, candidates, spans + 2)`: the role of each, between fillers, and fillers where there is no span.
+        self.marked = self._filled(filler).scatter_(2, self._slot, begun)
+
+    def _filled(self, value: int) -> torch.Tensor:
+        shape = (*self._slot.shape[:2], self._width + 2)
+        return torch.full(shape, value, device=self._slot.device, dtype=torch.long)
+
+    def _places(self) -> torch.Tensor:
+        return torch.arange(self._slot.shape[-1], device=self._slot.device).expand_as(self._slot)
+
+    @cached_property
+    def roles(self) -> torch.Tensor:
+        """`(batch, candidates, spans)`, as the next two: the role of each, -1 of a filler."""
+        roles = self.marked[..., 1:-1]
+        return roles.masked_fill(roles == self.filler, -1)
+
+    @cached_property
+    def first(self) -> torch.Tensor:
+        """Its first token, -1 of a filler."""
+        return self._filled(-1).scatter_(2, self._slot, self._places())[..., 1:-1]
+
+    @cached_property
+    def last(self) -> torch.Tensor:
+        """Its last token, -1 of a filler."""
+        slot = torch.where(self._inside(), self._number, self._width + 1)
+        return self._filled(-1).scatter_reduce_(2, slot, self._places(), reduce="amax")[..., 1:-1]
 
     def codes(self, tokens: int, num_roles: int) -> torch.Tensor:
         """A number for each span, equal for equal spans; -1 for fillers."""
@@ -109,11 +143,11 @@ class CompetingTags:
     def __post_init__(self) -> None:
         #: The spans that the candidates' tags encode.
         self.spans = self.scheme.spans(self.tags, self.mask)
-        roles = self.spans.roles
-        counts = torch.zeros(*roles.shape[:2], len(self.scheme.roles) + 1, dtype=torch.long, device=roles.device)
-        counts.scatter_add_(2, roles.masked_fill(roles < 0, len(self.scheme.roles)), torch.ones_like(roles))
+        marked, size = self.spans.marked, len(self.scheme.roles)
+        counts = torch.zeros(*marked.shape[:2], size + 1, dtype=torch.long, device=marked.device)
+        counts.scatter_add_(2, marked, torch.ones_like(marked))
         #: How often each role occurs, `(batch, candidates, roles)`.
-        self.role_counts = counts[..., :-1]
+        self.role_counts = counts[..., :size].contiguous()
 
     def outputs_and_mask(self) -> tuple[torch.Tensor, torch.Tensor]:
         """What constraints are asked about."""

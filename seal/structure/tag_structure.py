@@ -206,16 +206,14 @@ class TagStructure(CandidateStructure):
         """How many scored spans each two candidates share, and how many each has."""
         real = self._scored[spans.roles]  # The role -1 of fillers is the last entry, which is not scored.
         codes = spans.codes(tokens, len(self.scheme.roles)).masked_fill(~real, -1)
-        # Equal spans of one candidate do not occur, so that matching pairs are shared spans.
-        shared = torch.stack(
-            [
-                ((one.unsqueeze(2).unsqueeze(1) == codes.unsqueeze(2)) & (one >= 0).unsqueeze(2).unsqueeze(1))
-                .any(dim=-1)
-                .sum(dim=-1)
-                for one in codes.unbind(dim=1)
-            ],
-            dim=1,
-        )
+        # The codes of each instance, numbered from 0: there are few, and a product counts those of two candidates.
+        ordered, order = codes.flatten(1).sort(dim=1)
+        number = F.pad((ordered[:, 1:] != ordered[:, :-1]).cumsum(dim=1), (1, 0))
+        number = torch.empty_like(order).scatter_(1, order, number).view(codes.shape)
+        size = int(number.max()) + 1 if number.numel() else 1
+        # Equal spans of one candidate do not occur.
+        has = torch.zeros(*codes.shape[:2], size, device=codes.device).scatter_(2, number, real.float())
+        shared = has @ has.transpose(1, 2)
         return shared, real.sum(dim=-1)
 
     # Prediction.

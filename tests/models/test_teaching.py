@@ -158,3 +158,19 @@ def test_instances_of_texts_with_other_labels():
     for labels in ([0, 1], [1, 1], [0, 0]):
         made = model.taught(text, torch.tensor(labels))
         assert Batch([made]).as_tensor_dict()["labels"].tolist() == [labels]
+
+
+def test_frames_alone_are_predicted_as_beside_sentences():
+    model = srl(structure={"type": "tags", "energies": ["role_counts"], "num_candidates": 6})
+    with torch.no_grad():
+        for parameter in model.structure.parameters():
+            parameter.normal_()
+    model.structure.chosen = {"f1": "likeliest", "exact_match": "likeliest"}
+    batch = srl_batch()
+    frames = batch["predicate"].any(dim=1)
+    assert 0 < int(frames.sum()) < len(frames)
+    rows = frames.nonzero().squeeze(1).tolist()
+    beside, alone = model(**batch), model(**srl_batch(rows))
+    length = alone["tags"].shape[1]
+    assert torch.equal(beside["tags"][rows][:, :length], alone["tags"])
+    torch.testing.assert_close(beside["log_prob"][rows], alone["log_prob"])

@@ -22,8 +22,8 @@ class RoleCounts(LinearEnergy[CompetingTags]):
 
     def forward(self, competing: CompetingTags) -> torch.Tensor:
         counts = competing.role_counts.clamp(max=2)
-        roles = torch.arange(counts.shape[-1], device=counts.device)
-        return self.cost[roles, counts].sum(dim=-1)
+        places = counts + 3 * torch.arange(counts.shape[-1], device=counts.device)
+        return self.cost.flatten().index_select(0, places.flatten()).view(counts.shape).sum(dim=-1)
 
     def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         counts = competing.role_counts.clamp(max=2).flatten(end_dim=1)

@@ -23,22 +23,18 @@ class RoleNgrams(LinearEnergy[CompetingTags]):
         # One row more for the mark.
         self.cost = nn.Parameter(torch.zeros(num_roles + 1, num_roles + 1))
 
-    def _pairs(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The left and the right role of each pair, and whether it is one, each `(batch, candidates, pairs)`."""
-        roles = competing.spans.roles
-        mark = self.cost.shape[0] - 1
-        # Fillers come last, as the mark does.
-        padded = F.pad(roles.masked_fill(roles < 0, mark), (1, 1), value=mark)
-        left, right = padded[..., :-1], padded[..., 1:]
-        # Not between two fillers; but an output without a span has one pair, of two marks.
-        return left, right, (left != mark) | (right != mark)
+    def _pairs(self, competing: CompetingTags) -> torch.Tensor:
+        """The place of each pair among the costs, `(batch, candidates, pairs)`; fillers are the mark, and come last."""
+        roles = competing.spans.marked
+        return roles[..., :-1] * self.cost.shape[0] + roles[..., 1:]
 
     def forward(self, competing: CompetingTags) -> torch.Tensor:
-        left, right, real = self._pairs(competing)
-        return (self.cost[left, right] * real).sum(dim=-1)
+        pairs = self._pairs(competing)
+        # Nothing between two fillers.
+        cost = F.pad(self.cost.flatten()[:-1], (0, 1))
+        return cost.index_select(0, pairs.flatten()).view(pairs.shape).sum(dim=-1)
 
     def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        left, right, real = self._pairs(competing)
-        column = (left * self.cost.shape[1] + right).flatten(end_dim=1)
-        row, place = real.flatten(end_dim=1).nonzero(as_tuple=True)
-        return row, column[row, place], torch.ones(len(row), device=row.device)
+        pairs = self._pairs(competing).flatten(end_dim=1)
+        row, place = (pairs < self.cost.numel() - 1).nonzero(as_tuple=True)
+        return row, pairs[row, place], torch.ones(len(row), device=row.device)

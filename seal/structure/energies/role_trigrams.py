@@ -23,16 +23,16 @@ class RoleTrigrams(LinearEnergy[CompetingTags]):
 
     def _triples(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor]:
         """The place of each triple among the costs, and whether it is one, each `(batch, candidates, triples)`."""
-        roles = competing.spans.roles
         size = self.cost.shape[0]
-        mark = size - 1
-        padded = F.pad(roles.masked_fill(roles < 0, mark), (2, 1), value=mark)
-        first, second, third = padded[..., :-2], padded[..., 1:-1], padded[..., 2:]
-        return (first * size + second) * size + third, (second != mark) | (third != mark)
+        padded = F.pad(competing.spans.marked, (1, 0), value=size - 1)
+        pairs = padded[..., 1:-1] * size + padded[..., 2:]
+        # None where two marks follow.
+        return padded[..., :-2] * size * size + pairs, pairs < size * size - 1
 
     def forward(self, competing: CompetingTags) -> torch.Tensor:
-        place, real = self._triples(competing)
-        return (self.cost.flatten()[place] * real).sum(dim=-1)
+        places, real = self._triples(competing)
+        cost = self.cost.flatten().index_select(0, places.flatten()).view(places.shape)
+        return (cost * real).sum(dim=-1)
 
     def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         column, real = (values.flatten(end_dim=1) for values in self._triples(competing))
