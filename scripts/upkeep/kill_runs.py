@@ -64,7 +64,8 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
         {**_SMALL, **_OFTEN, "data_loader": {"batch_size": 8, "shuffle": True, "batches_per_epoch": 5}},
     ),
     "tags, two processes": ("tagging_nce", {**_SMALL, "distributed": {"cuda_devices": [-1, -1]}}),
-    "inference networks": ("tagging_margin_rescaled", _SMALL),
+    # Three epochs are of its last two phases.
+    "inference networks": ("tagging_margin_rescaled", {"trainer.num_epochs": 5}),
     "roles, self-training": (
         "srl_self_training",
         {

@@ -136,8 +136,8 @@ class SelfTraining(FromParams):
         `dict[str, Any]`
             The metrics of the better one, by their names in `metrics.json`.
         """
-        before = random_state()
-        set_seed(torch.initial_seed())
+        before, seed = random_state(), torch.initial_seed()
+        set_seed(seed)
         folder = os.path.join(trainer._serialization_dir, "student")
         os.makedirs(folder, exist_ok=True)
         inputs = inputs.answered(os.path.join(folder, "answers.json"), trainer.model)
@@ -145,6 +145,8 @@ class SelfTraining(FromParams):
         if len(inputs):
             path = os.path.join(folder, "taught.pt")
             taught = self._taught(path, trainer.model, inputs, lambda: _score(trainer, metrics))
+            # So that it does not matter whether this run or one before it, which was killed, has drawn.
+            set_seed(seed)
             # A run that was killed while it chose between the two may have left the student in the best weights.
             trainer.model.load_state_dict(taught["teacher"])
             loader = self._student_data(trainer.model, inputs, data_loader, taught["outputs"])

@@ -186,20 +186,27 @@ def test_labelled_instances_are_repeated_up_to_their_share(tmp_path, monkeypatch
 
 @TrainerCallback.register("kill_student")
 class KillStudent(TrainerCallback):
-    """Ends the run in the student's training, or with `student` false in the teacher's, after an update."""
+    """Ends the run in the student's training, or with `student` false in the teacher's, after so many updates."""
 
     at = None
 
+    def on_start(self, trainer, *args, **kwargs):
+        self._kill(trainer, 0)
+
     def on_batch(self, trainer, *args, is_training=True, **kwargs):
+        if is_training:
+            self._kill(trainer, trainer._total_batches_completed)
+
+    def _kill(self, trainer, updates):
         student = trainer._serialization_dir.rstrip("/").endswith("student")
-        if is_training and (student, trainer._total_batches_completed) == KillStudent.at:
+        if (student, updates) == KillStudent.at:
             KillStudent.at = None
             raise Killed()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("structure", [False, True])
-@pytest.mark.parametrize("at", [(False, 7), (True, 3), (True, 20)])
+@pytest.mark.parametrize("at", [(False, 7), (True, 0), (True, 3), (True, 20)])
 def test_a_killed_run_ends_as_one_that_was_not(tmp_path, unlabelled, at, structure):
     more = {"model__structure": {"type": "tags"}, "trainer__folds": 2} if structure else {}
     run = settings(
@@ -222,6 +229,8 @@ def test_a_killed_run_ends_as_one_that_was_not(tmp_path, unlabelled, at, structu
     assert same(weights(trainer.model), weights(whole.model))
     reports = [(tmp_path / name / "self_training.json").read_text() for name in ("whole", "killed")]
     assert reports[0] == reports[1]
+    # Whichever of the two was kept.
+    assert same(*(torch.load(tmp_path / name / "student" / "best.th") for name in ("whole", "killed")))
 
 
 def test_a_finished_run_that_is_started_again_stays_as_it_is(tmp_path, unlabelled):
