@@ -18,6 +18,9 @@ def k_best_paths_on_cpu(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """As `k_best_paths`, for tensors without gradient."""
     batch, tokens, tags = scores.shape
+    width = min(k, tags**tokens)
+    if batch == 0:
+        return torch.zeros(0, width, tokens, dtype=torch.long), scores.new_zeros(0, width)
     # The longest first: those that have a token are the first ones then, and nothing is computed at padding.
     lengths = mask.numpy().sum(axis=1)
     order = np.argsort(-lengths)
@@ -36,7 +39,6 @@ def k_best_paths_on_cpu(
     brings = scores + rest
     taken = rest.clamp(min=torch.finfo(rest.dtype).min / 4).numpy().reshape(tokens, batch * tags)
     pairs = transitions.detach().numpy()
-    width = min(k, tags**tokens)
     bounds = np.full((batch, width), -np.inf, dtype=pairs.dtype)
     # Beginnings are numbered through the batch, so many of each sequence.
     bound, place = _highest(brings[0].numpy(), k)

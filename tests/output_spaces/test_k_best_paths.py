@@ -110,3 +110,10 @@ def test_at_extreme_scores_the_order_is_right():
     scores = torch.tensor([[[50.0, -50.0], [-50.0, 50.0]]], dtype=torch.double)
     paths, values = k_best_paths(scores, torch.zeros(2, 2, dtype=torch.double), 4)
     assert paths[0, 0].tolist() == [0, 1] and values[0].tolist() == [100, 0, 0, -100]
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_a_batch_without_a_sequence(search):
+    none = torch.zeros(2)
+    paths, values = search(torch.zeros(0, 3, 2), torch.zeros(2, 2), 20, none, none, torch.zeros(0, 3, dtype=torch.bool))
+    assert paths.shape == (0, 8, 3) and values.shape == (0, 8)
