@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 from allennlp.common import Params
-from allennlp.data import DatasetReader, Vocabulary
+from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
 
 import seal  # noqa: F401
@@ -17,11 +17,15 @@ from scripts.measure.configs import library_value
 from scripts.measure.suite import ROOT
 from seal.output_spaces import CrfTagSequence, LegalTagSequence, TagSequence
 from seal.structure import TagPaths
+from seal.structure.fitting import ByPasses, fit
+from seal.structure.linear_system import LinearSystem
+from seal.structure.tag_structure import joined
 
 CASES = {
     "step": "seconds of an NCE step with the energy of role labelling, against that with independent tags",
     "space": "seconds of what an output space does in such a step, against independent tags",
     "prediction": "frames a second, against the same net without a structure",
+    "learning": "seconds of learning the energy of frames from a sparse matrix, against passes over the data",
 }
 #: The tags, tokens and sequences of a batch, and the draws of an instance.
 LABELS, TOKENS, BATCH, DRAWS = 65, 40, 32, 20
@@ -93,13 +97,16 @@ class ChainsBenchmark(Benchmark):
             rows += seconds_rows("chains", what, timings, self._num_batches, "independent")
         return rows
 
-    def prediction(self) -> list[Row]:
+    def _frames(self) -> tuple[Vocabulary, list[Instance]]:
         config = _of_sample("cross_entropy()")
         reader = DatasetReader.from_params(Params(config["validation_dataset_reader"]))
         instances = list(reader.read(str(ROOT / config["validation_data_path"])))
         vocab = Vocabulary.from_instances(instances)
         frames = [instance for instance in instances if instance["metadata"]["predicate"] is not None]
-        frames = sorted(frames, key=lambda frame: len(frame["tokens"]))[: self._num_batches * PREDICTION_BATCH]
+        return vocab, sorted(frames, key=lambda frame: len(frame["tokens"]))[: self._num_batches * PREDICTION_BATCH]
+
+    def prediction(self) -> list[Row]:
+        vocab, frames = self._frames()
         case, rows = f"prediction, batch {PREDICTION_BATCH}", []
         for over in ("cross_entropy", "crf"):
             cases: dict[str, Callable[[], None]] = {}
@@ -115,6 +122,31 @@ class ChainsBenchmark(Benchmark):
             timings = interleaved(cases, self._repeats)
             rows += speed_rows("chains", case, timings, len(frames), f"{over}, without", "frames")
         return rows
+
+    def learning(self) -> list[Row]:
+        vocab, frames = self._frames()
+        model = bench_base.build_model(_of_sample("seal()")["model"], vocab).eval()
+        structure = model.structure
+        structure.requires_grad_(True)
+        generator = torch.Generator().manual_seed(0)
+        paths = []
+        for batch in SimpleDataLoader(frames, PREDICTION_BATCH, vocab=vocab):
+            with torch.no_grad():
+                found = TagPaths(**model.held_out(batch))
+            # Gold is one of those that compete, as it seldom is with random weights.
+            place = torch.randint(found.tags.shape[1], (len(found.tags),), generator=generator)
+            found.gold = found.tags[torch.arange(len(place)), place]
+            paths.append(found)
+        gold = joined([part.gold_alone(structure.scheme) for part in paths])
+        for energy in structure.joint.energies:
+            energy.prepare(gold)
+        parts = [part.competing(structure.scheme, own=True) for part in paths]
+        cases = {
+            "passes over the data": lambda: fit(structure.joint, ByPasses(structure.joint, parts), l2=1.0),
+            "a sparse matrix": lambda: fit(structure.joint, LinearSystem(structure.joint, parts), l2=1.0),
+        }
+        timings = interleaved(cases, self._repeats)
+        return seconds_rows("chains", f"learning from {len(frames)} frames", timings, 1, "passes over the data")
 
 
 def _of_sample(method: str) -> dict[str, Any]:
