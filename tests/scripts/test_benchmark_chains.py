@@ -16,7 +16,8 @@ def test_a_run(tmp_path, monkeypatch):
     assert benchmark.main(arguments) == 0
     table = pandas.read_csv(tmp_path / "benchmark.csv")
     timed = table[table["metric"] == "cpu_seconds"].groupby("case")["method"].agg(list)
-    assert timed.to_dict() == {case: list(bench.SPACES) for case in ("step", *bench.WORK)}
+    learned = {"learning from 8 frames": ["passes over the data", "a sparse matrix"]}
+    assert timed.to_dict() == {**{case: list(bench.SPACES) for case in ("step", *bench.WORK)}, **learned}
     predicted = table[table["metric"] == "frames_per_cpu_second"]
     assert predicted["method"].tolist() == [
         f"{over}, {structure}" for over in ("cross_entropy", "crf") for structure in ("without", "structure")
