@@ -6,6 +6,7 @@ from typing import Optional
 
 import numpy as np
 import torch
+from torch.nn import functional as F
 
 
 def k_best_paths_on_cpu(
@@ -21,8 +22,12 @@ def k_best_paths_on_cpu(
     width = min(k, tags**tokens)
     if batch == 0:
         return torch.zeros(0, width, tokens, dtype=torch.long), scores.new_zeros(0, width)
-    # The longest first: those that have a token are the first ones then, and nothing is computed at padding.
     lengths = mask.numpy().sum(axis=1)
+    longest = max(int(lengths.max()), 1)
+    if longest < tokens:
+        found = k_best_paths_on_cpu(scores[:, :longest], transitions, k, starts, ends, mask[:, :longest])
+        return F.pad(found[0], (0, tokens - longest)), found[1]
+    # The longest first: those that have a token are the first ones then, and nothing is computed at padding.
     order = np.argsort(-lengths)
     # shape: (tokens, batch)
     real = np.arange(tokens)[:, None] < lengths[order]
