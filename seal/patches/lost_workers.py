@@ -3,6 +3,7 @@ A worker of a distributed run that is killed or frozen, or a node that never com
 sentence, within `distributed.timeout` seconds.
 """
 
+import atexit
 import multiprocessing
 import os
 import signal
@@ -47,15 +48,24 @@ class Pulse:
     def __init__(self, store: Any, rank: int, size: int, seconds: float) -> None:
         self._store, self._size, self._seconds = store, size, seconds
         self._store.set(f"host-{rank}", socket.gethostname())
-        threading.Thread(target=self._beat, args=(f"beat-{rank}",), daemon=True).start()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat, args=(f"beat-{rank}",), daemon=True)
+        self._thread.start()
+        # A thread that is inside the store when Python ends aborts the process, whose work was done.
+        atexit.register(self.end)
 
     def _beat(self, key: str) -> None:
         try:
-            while True:
+            self._store.add(key, 1)
+            while not self._ended.wait(self._seconds):
                 self._store.add(key, 1)
-                time.sleep(self._seconds)
         except RuntimeError:
             pass  # The first worker, which has the store, has ended.
+
+    def end(self) -> None:
+        """No more beats; waits for one that is under way."""
+        self._ended.set()
+        self._thread.join(timeout=5)
 
     def lost(self) -> str:
         """The workers whose pulse has stopped, with their hosts, in words; empty if all have one."""

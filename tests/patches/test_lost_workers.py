@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from allennlp.data.data_loaders import MultiProcessDataLoader
 from torch.multiprocessing import ProcessExitedException
 
 import seal  # noqa: F401  (puts the patches in place)
+from seal.patches import lost_workers
 from seal.patches.error_sentences import describe
 
 
@@ -118,3 +120,21 @@ def test_data_workers_end_quietly():
     with pytest.raises(TypeError):
         MultiProcessDataLoader._instance_worker(None)
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_pulse_that_has_ended_beats_no_more():
+    class Store(dict):
+        def set(self, key, value):
+            self[key] = value
+
+        def add(self, key, number):
+            self[key] = self.get(key, 0) + number
+
+    store = Store()
+    pulse = lost_workers.Pulse(store, 0, 1, 0.01)
+    time.sleep(0.2)
+    pulse.end()
+    beats = store["beat-0"]
+    assert beats > 1 and not pulse._thread.is_alive()
+    time.sleep(0.1)
+    assert store["beat-0"] == beats
