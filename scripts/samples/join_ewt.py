@@ -26,7 +26,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
 
-from sample_command import write
+from sample_command import bracket_column, write
 
 PROPBANK, TREEBANK = "propbank/propbank-release", "UniversalDependencies/UD_English-EWT"
 FRAMES, WORDS = Path("data", "google", "ewt"), Path("not-to-release", "sources")  # their folders in these
@@ -104,7 +104,7 @@ def reasons(skeletons, sentences, partners):
 
 
 def spans(cells):
-    """The arguments of a column of brackets, none of which overlap: role, first word, last word."""
+    """The arguments of a column of brackets, none of which overlap: first word, last word, role."""
     found, opened = [], []
     for index, cell in enumerate(cells):
         opened += [(role, index) for role in re.findall(r"\(([^()*]+)", cell)]
@@ -112,18 +112,9 @@ def spans(cells):
             found.append((*opened.pop(), index))
     kept = []
     for role, first, last in sorted(found, key=lambda span: (span[0] != "V", span[1], -span[2])):
-        if all(last < start or end < first for _, start, end in kept):
-            kept.append((role, first, last))
+        if all(last < start or end < first for start, end, _ in kept):
+            kept.append((first, last, role))
     return kept
-
-
-def column(arguments, length):
-    """The arguments of a predicate as a column of brackets."""
-    cells = ["*"] * length
-    for role, first, last in arguments:
-        cells[first] = f"({role}*"
-        cells[last] += ")"
-    return cells
 
 
 def readable(word):
@@ -134,9 +125,10 @@ def conll(document, skeleton, words):
     """A sentence in CoNLL-2012 columns. A column without a verb is left out: nothing says whose arguments it has."""
     length = len(words)
     frames = [spans(cells) for cells in zip(*(row[FIRST_ROLE:] for row in skeleton))]
-    frames = [arguments for arguments in frames if any(role == "V" for role, _, _ in arguments)]
-    verbs = {first for arguments in frames for role, first, _ in arguments if role == "V"}
-    parse, roles = column([("TOP", 0, length - 1)], length), [column(arguments, length) for arguments in frames]
+    frames = [arguments for arguments in frames if any(role == "V" for _, _, role in arguments)]
+    verbs = {first for arguments in frames for first, _, role in arguments if role == "V"}
+    parse = bracket_column([(0, length - 1, "TOP")], length)
+    roles = [bracket_column(arguments, length) for arguments in frames]
     lines = []
     for index, (row, (word, _)) in enumerate(zip(skeleton, words)):
         lemma, sense = (row[LEMMA], row[ROLESET].rpartition(".")[2]) if index in verbs else ("-", "-")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
 
-from sample_command import parse_arguments, write
+from sample_command import bracket_column, parse_arguments, write
 from srl_sample_grammar import Lexicon, Writer
 
 SPLITS = ("train", "dev", "test")
@@ -35,15 +35,6 @@ def write_split(writer, count, seen):
             seen.add(key)
             sentences.append(made)
     return sentences
-
-
-def bracket_column(spans, length):
-    """One predicate's column: `(ARG0*` opens a span, `*)` closes it."""
-    column = ["*"] * length
-    for start, end, label in spans:
-        column[start] = f"({label}*"
-        column[end] += ")"
-    return column
 
 
 def render(sentences, split):

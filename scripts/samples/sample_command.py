@@ -1,5 +1,5 @@
 """
-What the commands that write a made-up sample share: their options, random choices, and writing files of the same bytes
+What the commands of this folder share: options, random choices, columns of brackets, and files of the same bytes
 everywhere.
 """
 
@@ -52,6 +52,18 @@ def draw_different(draw, sizes, key, unit):
                 items.append(item)
         made[split] = items
     return made
+
+
+def bracket_column(spans, length):
+    """
+    A column of a CoNLL-2012 file, such as a predicate's: `(ARG0*` opens a span, `*)` closes it. `spans` has their first
+    words, last words and labels; none of them overlap.
+    """
+    column = ["*"] * length
+    for start, end, label in spans:
+        column[start] = f"({label}*"
+        column[end] += ")"
+    return column
 
 
 def write(folder, files):

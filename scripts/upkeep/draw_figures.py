@@ -296,10 +296,10 @@ def _bars(title: str, bars: dict[str, tuple[str, dict[str, float]]]) -> str:
 def ask(run: Path) -> dict[str, Any]:
     """What the model of a run of `srl_seal` says about `SENTENCE`: its own best frame, and the likeliest one in all."""
     import torch
-    from allennlp.data import Batch
     from allennlp.models.archival import load_archive
 
     import seal  # noqa: F401
+    from seal.commands.archives import tensors_of
     from seal.common.tag_encodings import tags_to_spans
     from seal.structure.tag_structure import TagPaths
 
@@ -307,11 +307,8 @@ def ask(run: Path) -> dict[str, Any]:
     model, reader, words = archive.model.eval(), archive.validation_dataset_reader, SENTENCE.split()
     verb = words.index("escort")
     instance = reader.text_to_instance(words, verb, ["O"] * len(words))
-    reader.apply_token_indexers(instance)
-    batch = Batch([instance])
-    batch.index_instances(model.vocab)
     with torch.no_grad():
-        competing = TagPaths(**model.held_out(batch.as_tensor_dict())).competing(model.structure.scheme)
+        competing = TagPaths(**model.held_out(tensors_of(model, reader, [instance]))).competing(model.structure.scheme)
         joint = model.structure.joint
         scores, q = joint(competing)[0], joint.probabilities(competing)[0]
         energies = joint.scale * competing.log_prob[0] - scores

@@ -3,13 +3,16 @@ Shared by the sub-commands about an archived model: their arguments, and loading
 """
 
 import argparse
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
 from allennlp.common import Params
 from allennlp.common.checks import check_for_gpu
-from allennlp.data import DataLoader
+from allennlp.data import Batch, DataLoader, DatasetReader, Instance
+from allennlp.models import Model
 from allennlp.models.archival import Archive, load_archive
+from allennlp.nn.util import move_to_device
 
 
 def add_arguments(subparser: argparse.ArgumentParser) -> None:
@@ -38,6 +41,15 @@ def loader_of(archive: Archive, input_file: str, in_order: bool = False) -> Data
     loader.index_with(archive.model.vocab)
     loader.set_target_device(next(archive.model.parameters()).device)
     return loader
+
+
+def tensors_of(model: Model, reader: DatasetReader, instances: Sequence[Instance]) -> dict[str, Any]:
+    """Instances that the reader has made, as a batch on the model's device."""
+    for instance in instances:
+        reader.apply_token_indexers(instance)
+    batch = Batch(instances)
+    batch.index_instances(model.vocab)
+    return move_to_device(batch.as_tensor_dict(), next(model.parameters()).device)
 
 
 def _in_order(loader: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,16 @@ def figure(columns: int, width: float, height: float) -> tuple["Figure", numpy.n
     return result, numpy.atleast_1d(result.subplots(1, columns))
 
 
+def grid(number: int, width: float, height: float) -> tuple["Figure", numpy.ndarray]:
+    """The same with its panels in rows of three; the array has the empty ones of the last row, too."""
+    from matplotlib.figure import Figure
+
+    columns = min(3, number)
+    rows = -(-number // columns)
+    result = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    return result, result.subplots(rows, columns, squeeze=False).ravel()
+
+
 def verbatim(name: str) -> str:
     """A name escaped for a figure: matplotlib reads what stands between two `$` as TeX."""
     return name.replace("$", r"\$")

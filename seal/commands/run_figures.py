@@ -8,7 +8,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from seal.commands.figures import figure, verbatim
+from seal.commands.figures import figure, grid, verbatim
 from seal.commands.findings import Findings, Picture
 from seal.commands.runs import Run
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 #: Okabe and Ito's colours, which colour-blind readers tell apart, in an order in which neighbours differ in lightness.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#000000")
 _DASHES = ("-", "--", ":", "-.")
+#: Lines are seen through it.
+_LEGEND: dict[str, Any] = {"fontsize": 8, "framealpha": 0.6, "edgecolor": "none"}
 
 
 class Panel(NamedTuple):
@@ -56,15 +58,11 @@ def curves(runs: list[Run]) -> "Figure":
     has a colour; of several, each run has a colour and each metric a dash. In the first panel, that of the metric by
     which the first run's best epoch is chosen, a dot marks the best epoch.
     """
-    from matplotlib.figure import Figure
     from matplotlib.ticker import LogFormatter, MaxNLocator
 
     drawn = _drawn(runs)
-    columns = min(3, len(drawn))
-    rows = -(-len(drawn) // columns)
     # As wide as the page, so that its letters are not made smaller.
-    drawing = Figure(figsize=(10.0 / 3 * columns, 2.7 * rows), layout="constrained")
-    axes = drawing.subplots(rows, columns, squeeze=False).ravel()
+    drawing, axes = grid(len(drawn), 10.0 / 3, 2.7)
     several = len(runs) > 1
     for axis, (panel, metrics) in zip(axes, drawn.items()):
         for kind, metric in enumerate(metrics):
@@ -91,8 +89,7 @@ def curves(runs: list[Run]) -> "Figure":
             styles = [_style(0, kind) | {"color": "#555555"} if several else _style(kind, 0) for kind in kinds]
             data = os.path.commonprefix(metrics).partition("_")[0]
             names = [verbatim(name.removeprefix("training_").removeprefix(f"{data}_")) for name in metrics]
-            # Lines are seen through it.
-            axis.legend([_line(style) for style in styles], names, fontsize=8, framealpha=0.6, edgecolor="none")
+            axis.legend([_line(style) for style in styles], names, **_LEGEND)
     for axis in axes[len(drawn) :]:
         axis.set_axis_off()
     if several:
@@ -144,19 +141,15 @@ def trust(found: dict[str, Findings]) -> "Figure":
         axes[1].set(title="Threshold", xlabel="least probability of a predicted label", ylabel="F1, mean of rows, %")
     for axis in axes:
         axis.grid(alpha=0.25)
-        axis.legend(fontsize=8, framealpha=0.6, edgecolor="none")
+        axis.legend(**_LEGEND)
     return drawing
 
 
 def masks(pictures: list[Picture]) -> "Figure":
     """Images with the outlines of gold (white) and of the prediction (orange)."""
-    from matplotlib.figure import Figure
     from matplotlib.patheffects import withStroke
 
-    columns = min(3, len(pictures))
-    rows = -(-len(pictures) // columns)
-    drawing = Figure(figsize=(2.8 * columns, 3.3 * rows), layout="constrained")
-    axes = drawing.subplots(rows, columns, squeeze=False).ravel()
+    drawing, axes = grid(len(pictures), 2.8, 3.3)
     # Both are seen on a background of any colour.
     rim = [withStroke(linewidth=3.5, foreground="black")]
     for axis, picture in zip(axes, pictures):

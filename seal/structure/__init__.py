@@ -35,6 +35,7 @@ __all__ = [
     "JointScore",
     "LabelSetStructure",
     "Likeliest",
+    "LinearEnergy",
     "Ratio",
     "Structure",
     "TagPaths",
@@ -45,5 +46,4 @@ __all__ = [
     "Verdict",
     "gate",
     "known_sets",
-    "LinearEnergy",
 ]

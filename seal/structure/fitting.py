@@ -12,7 +12,7 @@ class ByPasses(Objective):
     """The loss of any joint score, each time by a pass over all data and autograd."""
 
     def __init__(self, joint: JointScore, parts: Sequence[Competing]) -> None:
-        super().__init__([joint.scale, *(parameter for energy in joint.energies for parameter in energy.parameters())])
+        super().__init__(joint)
         self._joint = joint
         self._parts = [part.with_gold() for part in parts if bool(has_gold(part).any())]
         self.count = sum(int(has_gold(part).sum()) for part in self._parts)

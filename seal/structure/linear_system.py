@@ -3,11 +3,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, cast
 
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 from seal.common.setting_checks import needed
-from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, LinearEnergy, has_gold
+from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, LinearEnergy, has_gold, only_least_broken
 
 
 class Entries(NamedTuple):
@@ -25,14 +24,14 @@ class Objective:
 
     # Parameters
 
-    parameters : `Sequence[nn.Parameter]`
+    joint : `JointScore`
     """
 
     #: The number of instances.
     count: int
 
-    def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
-        self.parameters = list(parameters)
+    def __init__(self, joint: JointScore) -> None:
+        self.parameters = [joint.scale, *joint.energies.parameters()]
         self.size = sum(parameter.numel() for parameter in self.parameters)
 
     def theta(self) -> torch.Tensor:
@@ -69,10 +68,10 @@ class LinearSystem(Objective):
     """
 
     def __init__(self, joint: JointScore, parts: Sequence[Competing]) -> None:
+        super().__init__(joint)
         energies = list(cast(Iterable[CandidateEnergy], joint.energies))
         self._learned = [energy for energy in energies if isinstance(energy, LinearEnergy)]
         self._ruling = [energy for energy in energies if energy.rules_out]
-        super().__init__([joint.scale, *(parameter for energy in self._learned for parameter in energy.parameters())])
         width = max((part.log_prob.shape[1] for part in parts), default=1)
         entries, present, gold, count = [], [], [], 0
         for part in parts:
@@ -93,10 +92,10 @@ class LinearSystem(Objective):
 
     def _rows(self, part: Competing) -> tuple[torch.Tensor, torch.Tensor]:
         """The instances that count, and which candidates compete, `(batch, candidates)`."""
-        there = ~part.log_prob.isneginf()
+        score = part.log_prob
         for energy in self._ruling:
-            broken = energy(part).expand_as(part.log_prob).masked_fill(~there, torch.inf)
-            there = there & (broken == broken.amin(dim=1, keepdim=True))
+            score = only_least_broken(score, energy(part))
+        there = ~score.isneginf()
         of_gold = there.gather(1, needed(part.gold, "gold").clamp(min=0).unsqueeze(1)).squeeze(1)
         return (has_gold(part) & of_gold).nonzero().squeeze(1), there
 

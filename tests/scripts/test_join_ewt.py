@@ -158,7 +158,7 @@ def test_the_pairs_with_the_most_words_that_agree():
     ],
 )
 def test_arguments_that_overlap(cells, kept):
-    assert join_ewt.column(join_ewt.spans(cells.split()), len(kept.split())) == kept.split()
+    assert join_ewt.bracket_column(join_ewt.spans(cells.split()), len(kept.split())) == kept.split()
 
 
 def test_a_lemma_stands_where_its_verb_begins(clones):

@@ -7,11 +7,10 @@ from seal.structure.energies import AtMostOnce, KeyRoles, RoleCounts, RoleNgrams
 from seal.structure.fitting import ByPasses, fit, objective_of
 from seal.structure.joint_score import JointScore
 from seal.structure.linear_system import LinearSystem
-from seal.structure.tag_sequences import CompetingTags, TagScheme, find_gold
+from seal.structure.tag_sequences import CompetingTags, find_gold
+from tests.structure.energies.test_role_energies import SCHEME, TAGS
 from tests.structure.test_joint_score import Linear, outputs
 
-TAGS = ["O", "B-A0", "I-A0", "B-A1", "I-A1", "B-V"]
-SCHEME = TagScheme(TAGS, "BIO")
 KINDS = [RoleCounts, RoleNgrams, RoleTrigrams, RoleSets, KeyRoles]
 
 

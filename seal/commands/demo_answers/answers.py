@@ -5,10 +5,11 @@ from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
-from allennlp.data import Batch, Instance
+from allennlp.data import Instance
 from allennlp.models.archival import Archive
-from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
+
+from seal.commands.archives import tensors_of
 
 #: How many lines of text are read.
 LINES = 20
@@ -72,10 +73,7 @@ class Answers:
         return []
 
     def _tensors(self, instance: Instance) -> dict[str, Any]:
-        self.reader.apply_token_indexers(instance)
-        batch = Batch([instance])
-        batch.index_instances(self.model.vocab)
-        return move_to_device(batch.as_tensor_dict(), next(self.model.parameters()).device)
+        return tensors_of(self.model, self.reader, [instance])
 
     def _some_examples(self) -> list[str]:
         """A few inputs of the validation data, where these are at hand."""

@@ -6,10 +6,9 @@ import itertools
 
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Batch
 from allennlp.models.archival import Archive
-from allennlp.nn.util import move_to_device
 
+from seal.commands.archives import tensors_of
 from seal.commands.examples.multilabel import LabelExaminer
 from seal.commands.examples.parsing import TreeExaminer
 from seal.commands.examples.segmentation import MaskExaminer
@@ -48,13 +47,8 @@ def examine(archive: Archive, path: str, most: int) -> Findings:
         raise ConfigurationError(f"examples are for models of this package, not {type(model).__name__}.")
     examiner = make(model)
     instances = itertools.islice(reader.read(path), most)
-    device = next(model.parameters()).device
     while chunk := list(itertools.islice(instances, _AT_ONCE)):
-        for instance in chunk:
-            reader.apply_token_indexers(instance)
-        batch = Batch(chunk)
-        batch.index_instances(model.vocab)
         with torch.no_grad():
-            examiner.add(chunk, move_to_device(batch.as_tensor_dict(), device))
+            examiner.add(chunk, tensors_of(model, reader, chunk))
     examiner.finish()
     return examiner.found
