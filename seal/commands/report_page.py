@@ -31,13 +31,7 @@ svg, img { max-width: 100%; height: auto; } summary { cursor: pointer; }
 
 
 class Report:
-    """
-    The text of a report, part by part.
-
-    # Parameters
-
-    runs : `list[Run]`
-    """
+    """The text of a report, part by part."""
 
     def __init__(self, runs: list[Run]) -> None:
         self._runs = runs

@@ -101,10 +101,6 @@ def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
         What to do with an attribute name that comes again: `"error"`, or `"number"`, which calls the second
         one `name#2` (KU Leuven's expression data need it).
 
-    # Returns
-
-    `ArffTable`
-
     # Raises
 
     `ConfigurationError`

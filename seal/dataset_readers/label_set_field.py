@@ -8,11 +8,6 @@ class LabelSetField(MultiLabelField):
     A `MultiLabelField` of names, with a tensor in floating point, which leaves out labels that the vocabulary lacks.
     Label namespaces have no unknown entry, and AllenNLP's field ends in a `KeyError`. Models find such labels in the
     metadata: they count them as missed in evaluation and refuse to learn from them (`seal.metrics.UnknownGold`).
-
-    # Parameters
-
-    labels : `list[str]`
-    label_namespace : `str`
     """
 
     def __init__(self, labels: list[str], label_namespace: str) -> None:

@@ -24,10 +24,6 @@ def read_mulan_xml(path: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """
     The labels of a Mulan XML file: `<labels><label name="a"><label name="b"/></label></labels>`.
 
-    # Parameters
-
-    path : `str`
-
     # Returns
 
     `tuple[dict[str, int], list[tuple[str, str]]]`
@@ -90,10 +86,6 @@ def meka_columns(where: str, relation: str, number_of_attributes: int) -> list[i
     relation : `str`
         The name of the relation.
     number_of_attributes : `int`
-
-    # Returns
-
-    `list[int]`
 
     # Raises
 

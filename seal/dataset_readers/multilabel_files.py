@@ -102,10 +102,6 @@ def read_multilabel(
     repeated_names : `str`, optional (default = `"error"`)
         See `read_arff`.
 
-    # Returns
-
-    `MultilabelData`
-
     # Raises
 
     `ConfigurationError`

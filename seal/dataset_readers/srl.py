@@ -140,10 +140,6 @@ class SrlReader(SentenceReader):
         source : `Optional[str]`
             Where the sentence is from, for messages.
 
-        # Returns
-
-        `Instance`
-
         # Raises
 
         `ConfigurationError`

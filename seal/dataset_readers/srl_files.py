@@ -101,10 +101,6 @@ def parse_json_lines(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[Sr
     lines : `Iterable[tuple[int, str]]`
         The file's lines with their numbers, counted from 1; empty lines are skipped.
 
-    # Returns
-
-    `Iterator[SrlSentence]`
-
     # Raises
 
     `ConfigurationError`

@@ -136,14 +136,6 @@ class TagColumns:
         """
         Stream the sentences of a file.
 
-        # Parameters
-
-        path : `str`
-
-        # Returns
-
-        `Iterator[TaggedSentence]`
-
         # Raises
 
         `ConfigurationError`

@@ -216,10 +216,6 @@ class TaggingReader(SentenceReader):
         lines : `Optional[list[int]]`
             The line of each word in that file, for messages about its tag.
 
-        # Returns
-
-        `Instance`
-
         # Raises
 
         `ConfigurationError`

@@ -95,10 +95,6 @@ class Taxonomy:
         """
         The ancestors of a label.
 
-        # Parameters
-
-        label : `str`
-
         # Returns
 
         `list[str]`

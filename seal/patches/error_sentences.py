@@ -93,10 +93,6 @@ def describe(error: BaseException) -> Optional[str]:
     """
     The sentence for a mistake that the user can correct: in a config, a file's name or place, or an archive.
 
-    # Parameters
-
-    error : `BaseException`
-
     # Returns
 
     sentence : `Optional[str]`

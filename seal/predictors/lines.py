@@ -88,10 +88,6 @@ def read_request(inputs: Any) -> SentenceRequest:
     inputs : `dict[str, Any]`
         `sentence`, or `words` and optionally `predicates`.
 
-    # Returns
-
-    `SentenceRequest`
-
     # Raises
 
     `ConfigurationError`

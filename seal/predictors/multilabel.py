@@ -81,10 +81,6 @@ class MultilabelPredictor(LabelSetPredictor):
 
     def predict(self, features: Any) -> JsonDict:
         """
-        # Parameters
-
-        features : `Union[list[float], numpy.ndarray, dict[str, float], list[str]]`
-
         # Returns
 
         `JsonDict`

@@ -26,10 +26,6 @@ class PredicateFinder:
 
     def find(self, sentences: list[IndexedSentence]) -> list[list[int]]:
         """
-        # Parameters
-
-        sentences : `list[IndexedSentence]`
-
         # Returns
 
         `list[list[int]]`

@@ -47,10 +47,6 @@ class SentencePredictor(LinePredictor):
 
     def predict(self, sentence: str) -> JsonDict:
         """
-        # Parameters
-
-        sentence : `str`
-
         # Returns
 
         `JsonDict`

@@ -256,10 +256,6 @@ def join_words(words: list[str]) -> WordSequence:
     """
     Joins words by spaces.
 
-    # Parameters
-
-    words : `list[str]`
-
     # Returns
 
     `WordSequence`
