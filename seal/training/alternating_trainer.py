@@ -15,6 +15,7 @@ from allennlp.training.callbacks import ShouldValidateCallback
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from seal.common.setting_checks import check_range
+from seal.common.signatures import with_parameters_of
 from seal.models import SealModel
 from seal.models.batch_checks import NonFiniteOutput
 from seal.training.checkpointer import ResumableCheckpointer
@@ -30,7 +31,6 @@ from seal.training.player import LOSS_NET, TASK_NET, Player
 from seal.training.players import Players
 from seal.training.replicas import accelerator_of_run, average_gradients
 from seal.training.self_training import SelfTraining
-from seal.training.signatures import with_parameters_of
 from seal.two_player import MicroBatch, Plan, RandomStream, Turns, TwoPlayerOptimizer
 
 
