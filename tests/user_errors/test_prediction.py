@@ -183,12 +183,6 @@ def test_an_output_of_an_evaluation_on_a_full_disk(command, archive, tmp_path, o
     assert told == "error: /dev/full: No space left on device\n"
 
 
-@pytest.mark.parametrize("key, end", [("los", '; did you mean "loss"?'), ("zzz", "; choose from: loss")])
-def test_weights_of_batches_that_the_output_lacks(command, archive, tmp_path, key, end):
-    told = command("evaluate", str(archive), str(tmp_path / "train.tsv"), "--batch-weight-key", key)
-    assert told == f'error: --batch-weight-key: the model\'s output has no number "{key}"{end}\n'
-
-
 def test_a_damaged_input(command, archive, tmp_path):
     path = tmp_path / "lines.txt.gz"
     path.write_bytes(b"no archive")
