@@ -123,8 +123,7 @@ class AlternatingTrainer(PhasedTrainer):
         self._fresh_batches, self._accumulated = players.batches_of_updates > 1, num_gradient_accumulation_steps
         #: What is called between the turns of a batch, with the player whose updates are done.
         self.between_turns: list[Callable[[str], None]] = []
-        self._order = players.turns
-        self._grad_norms = players.grad_norms
+        self._order, self._grad_norms = players.turns, players.grad_norms
         self._cpu_autocast = cpu_autocast
         self._seed = torch.initial_seed() + 1 + self._rank
         self._loss_net_stream = RandomStream(self._seed)
@@ -140,8 +139,7 @@ class AlternatingTrainer(PhasedTrainer):
         )
         # For the candidates of validation data, while the loss-net is scored on them.
         self._validation_stream: Optional[RandomStream] = None
-        self._held_out = held_out
-        self._self_training = self_training
+        self._held_out, self._self_training = held_out, self_training
         self._last_good_checkpoint = LastGoodCheckpoint(self._checkpointer)
 
     def train(self) -> dict[str, Any]:
