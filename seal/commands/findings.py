@@ -13,6 +13,8 @@ from seal.common.significance import Statistic
 
 #: What stands for an argument, a span or a label that the other side lacks.
 NOTHING = "(nothing)"
+#: What is counted of trees.
+CONSTITUENT = "constituent"
 
 
 class Choice(NamedTuple):
@@ -211,6 +213,11 @@ class Findings:
     def _below(self, gaps: dict[int, Optional[float]]) -> list[Example]:
         places = [place for place, gap in gaps.items() if gap is not None and gap < 0]
         return [self.examples[place] for place in sorted(places, key=gaps.__getitem__)]
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether outputs are trees in brackets."""
+        return self.unit == CONSTITUENT
 
     def changed(self) -> list[Example]:
         """Where the structure chose another output than the task-net's own, that which it mended most first."""
