@@ -14,6 +14,8 @@ from seal.files.taxonomy import Taxonomy
 
 #: The kinds of hierarchy that a `hierarchical` attribute may list.
 HIERARCHIES = ("auto", "tree", "graph")
+#: The most levels of a tree, whose nodes are named by their paths.
+MOST_LEVELS = 100
 
 _COUNT = re.compile(r"(?:^|[\s:])-C\s+([+-]?\d{1,9})(?=\s|$|-)")
 # Weka's name of a filter that moved, removed or added columns.
@@ -146,7 +148,7 @@ def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxono
     # Raises
 
     `ConfigurationError`
-        Where the attribute lists no such tree or graph.
+        Where the attribute lists no such tree or graph, or a tree of more than `MOST_LEVELS`.
     """
     paths = [node.split("/") for node in nodes]
     for node, path in zip(nodes, paths):
@@ -158,6 +160,11 @@ def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxono
     if kind == "graph" and not pairs:
         odd = next(node for node, path in zip(nodes, paths) if len(path) != 2)
         raise ConfigurationError(f"{where}: the hierarchy has the entry {odd!r}, which is not 'parent/child'.")
+    deepest = max(map(len, paths), default=0)
+    if kind == "tree" and deepest > MOST_LEVELS:
+        raise ConfigurationError(
+            f"{where}: the hierarchy has an entry of {deepest:,} levels, and at most {MOST_LEVELS} are read; correct it."
+        )
     # Dictionaries for sets that keep their order.
     labels: dict[str, None] = {}
     edges: dict[tuple[str, str], None] = {}
