@@ -163,7 +163,8 @@ def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxono
     deepest = max(map(len, paths), default=0)
     if kind == "tree" and deepest > MOST_LEVELS:
         raise ConfigurationError(
-            f"{where}: the hierarchy has an entry of {deepest:,} levels, and at most {MOST_LEVELS} are read; correct it."
+            f"{where}: the hierarchy has an entry of {deepest:,} levels, and at most {MOST_LEVELS} are read; "
+            "correct it."
         )
     # Dictionaries for sets that keep their order.
     labels: dict[str, None] = {}
