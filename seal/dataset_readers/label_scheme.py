@@ -8,7 +8,7 @@ from typing import Optional
 from allennlp.common.checks import ConfigurationError
 
 from seal.dataset_readers.taxonomy_files import read_taxonomy_file
-from seal.files.names import check_label, clean_name
+from seal.files.names import clean_label
 from seal.files.taxonomy import Taxonomy
 from seal.files.text_lines import text_lines
 
@@ -129,9 +129,7 @@ def _read_names(path: str) -> dict[str, None]:
     for number, line in text_lines(path, "the name of a label a line"):
         if line.isspace():
             continue
-        name = line.strip()
-        check_label(name, f"{path}:{number}: the label")
-        name = clean_name(name, f"{path}:{number}: the label")
+        name = clean_label(line.strip(), f"{path}:{number}: the label")
         if name in names:
             raise ConfigurationError(f"{path}:{number}: the label {name!r} comes a second time.")
         names[name] = None

@@ -14,6 +14,8 @@ from seal.files.taxonomy import Taxonomy
 
 #: The kinds of hierarchy that a `hierarchical` attribute may list.
 HIERARCHIES = ("auto", "tree", "graph")
+#: The most levels of a tree, whose nodes are named by their paths.
+MOST_LEVELS = 100
 
 _COUNT = re.compile(r"(?:^|[\s:])-C\s+([+-]?\d{1,9})(?=\s|$|-)")
 # Weka's name of a filter that moved, removed or added columns.
@@ -97,7 +99,8 @@ def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxono
 
     A tree lists each node by its path (`01`, `01/02`, `01/02/03`): a node's parent is its path without the last part,
     listed or not. A graph lists edges (`root/a`, `a/b`, `c/b`): its nodes are the single parts, and `root` is not a
-    label. `"auto"` takes it for a graph where every entry has two parts and one starts with `root`.
+    label. `"auto"` takes it for a graph where every entry has two parts and one starts with `root`. A tree has at most
+    `MOST_LEVELS` levels.
     """
     paths = [node.split("/") for node in nodes]
     for node, path in zip(nodes, paths):
@@ -109,6 +112,12 @@ def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxono
     if kind == "graph" and not pairs:
         odd = next(node for node, path in zip(nodes, paths) if len(path) != 2)
         raise ConfigurationError(f"{where}: the hierarchy has the entry {odd!r}, which is not 'parent/child'.")
+    deepest = max(map(len, paths), default=0)
+    if kind == "tree" and deepest > MOST_LEVELS:
+        raise ConfigurationError(
+            f"{where}: the hierarchy has an entry of {deepest:,} levels, and at most {MOST_LEVELS} are read; "
+            "correct it."
+        )
     # Dictionaries for sets that keep their order.
     labels: dict[str, None] = {}
     edges: dict[tuple[str, str], None] = {}

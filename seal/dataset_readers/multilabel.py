@@ -15,7 +15,7 @@ from seal.common.vocabularies import ATTRIBUTES, LABELS
 from seal.dataset_readers.multilabel_files import MultilabelData, read_multilabel
 from seal.dataset_readers.named_columns import NamedColumns, NamesField
 from seal.dataset_readers.tensor_table import TensorTable
-from seal.files.names import check_label, clean_name
+from seal.files.names import clean_label
 from seal.files.paths import expanded
 from seal.files.taxonomy import Taxonomy
 
@@ -77,8 +77,7 @@ class MultilabelReader(DatasetReader):
                 "takes."
             )
         if root is not None:
-            check_label(root, "dataset_reader.root")
-            root = clean_name(root, "dataset_reader.root")
+            root = clean_label(root, "dataset_reader.root")
         self._settings = dict(
             label_xml=label_xml,
             labels=labels,

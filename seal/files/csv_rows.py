@@ -66,7 +66,8 @@ def csv_records(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[i
             continue
         if names is None:
             names = [name.strip() for name in row]
-            wrong = next((name for place, name in enumerate(names) if not name or name in names[:place]), None)
+            seen: set[str] = set()
+            wrong = next((name for name in names if not name or name in seen or seen.add(name)), None)
             if wrong is not None:
                 raise ConfigurationError(f"{where}: the first row names the columns, each once; found {short(wrong)}.")
             continue

@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 MOST_CHARACTERS_AT_ONCE = 2**20
 #: Bytes of memory that `predict` gives back to the system as soon as they are free.
 LARGE = 2**23
+#: How many of its programs oneDNN keeps in `predict`, and the variable of the environment that it takes this from.
+MOST_PROGRAMS, PROGRAMS = 32, "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 # Of glibc's malloc.h.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
@@ -88,6 +90,25 @@ def give_large_tensors_back() -> None:
             mallopt(_M_MMAP_THRESHOLD, LARGE)
             # Fixed as well by the call above, at a size that would cost time.
             mallopt(_M_TRIM_THRESHOLD, 2 * LARGE)
+        return original(args)
+
+    replace_once(predict, "_get_predictor", _get_predictor)
+
+
+def keep_few_programs_of_shapes() -> None:
+    """
+    Patches: `allennlp.commands.predict._get_predictor`.
+
+    Symptom: oneDNN, by which PyTorch runs LSTMs on a CPU, makes a program for each shape of its input and keeps 1,024
+    of them. Groups of lines have ever new shapes, so that memory grows for thousands of lines. A few are enough where a
+    shape comes again, as in a filter of single lines; a number that the environment gives is left.
+
+    Can go: when oneDNN bounds what it keeps by size.
+    """
+
+    def _get_predictor(original, args):
+        # Before the first program: oneDNN reads it once.
+        os.environ.setdefault(PROGRAMS, str(MOST_PROGRAMS))
         return original(args)
 
     replace_once(predict, "_get_predictor", _get_predictor)
@@ -235,6 +256,7 @@ PATCHES = (
     read_the_lines_of_predict,
     few_long_lines_at_once,
     give_large_tensors_back,
+    keep_few_programs_of_shapes,
     check_options_of_predict,
     open_the_output_of_predict_late,
     write_the_output_of_predict_to_its_end,

@@ -87,6 +87,12 @@ def test_a_graph_lists_edges():
     "nodes, kind, message",
     [
         (["a", "a//b"], "auto", "f:1: the hierarchy has the entry 'a//b' with an empty part."),
+        # The names of its nodes would take gigabytes.
+        (
+            ["a", "/".join(["a"] * 100000)],
+            "auto",
+            "f:1: the hierarchy has an entry of 100,000 levels, and at most 100 are read; correct it.",
+        ),
         (["a/b", "c"], "graph", "f:1: the hierarchy has the entry 'c', which is not 'parent/child'."),
         (["root/a", "a/b", "b/a"], "auto", "f:1: The taxonomy goes round in a circle: 'a' -> 'b' -> 'a'."),
         (["root/a", "a/root"], "auto", "f:1: the hierarchy puts 'root' below another node."),

@@ -4,7 +4,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from seal.files.names import check_label, check_name, check_text, clean_name
+from seal.files.names import check_name, check_text, clean_label, clean_name
 
 FIT = ["a", "", "a b", "a\rb", "\u00e9\u2028", "\U0001f600", "a\nb", " a"]
 
@@ -35,16 +35,16 @@ def test_a_name_of_the_vocabulary_itself(name):
     check_text(name, "f:1: the word")
 
 
-@pytest.mark.parametrize("name", [" a", "a\u00a0", "a\u3000", "", " "])
+@pytest.mark.parametrize("name", [" a", "a ", "", " "])
 def test_a_label_is_not_blank_nor_has_white_space_around_it(name):
     with pytest.raises(ConfigurationError, match="^f:1: the label (is blank|begins or ends with white space): "):
-        check_label(name, "f:1: the label")
-    check_label("a b", "f:1: the label")
+        clean_label(name, "f:1: the label")
+    clean_label("a b", "f:1: the label")
     with pytest.raises(ConfigurationError, match="begins or ends with a control character"):
-        check_label("a\r", "f:1: the label")
+        clean_label("a\r", "f:1: the label")
 
 
-@pytest.mark.parametrize("check", [check_label, check_name, check_text])
+@pytest.mark.parametrize("check", [clean_label, check_name, check_text])
 def test_half_a_surrogate_pair(check):
     with pytest.raises(ConfigurationError) as error:
         check("a\udc80b", "f:1: the word")

@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 from argparse import Namespace
 
@@ -22,6 +23,17 @@ from seal.patches import predicting
 from tests.line_keeper import LineKeeper
 from tests.predictors.multilabel_nets import predictor
 
+#: Options of `predict` with an archive that is not there.
+NO_MODEL = Namespace(
+    archive_file="no",
+    weights_file=None,
+    input_file="-",
+    output_file=None,
+    batch_size=1,
+    use_dataset_reader=False,
+    predictor=None,
+    predictor_args="",
+)
 BAD_INPUT = b'{"sentence": "first"}\n\xff\xfe bad \xe9\n{"sentence": "caf\xc3\xa9"}\n'
 
 
@@ -82,20 +94,59 @@ def test_large_tensors_go_back_to_the_system(monkeypatch, has_it):
     set_to = []
     library = Namespace(mallopt=lambda *settings: set_to.append(settings)) if has_it else Namespace()
     monkeypatch.setattr(predicting.ctypes, "CDLL", lambda name: library)
-    args = Namespace(
-        archive_file="no",
-        weights_file=None,
-        input_file="-",
-        output_file=None,
-        batch_size=1,
-        use_dataset_reader=False,
-        predictor=None,
-        predictor_args="",
-    )
     with pytest.raises(Exception, match="no"):
-        predict._get_predictor(args)
+        predict._get_predictor(NO_MODEL)
     # M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of glibc's malloc.h.
     assert set_to == ([(-3, 2**23), (-1, 2**24)] if has_it else [])
+
+
+# Prints by how many MiB an LSTM's memory grows over sentences of 300 lengths.
+_MANY_LENGTHS = """
+from pathlib import Path
+
+import torch
+from allennlp.commands import predict
+
+import seal
+from tests.patches.test_predicting import NO_MODEL
+
+try:
+    predict._get_predictor(NO_MODEL)
+except Exception:
+    pass
+lstm = torch.nn.LSTM(64, 100, batch_first=True, bidirectional=True, num_layers=2).eval()
+
+
+def memory():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
+
+
+@torch.no_grad()
+def run(length):
+    lstm(torch.nn.utils.rnn.pack_padded_sequence(torch.zeros(1, length, 64), [length], batch_first=True))
+
+
+run(400)
+before = memory()
+for length in range(100, 400):
+    run(length)
+print(memory() - before)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="there is no /proc here to tell the memory")
+def test_memory_does_not_grow_with_the_number_of_lengths():
+    environment = {name: value for name, value in os.environ.items() if name != predicting.PROGRAMS}
+    command = [sys.executable, "-c", _MANY_LENGTHS]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert float(done.stdout.splitlines()[-1]) < 60
+
+
+def test_the_number_of_programs_that_a_user_gives_is_left(monkeypatch):
+    monkeypatch.setenv(predicting.PROGRAMS, "7")
+    with pytest.raises(Exception, match="no"):
+        predict._get_predictor(NO_MODEL)
+    assert os.environ[predicting.PROGRAMS] == "7"
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 20])

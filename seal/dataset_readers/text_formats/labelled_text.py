@@ -1,7 +1,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple, Optional
 
-from seal.files.names import check_label, clean_name
+from seal.files.names import clean_label
 
 
 class LabelledText(NamedTuple):
@@ -63,11 +63,7 @@ def once_each(labels: Iterable[str], source: str) -> list[str]:
 
     # Raises
 
-    `ConfigurationError` if a name is not one that a label may have (`check_label`, `clean_name`).
+    `ConfigurationError` if a name is not one that a label may have (`clean_label`).
     """
     what = f"{source}: the label"
-    found: dict[str, None] = {}
-    for label in dict.fromkeys(labels):
-        check_label(label, what)
-        found[clean_name(label, what)] = None
-    return list(found)
+    return list(dict.fromkeys(clean_label(label, what) for label in dict.fromkeys(labels)))

@@ -115,10 +115,11 @@ def labels_of(cell: str, where: str) -> list[str]:
     """
     if not cell.strip():
         return []
-    labels = [label.strip() for label in cell.split(",")]
-    for place, label in enumerate(labels):
+    labels: dict[str, None] = {}
+    for label in map(str.strip, cell.split(",")):
         if not label:
             raise ConfigurationError(f"{where}: a label is empty; names have one comma between, found {cell[:40]!r}.")
-        if label in labels[:place]:
+        if label in labels:
             raise ConfigurationError(f"{where}: the label {label!r} comes a second time.")
+        labels[label] = None
     return once_each(labels, where)
