@@ -126,7 +126,7 @@ class AlternatingTrainer(PhasedTrainer):
         self._order = players.turns
         self._grad_norms = players.grad_norms
         self._cpu_autocast = cpu_autocast
-        self._seed = torch.initial_seed() + 1 + self._rank
+        self._seed = torch.initial_seed() + 1 + self._worker
         self._loss_net_stream = RandomStream(self._seed)
         self._streams["loss_net"] = self._loss_net_stream
         self._turns = Turns(
