@@ -177,12 +177,9 @@ class Findings:
 
     def calibration(self, bins: int = 10) -> tuple[list[tuple[float, float, int]], float]:
         """
-        How far confidences can be trusted.
-
-        # Returns
-
-        For each of `bins` equal parts of [0, 1] that has decisions, their mean confidence, the share that was right and
-        their number; and the expected calibration error (ECE), the mean of the differences over all decisions, 0 to 1.
+        How far confidences can be trusted: for each of `bins` equal parts of [0, 1] that has decisions, their mean
+        confidence, the share that was right and their number; and the expected calibration error (ECE), the mean of the
+        differences over all decisions, 0 to 1.
         """
         confidences, hits = (numpy.concatenate([*parts, numpy.zeros(0)]) for parts in (self.confidences, self.hits))
         places = numpy.minimum((confidences * bins).astype(int), bins - 1)

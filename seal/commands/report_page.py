@@ -33,13 +33,7 @@ svg, img { max-width: 100%; height: auto; } summary { cursor: pointer; }
 
 
 class Report:
-    """
-    The text of a report, part by part.
-
-    # Parameters
-
-    runs : `list[Run]`
-    """
+    """The text of a report, part by part."""
 
     def __init__(self, runs: list[Run]) -> None:
         self._runs = runs
@@ -150,14 +144,8 @@ def escaped(text: Any) -> str:
 
 def as_html(text: str, figures: dict[str, str]) -> str:
     """
-    A report as one HTML page, which needs no other file and no network.
-
-    # Parameters
-
-    text : `str`
-        Its Markdown.
-    figures : `dict[str, str]`
-        The SVG elements that stand in the place of images, by the images' addresses.
+    A report as one HTML page, which needs no other file and no network; `figures` are the SVG elements that stand in
+    the place of images, by the images' addresses.
     """
     from markdown_it import MarkdownIt
 
@@ -183,13 +171,7 @@ def as_html(text: str, figures: dict[str, str]) -> str:
 
 
 def write(path: str, text: str) -> None:
-    """
-    Writes the file that `--out` names.
-
-    # Raises
-
-    `ConfigurationError` if it cannot be written.
-    """
+    """Writes the file that `--out` names."""
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
