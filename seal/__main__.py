@@ -63,10 +63,17 @@ from seal.predictors.readable import readable  # noqa: E402
 from seal.version import VERSION  # noqa: E402
 
 #: Warnings of AllenNLP about what the config says, and about what every run that goes on finds.
-NO_NEWS = ("patience was set to None", "vocabulary serialization directory")
+NO_NEWS = (
+    "patience was set to None",
+    "vocabulary serialization directory",
+    "was found in both **extras and in params",
+    "completed its entire epoch",
+)
 #: AllenNLP's sub-commands that are not for the models of this package.
 NOT_SUPPORTED = ("diff", "find-lr", "push-to-hf")
 FORMATS = ("json", "plain", "allennlp")
+# The number of the command's process, by which workers know that it has spawned them.
+_STARTED = "SEAL_COMMAND"
 #: The exit status of `predict` where an input has an error in place of a prediction, and all else went well.
 SOME_ERRORS = 3
 
@@ -282,16 +289,27 @@ def _say_what_was_trained() -> None:
     replace_once(train, "archive_model", archive_model)
 
 
+def _quietly() -> None:
+    """No messages but warnings, and no plugin that asks the network for data."""
+    _log_quietly()
+    plugins.DEFAULT_PLUGINS = ()
+
+
 def run() -> None:
     """Runs the command of `sys.argv`."""
-    _log_quietly()
+    os.environ[_STARTED] = str(os.getpid())
+    _quietly()
     _name_what_is_here()
     _add_options_of_predict()
     _say_what_was_trained()
-    plugins.DEFAULT_PLUGINS = ()
     install_sigterm_handler()
     main(prog="seal")
 
 
 if __name__ == "__main__":
+    # Workers then run this file, as they run that of the command `seal`; a package's main module they leave out.
+    __spec__ = None
     run()
+elif os.environ.get(_STARTED) == str(os.getppid()):
+    # A worker of a distributed run: it imports the command before it begins.
+    _quietly()

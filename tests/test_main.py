@@ -199,3 +199,28 @@ def test_a_training_ends_with_what_came_out(tmp_path, monkeypatch, capsys):
 def test_a_warning_begins_with_what_it_is():
     record = logging.LogRecord("name", logging.WARNING, "file", 1, "%d lines are wrong", (3,), None)
     assert command._Warnings().format(record) == "warning: 3 lines are wrong"
+
+
+@pytest.mark.slow
+def test_workers_are_as_quiet_as_the_command_wherever_it_runs(tmp_path):
+    """A worker imports anew what the command has, in a folder without a plugins file, too."""
+    data = os.path.abspath("data/multilabel_sample")
+    config = tmp_path / "config.jsonnet"
+    config.write_text(
+        f"""local multilabel = import 'seal/multilabel.libsonnet';
+        multilabel.experiment(
+          data={{ train: '{data}/train.arff', valid: '{data}/valid.arff', reader: {{ label_xml: '{data}/labels.xml' }} }},
+          encoder=multilabel.encoder.mlp(),
+          method=multilabel.method.cross_entropy(),
+          training={{ epochs: 1 }},
+        ) + {{ distributed: {{ cuda_devices: [-1, -1] }} }}""",
+        encoding="utf-8",
+    )
+    arguments = [sys.executable, "-m", "seal", "train", str(config), "-s", str(tmp_path / "run")]
+    where = os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": where, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=600, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert [line.split(":")[0].endswith("model.tar.gz") for line in done.stdout.splitlines()] == [True, False]
+    # Progress bars alone.
+    assert "nltk" not in done.stderr and "Warning" not in done.stderr and "warning" not in done.stderr
