@@ -60,6 +60,8 @@ from seal.files.whole_files import replacing  # noqa: E402
 from seal.patches.replacing import replace_once  # noqa: E402
 from seal.predictors.readable import readable  # noqa: E402
 
+#: Warnings of AllenNLP about what the config says, and about what every run that goes on finds.
+NO_NEWS = ("patience was set to None", "vocabulary serialization directory")
 FORMATS = ("json", "plain", "allennlp")
 #: The exit status of `predict` where an input has an error in place of a prediction, and all else went well.
 SOME_ERRORS = 3
@@ -85,11 +87,14 @@ def _log_quietly() -> None:
     logging.getLogger("filelock").setLevel(logging.WARNING)
 
     def prepare_global_logging(original: Callable, *args: Any, **kwargs: Any) -> None:
-        """The run's `out.log` has everything; the console, warnings alone."""
+        """The run's `out.log` has everything; the console, warnings alone, on standard error."""
         original(*args, **kwargs)
         for own in logging.getLogger().handlers:
             if type(own) is logging.StreamHandler:
                 own.setLevel(max(own.level, logging.WARNING))
+                own.setStream(sys.stderr)
+                own.setFormatter(_Warnings())
+                own.addFilter(lambda record: not any(words in str(record.msg) for words in NO_NEWS))
 
     replace_once(allennlp_logging, "prepare_global_logging", prepare_global_logging)
 

@@ -38,8 +38,9 @@ class GivenPredicates(SemanticRoleLabelerPredictor):
 
 def predictors(sentences: list[SrlSentence], encoder: str, vocab: Vocabulary) -> dict[str, Callable[[], None]]:
     """
-    By name, a function that labels all sentences with a call of `predict_batch_json` for every 32 of them; and
-    `seal_srl_at_once`, with as many in a call as `seal predict` reads of a file.
+    By name, a function that labels all sentences with a call of `predict_batch_json` for every 32 of them;
+    `seal_srl_at_once`, with as many in a call as `seal predict` reads of a file; and `seal_srl_bfloat16`, the same with
+    the encoder's `bfloat16_prediction`.
     """
     device = 0 if torch.cuda.is_available() else -1
     torch.manual_seed(0)
@@ -47,12 +48,13 @@ def predictors(sentences: list[SrlSentence], encoder: str, vocab: Vocabulary) ->
     reader = UpstreamReader(token_indexers=indexers, bert_model_name=encoder)
     reader.lowercase_input = reader.bert_tokenizer.do_lower_case
     upstream = SrlBert(vocab, BertModel.from_pretrained(encoder), srl_eval_path=None)
-    ours = build_model("cross_entropy", encoder, vocab)
-    for model in (upstream, ours):
+    ours, half = (build_model("cross_entropy", encoder, vocab, bfloat16_prediction=half) for half in (False, True))
+    half.load_state_dict(ours.state_dict())
+    for model in (upstream, ours, half):
         model.eval()
         model.to(torch.device("cpu" if device < 0 else f"cuda:{device}"))
     theirs = GivenPredicates(upstream, reader)
-    mine = Predictor.by_name("seal_srl")(ours, build_reader(encoder))
+    mine, mine_half = (Predictor.by_name("seal_srl")(model, build_reader(encoder)) for model in (ours, half))
     inputs = [{"words": sentence.words, "predicates": sentence.predicates} for sentence in sentences]
 
     def run(predictor: Predictor, at_once: int = BATCH) -> Callable[[], None]:
@@ -66,5 +68,6 @@ def predictors(sentences: list[SrlSentence], encoder: str, vocab: Vocabulary) ->
     return {
         "seal_srl": run(mine),
         "seal_srl_at_once": run(mine, mine.lines_at_once),
+        "seal_srl_bfloat16": run(mine_half, mine_half.lines_at_once),
         "allennlp_models": run(theirs),
     }

@@ -101,8 +101,11 @@ def build_reader(encoder: str) -> DatasetReader:
     return DatasetReader.from_params(Params(experiment("cross_entropy", encoder, 0.0)["dataset_reader"]))
 
 
-def build_model(method: str, encoder: str, vocab: Vocabulary) -> Model:
-    return bench_base.build_model(experiment(method, encoder, 0.0)["model"], vocab)
+def build_model(method: str, encoder: str, vocab: Vocabulary, bfloat16_prediction: bool = False) -> Model:
+    config = experiment(method, encoder, 0.0)["model"]
+    if bfloat16_prediction:
+        config["task_net"]["encoder"]["bfloat16_prediction"] = True
+    return bench_base.build_model(config, vocab)
 
 
 def build_trainer(method: str, model: Model, instances: list[Instance], encoder: str, learning_rate: float) -> Trainer:

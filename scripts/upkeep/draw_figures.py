@@ -208,7 +208,7 @@ _DYNAMIC = ("multilabel_seeds", "multilabel_seeds_bibtex", "multilabel")
 _ALONE = {
     "SPEN": ("multilabel_energy_only",),
     "DVN": ("multilabel_dvn", "multilabel_energy_only", "multilabel"),
-    "NCE": ("multilabel_nce_energy", "multilabel"),
+    "NCE": ("multilabel_nce_energy_genbase", "multilabel_nce_energy", "multilabel"),
 }
 
 

@@ -1,6 +1,6 @@
 """
 What the package is made of, in checkouts side by side: lines by room, patches of AllenNLP, what an import of the core
-loads, and the files, depth and cost of a training step.
+loads with AllenNLP and without, and the files, depth and cost of a training step.
 
     python scripts/upkeep/house.py before=../seal-before now=. --rounds 3
 
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,14 @@ WARM, STEPS = 20, 100
 IMPORT = """
 import json, sys, time
 import torch
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "allennlp":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+if sys.argv[1:] == ["alone"]:
+    sys.meta_path.insert(0, Missing())
 loaded, began = len(sys.modules), time.process_time()
 import seal.hypergradients
 print(json.dumps([len(sys.modules) - loaded, time.process_time() - began]))
@@ -100,22 +109,33 @@ def answer(checkout: Path, program: str, *arguments: str) -> list[float]:
 
 def measured(checkouts: dict[str, Path], rounds: int) -> dict[str, dict[str, Any]]:
     """Rows of the second table, by the names of the checkouts."""
-    found: dict[str, dict[str, list]] = {name: {"import": [], "step": []} for name in checkouts}
+    found: dict[str, dict[str, list]] = {name: {"import": [], "alone": [], "step": []} for name in checkouts}
     for _ in range(rounds):
         for name, checkout in checkouts.items():
             found[name]["import"].append(answer(checkout, IMPORT))
+            try:
+                found[name]["alone"].append(answer(checkout, IMPORT, "alone"))
+            except SystemExit:  # That checkout needs AllenNLP.
+                found[name]["alone"] = []
             with tempfile.TemporaryDirectory() as folder:
                 found[name]["step"].append(answer(checkout, STEP, os.path.join(folder, "run")))
     return {
         name: {
             "modules that `import seal.hypergradients` loads beyond torch": rows["import"][0][0],
-            "its CPU seconds beyond torch": f"{statistics.median(row[1] for row in rows['import']):.2f}",
+            "its CPU seconds beyond torch": _median(row[1] for row in rows["import"]),
+            "its modules where AllenNLP is not installed": rows["alone"][0][0] if rows["alone"] else "–",
+            "its CPU seconds there": _median(row[1] for row in rows["alone"]),
             "files of a training step": rows["step"][0][0],
             "depth of a training step": rows["step"][0][1],
             "CPU milliseconds of a training step": f"{1e3 * statistics.median(row[2] for row in rows['step']):.1f}",
         }
         for name, rows in found.items()
     }
+
+
+def _median(seconds: Iterable[float]) -> str:
+    found = list(seconds)
+    return f"{statistics.median(found):.2f}" if found else "–"
 
 
 def table(head: str, columns: dict[str, dict[str, Any]]) -> str:

@@ -86,11 +86,7 @@ def compare_networks_from_args(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _tags_of_one(tagger: Tagger, args: argparse.Namespace) -> Iterator[_Tags]:
-    """
-    # Raises
-
-    `ConfigurationError` if the model has no cost-augmented network.
-    """
+    """Those of a model with a cost-augmented network."""
     if not isinstance(tagger.model, TaggingModel) or tagger.model.cost_augmented_net is None:
         raise ConfigurationError(
             f"{args.archive_file}: '{_COMMAND}' is for 'seal_tagging' models with a cost_augmented_net; to compare "
@@ -100,12 +96,7 @@ def _tags_of_one(tagger: Tagger, args: argparse.Namespace) -> Iterator[_Tags]:
 
 
 def _tags_of_two(tagger: Tagger, args: argparse.Namespace) -> Iterator[_Tags]:
-    """
-    # Raises
-
-    `ConfigurationError` if one is no 'seal_tagging' model, or they have not learnt the same tags or read the same
-    sentences.
-    """
+    """Those of two models that must have learnt the same tags and read the same sentences."""
     other = Tagger(argparse.Namespace(**{**vars(args), "archive_file": args.cost_augmented}), _COMMAND, in_order=True)
     for archive, model in ((args.archive_file, tagger.model), (args.cost_augmented, other.model)):
         if not isinstance(model, TaggingModel):

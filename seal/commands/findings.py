@@ -13,6 +13,8 @@ from seal.common.significance import Statistic
 
 #: What stands for an argument, a span or a label that the other side lacks.
 NOTHING = "(nothing)"
+#: What is counted of trees.
+CONSTITUENT = "constituent"
 
 
 class Choice(NamedTuple):
@@ -175,12 +177,9 @@ class Findings:
 
     def calibration(self, bins: int = 10) -> tuple[list[tuple[float, float, int]], float]:
         """
-        How far confidences can be trusted.
-
-        # Returns
-
-        For each of `bins` equal parts of [0, 1] that has decisions, their mean confidence, the share that was right and
-        their number; and the expected calibration error (ECE), the mean of the differences over all decisions, 0 to 1.
+        How far confidences can be trusted: for each of `bins` equal parts of [0, 1] that has decisions, their mean
+        confidence, the share that was right and their number; and the expected calibration error (ECE), the mean of the
+        differences over all decisions, 0 to 1.
         """
         confidences, hits = (numpy.concatenate([*parts, numpy.zeros(0)]) for parts in (self.confidences, self.hits))
         places = numpy.minimum((confidences * bins).astype(int), bins - 1)
@@ -214,6 +213,11 @@ class Findings:
     def _below(self, gaps: dict[int, Optional[float]]) -> list[Example]:
         places = [place for place, gap in gaps.items() if gap is not None and gap < 0]
         return [self.examples[place] for place in sorted(places, key=gaps.__getitem__)]
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether outputs are trees in brackets."""
+        return self.unit == CONSTITUENT
 
     def changed(self) -> list[Example]:
         """Where the structure chose another output than the task-net's own, that which it mended most first."""

@@ -15,16 +15,8 @@ MOST = 64
 
 def colours_of(labels: Iterable[str]) -> dict[str, str]:
     """
-    # Parameters
-
-    labels : `Iterable[str]`
-        The first ones get the colours that are the easiest to tell apart.
-
-    # Returns
-
-    `dict[str, str]`
-        `#rrggbb` by label: another one for each of 64 labels, on which black text has a contrast of at least 7. The
-        predicate itself, `V`, is grey.
+    `#rrggbb` by label: another one for each of 64 labels, on which black text has a contrast of at least 7. The first
+    labels get the colours that are the easiest to tell apart. The predicate itself, `V`, is grey.
     """
     coloured = [label for label in dict.fromkeys(labels) if label not in _NOT_COLOURED]
     found = _palette()[: len(coloured)]

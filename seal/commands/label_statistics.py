@@ -31,14 +31,7 @@ class LabelSets(NamedTuple):
 
 
 def label_sets(gold: numpy.ndarray) -> LabelSets:
-    """
-    Computes the statistics of label sets.
-
-    # Parameters
-
-    gold : `numpy.ndarray`, `(rows, labels)`
-        Boolean; at least one row.
-    """
+    """The statistics of label sets of at least one row: boolean, `(rows, labels)`."""
     size = gold.sum(axis=1)
     counts, alone = gold.sum(axis=0), gold[size == 1].sum(axis=0)
     different = len(numpy.unique(numpy.packbits(gold, axis=1), axis=0))
@@ -83,18 +76,10 @@ def pointwise_mutual_information(gold: numpy.ndarray) -> numpy.ndarray:
 
 def most_associated(gold: numpy.ndarray, among: Optional[numpy.ndarray] = None) -> Optional[list[int]]:
     """
-    The most strongly associated pair of labels, by `P(both) log(P(both) / (P(one) P(other)))`. That measure is low for
-    pairs that hardly ever occur, and for pairs with a label that always occurs. The rarer label comes first, because it
-    is more likely to be the child of the two.
-
-    # Parameters
-
-    among : `numpy.ndarray`, `(labels, labels)`, optional
-        Boolean: the pairs to choose from.
-
-    # Returns
-
-    `Optional[list[int]]`; `None` where no pair is positively associated.
+    The most strongly associated pair of labels, of those `among` which to choose, `(labels, labels)`: by `P(both)
+    log(P(both) / (P(one) P(other)))`. That measure is low for pairs that hardly ever occur, and for pairs with a label
+    that always occurs. The rarer label comes first, because it is more likely to be the child of the two. `None` where
+    no pair is positively associated.
     """
     association = co_occurrence(gold) * pointwise_mutual_information(gold)
     if among is not None:

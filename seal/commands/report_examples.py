@@ -8,10 +8,15 @@ import numpy
 
 from seal.commands.findings import NOTHING, Example, Findings
 from seal.commands.report_page import NONE, Report, escaped, shown, table
+from seal.commands.tree_differences import differing_brackets
 from seal.common.significance import paired_bootstrap
 
 _LONGEST = 300
 _LABELS = 50
+_TREES = (
+    "Only brackets that differ are shown: of gold those that another tree of the row lacks, of the others those that "
+    "gold lacks. `seal predict` with `--use-dataset-reader --output-format plain` draws whole trees."
+)
 _P = (
     "p is of a paired bootstrap over the examples; on the validation data by which the structure was chosen, it is too "
     "hopeful."
@@ -71,7 +76,9 @@ def add_examples(report: Report, start: str, findings: Findings, most: int) -> N
         report.add(f"## {start}What is confused", more, table(["gold", "predicted", "times"], rows))
     hardest = findings.hardest(most)
     if hardest:
-        report.add(f"## {start}Examples with the largest loss", _examples(hardest))
+        report.add(
+            f"## {start}Examples with the largest loss", *[_TREES] * findings.has_trees, _examples(hardest, findings)
+        )
     _add_structure(report, start, findings, most)
     misjudged = findings.misjudged(most)
     if misjudged:
@@ -81,7 +88,7 @@ def add_examples(report: Report, start: str, findings: Findings, most: int) -> N
             f"## {start}Where the energy errs",
             f"Of {len(wrong)} wrong predictions, {all_misjudged} have a lower energy than gold: there the loss-net "
             "agrees with the mistake. Low is good.",
-            _examples(misjudged),
+            _examples(misjudged, findings),
         )
 
 
@@ -96,7 +103,8 @@ def _add_structure(report: Report, start: str, findings: Findings, most: int) ->
     competed = sum(one.choice.competes for one in examples)
     parts = [
         f"{findings.why} It changed {len(changed)} of {len(examples)} outputs: {len(better)} are nearer to gold than "
-        f"the task-net's own, {len(worse)} further from it. Gold was among the outputs that competed in {competed}."
+        f"the task-net's own, {len(worse)} further from it. Gold was among the outputs that competed in {competed}; "
+        f"one that did not compete has no energy ({NONE})."
     ]
     if changed:
         parts[0] += " " + _P
@@ -105,7 +113,7 @@ def _add_structure(report: Report, start: str, findings: Findings, most: int) ->
     report.add(f"## {start}What the structure changed", *parts)
     for heading, some in (("helped", better), ("harmed", worse[::-1])):
         if some:
-            report.add(f"### Where it {heading} most", _changes(some[:most]))
+            report.add(f"### Where it {heading} most", _changes(some[:most], findings))
     _add_mistakes_of_structure(report, start, findings, most)
 
 
@@ -139,8 +147,7 @@ def _add_mistakes_of_structure(report: Report, start: str, findings: Findings, m
         header = ["gold", "predicted", "energy of gold", "of prediction", "from"]
         rows = [
             [
-                _cut(one.gold),
-                _cut(one.predicted),
+                *_outputs(findings, one.gold, one.predicted),
                 one.choice.energy_of_gold,
                 one.choice.energy_of_predicted,
                 _short(one.source),
@@ -150,13 +157,11 @@ def _add_mistakes_of_structure(report: Report, start: str, findings: Findings, m
         report.add(_table_with_texts(header, rows, agreed[:most]))
 
 
-def _changes(examples: list[Example]) -> str:
+def _changes(examples: list[Example], findings: Findings) -> str:
     header = ["gold", "the task-net's own", "chosen", "F1", "energy", "from"]
     rows = [
         [
-            _cut(one.gold),
-            "as gold" if one.choice.own == one.gold else _cut(one.choice.own),
-            "as gold" if one.right else _cut(one.predicted),
+            *_outputs(findings, one.gold, one.choice.own, "" if one.right else one.predicted),
             _change(one.choice.own_score, one.choice.score),
             _change(one.choice.energy_of_own, one.choice.energy_of_predicted),
             _short(one.source),
@@ -166,14 +171,13 @@ def _changes(examples: list[Example]) -> str:
     return _table_with_texts(header, rows, examples)
 
 
-def _examples(examples: list[Example]) -> str:
+def _examples(examples: list[Example], findings: Findings) -> str:
     with_energy = any(example.energy_of_gold is not None for example in examples)
     with_loss = any(example.loss is not None for example in examples)
     header = ["gold", "predicted", *["loss"] * with_loss, *["energy of gold", "of prediction"] * with_energy, "from"]
     rows = [
         [
-            _cut(example.gold),
-            "as gold" if example.right else _cut(example.predicted),
+            *_outputs(findings, example.gold, "" if example.right else example.predicted),
             *[example.loss] * with_loss,
             *[example.energy_of_gold, example.energy_of_predicted] * with_energy,
             _short(example.source),
@@ -181,6 +185,14 @@ def _examples(examples: list[Example]) -> str:
         for example in examples
     ]
     return _table_with_texts(header, rows, examples)
+
+
+def _outputs(findings: Findings, gold: str, *others: str) -> list[str]:
+    """Cells with outputs for one input: gold, and others, of which an empty one is as gold."""
+    others = tuple(other or gold for other in others)
+    shown_ones = differing_brackets(gold, *others) if findings.has_trees else [gold, *others]
+    first, *rest = [_cut(text) for text in shown_ones]
+    return [first, *("as gold" if other == gold else text for other, text in zip(others, rest))]
 
 
 def _table_with_texts(header: list[str], rows: list[list], examples: list[Example]) -> str:

@@ -18,26 +18,22 @@ NONE = "–"
 
 #: The most characters of a cell of a table that is not broken into lines.
 _SHORT = 20
+#: The most characters of a word that is not broken.
+_LONG_WORD = 30
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
 h1, h2 { line-height: 1.2; } h2 { margin-top: 2.2rem; border-bottom: 1px solid #ddd; }
 table { border-collapse: collapse; font-size: .9rem; display: block; overflow-x: auto; }
 th, td { padding: .25rem .7rem; border-bottom: 1px solid #e4e4e4; text-align: left; vertical-align: top; }
-th { background: #f5f5f5; } td { font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
-td.short { white-space: nowrap; }
+th { background: #f5f5f5; } td { font-variant-numeric: tabular-nums; overflow-wrap: break-word; }
+td.short { white-space: nowrap; } td.long { overflow-wrap: anywhere; }
 pre { background: #f7f7f7; padding: .8rem; overflow-x: auto; font-size: .8rem; max-height: 32rem; }
 svg, img { max-width: 100%; height: auto; } summary { cursor: pointer; }
 """
 
 
 class Report:
-    """
-    The text of a report, part by part.
-
-    # Parameters
-
-    runs : `list[Run]`
-    """
+    """The text of a report, part by part."""
 
     def __init__(self, runs: list[Run]) -> None:
         self._runs = runs
@@ -145,14 +141,8 @@ def escaped(text: Any) -> str:
 
 def as_html(text: str, figures: dict[str, str]) -> str:
     """
-    A report as one HTML page, which needs no other file and no network.
-
-    # Parameters
-
-    text : `str`
-        Its Markdown.
-    figures : `dict[str, str]`
-        The SVG elements that stand in the place of images, by the images' addresses.
+    A report as one HTML page, which needs no other file and no network; `figures` are the SVG elements that stand in
+    the place of images, by the images' addresses.
     """
     from markdown_it import MarkdownIt
 
@@ -161,7 +151,10 @@ def as_html(text: str, figures: dict[str, str]) -> str:
 
     def cell(renderer, tokens, place, options, environment):
         # A label or a pair of numbers stays on a line; a long key or path may break anywhere.
-        return '<td class="short">' if len(tokens[place + 1].content) <= _SHORT else "<td>"
+        text = tokens[place + 1].content
+        if len(text) <= _SHORT:
+            return '<td class="short">'
+        return '<td class="long">' if max(map(len, text.split())) > _LONG_WORD else "<td>"
 
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     reader.add_render_rule("image", image)
@@ -175,13 +168,7 @@ def as_html(text: str, figures: dict[str, str]) -> str:
 
 
 def write(path: str, text: str) -> None:
-    """
-    Writes the file that `--out` names.
-
-    # Raises
-
-    `ConfigurationError` if it cannot be written.
-    """
+    """Writes the file that `--out` names."""
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)

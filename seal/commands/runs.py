@@ -71,14 +71,8 @@ class Run(NamedTuple):
 
 def read_run(path: str, name: str) -> Run:
     """
-    # Parameters
-
-    path : `str`
-        The run's folder, or its `model.tar.gz`.
-
-    # Raises
-
-    `ConfigurationError` if there is no such folder, no epoch in it has ended, or a file of it cannot be read.
+    The run of a folder, or of the `model.tar.gz` in it. It is an error if no epoch in it has ended, or a file of it
+    cannot be read.
     """
     folder = os.path.dirname(path) or "." if os.path.basename(path) == ARCHIVE else path
     if not os.path.isdir(folder):

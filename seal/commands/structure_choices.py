@@ -35,16 +35,7 @@ class Weighed(NamedTuple):
 
 def weighed_tags(model: SealModel, state: TaskState, predicted: torch.Tensor, keys: list[str]) -> list[Weighed]:
     """
-    # Parameters
-
-    predicted : `torch.LongTensor`, `(batch, tokens)`
-    keys : `list[str]`
-        Those of `TagPaths`.
-
-    # Returns
-
-    `list[Weighed]`
-        `own` is `(tokens,)`, as `predicted`.
+    For each output of `predicted`, `(batch, tokens)`; `own` has the same form. The `keys` are those of `TagPaths`.
     """
     structure, gold, mask = model.structure, needed(state.gold, "gold"), state.mask
     tags, _ = model.output_space.k_best(state.logits, structure.num_candidates, mask)
@@ -57,19 +48,7 @@ def weighed_tags(model: SealModel, state: TaskState, predicted: torch.Tensor, ke
 
 
 def weighed_trees(model: ParsingModel, batch: dict[str, Any], predicted: list[list[str]]) -> list[Weighed]:
-    """
-    # Parameters
-
-    model : `ParsingModel`
-        That has just predicted the trees of the batch.
-    predicted : `list[list[str]]`
-        The symbols of each tree.
-
-    # Returns
-
-    `list[Weighed]`
-        `own` is the symbols of a tree.
-    """
+    """For the trees, as symbols, that the model has just predicted of a batch; `own` has the same form."""
     beam = model.last_beam if model.chooses else model.search(batch["tokens"], competing=True)
     found = model.candidates(beam, batch["metadata"])
     gold = [item["symbols"] for item in batch["metadata"]]
@@ -84,16 +63,7 @@ def weighed_trees(model: ParsingModel, batch: dict[str, Any], predicted: list[li
 def weighed_sets(
     model: MultilabelModel, logits: torch.Tensor, gold: torch.Tensor, predicted: torch.Tensor
 ) -> list[Weighed]:
-    """
-    # Parameters
-
-    logits, gold, predicted : `torch.Tensor`, `(batch, labels)`
-
-    # Returns
-
-    `list[Weighed]`
-        `own` is `(labels,)`, boolean: by the threshold that is best for the score.
-    """
+    """For each row of `(batch, labels)`; `own` is `(labels,)`, boolean: by the threshold that is best for the score."""
     structure = model.structure
     own = structure.own(logits, model.score)
     outputs = torch.stack([gold.bool(), own, predicted.bool()], dim=1)

@@ -45,13 +45,7 @@ class Tagger:
         self._loader = loader_of(archive, args.input_file, in_order)
 
     def batches(self) -> Iterator[dict[str, Any]]:
-        """
-        The batches of the data.
-
-        # Raises
-
-        `ConfigurationError` if there is no sentence, or the data have no gold tags.
-        """
+        """The batches of the data. It is an error if there is no sentence, or the data have no gold tags."""
         empty = True
         for batch in self._loader:
             if batch.get("tags") is None:

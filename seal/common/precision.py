@@ -1,6 +1,6 @@
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Optional
 
 import torch
@@ -37,6 +37,11 @@ def without_autocast(forward: Callable) -> Callable:
 def at_least_float(values: torch.Tensor) -> torch.Tensor:
     """`values` in single precision if they had less, as the logits of a net in mixed precision may have."""
     return values.to(torch.promote_types(values.dtype, torch.float))
+
+
+def mixed_precision(enabled: bool, device: torch.device) -> AbstractContextManager:
+    """Inside, if `enabled`, products are of bfloat16; otherwise nothing changes."""
+    return torch.autocast(device.type, dtype=torch.bfloat16) if enabled else nullcontext()
 
 
 @contextmanager

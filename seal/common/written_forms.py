@@ -48,13 +48,7 @@ _IN_WORDS = {"apostrophe": _APOSTROPHE, "hyphen": _HYPHEN}
 
 
 def count_forms(words: list[str]) -> dict[str, int]:
-    """
-    The forms that the words of a sentence are written in, each `sign form`, with their number.
-
-    # Parameters
-
-    words : `list[str]`
-    """
+    """The forms that the words of a sentence are written in, each `sign form`, with their number."""
     found: Counter = Counter()
     for place, word in enumerate(words):
         if word == "-" and 0 < place < len(words) - 1 and words[place - 1].isalpha() and words[place + 1].isalpha():

@@ -1,4 +1,9 @@
-"""Files to instances: readers of words, texts, feature vectors and images, and the loaders that batch them."""
+"""
+Files to instances: readers of words, texts, feature vectors and images, and the loaders that batch them.
+
+A mistake in a file, or a file that is missing or damaged, is reported by a `ConfigurationError` of one sentence that
+starts with `file:line`; functions here that read files say so no more.
+"""
 
 from seal.dataset_readers.batches_by_length import BatchesByLength
 from seal.dataset_readers.multilabel import MultilabelReader

@@ -4,8 +4,6 @@ ARFF, the attribute-relation file format, as a table of numbers.
 The parser is our own, because no library reads all data sets that are used here (tried on nine). `scipy.io.arff` reads
 no sparse rows and no string attributes, `liac-arff` makes a Python object of every value, and neither knows the
 `hierarchical` attributes of KU Leuven or accepts their repeated names.
-
-Every mistake in a file is reported by a `ConfigurationError` of one sentence that starts with `file:line`.
 """
 
 import os
@@ -65,33 +63,16 @@ class ArffTable:
 
 
 def stripped_lines(path: str, expected: Optional[str] = None) -> Iterator[tuple[int, str]]:
-    """
-    Stream the lines of a UTF-8 file, as `column_lines` does.
-
-    # Parameters
-
-    path : `str`
-    expected : `str`, optional (default = `None`)
-
-    # Returns
-
-    `Iterator[tuple[int, str]]`
-        Line numbers from 1, and lines without white space at either end.
-
-    # Raises
-
-    `ConfigurationError`
-        Where the file is missing, damaged or not UTF-8, or has the line ends of old Macs.
-    """
+    """The lines of `column_lines` with their numbers, without white space at either end."""
     for number, line in column_lines(os.fspath(path), expected):
         yield number, line.strip()
 
 
 def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
     """
-    Read one ARFF file, dense or sparse: names and values bare or in either quotes (with backslash escapes),
-    keywords in any case, `?` for a missing value, `%` comments. A nominal list that is just 0, 1, 2, ... is
-    read as numbers (`1.0` is `1`). Dates are read as texts, and the range in `real [0,1]` is ignored.
+    Read one ARFF file, dense or sparse: names and values bare or in either quotes (with backslash escapes), keywords in
+    any case, `?` for a missing value, `%` comments. A nominal list that is just 0, 1, 2, ... is read as numbers (`1.0`
+    is `1`). Dates are read as texts, and the range in `real [0,1]` is ignored.
 
     # Parameters
 
@@ -100,15 +81,6 @@ def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
     repeated_names : `str`, optional (default = `"error"`)
         What to do with an attribute name that comes again: `"error"`, or `"number"`, which calls the second
         one `name#2` (KU Leuven's expression data need it).
-
-    # Returns
-
-    `ArffTable`
-
-    # Raises
-
-    `ConfigurationError`
-        At the first thing in the file that is not as above.
     """
     path = os.fspath(path)
     check_choice("dataset_reader.repeated_names", repeated_names, ("error", "number"))
@@ -162,19 +134,7 @@ def _renamed(where: str, attribute: Attribute, names: Collection[str], repeated_
 
 
 def unquote(text: str) -> str:
-    """
-    Removes quotes.
-
-    # Parameters
-
-    text : `str`
-        A name or value, in quotes or bare.
-
-    # Returns
-
-    `str`
-        Without quotes and escapes; bare text as it is.
-    """
+    """A name or value without its quotes and escapes; bare text as it is."""
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return unescape(text[1:-1])
     return text

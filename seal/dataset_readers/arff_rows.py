@@ -72,26 +72,7 @@ def uncommented(line: str) -> str:
 
 
 def split_values(where: str, text: str) -> list[tuple[str, bool]]:
-    """
-    Splits a list of values.
-
-    # Parameters
-
-    where : `str`
-        `file:line`, for messages.
-    text : `str`
-        The values, with commas between.
-
-    # Returns
-
-    `list[tuple[str, bool]]`
-        Each value, and whether it was in quotes (a quoted `?` is not a missing value).
-
-    # Raises
-
-    `ConfigurationError`
-        At an empty value and a quote that is not closed.
-    """
+    """The values between commas, and whether each was in quotes: a quoted `?` is not a missing value."""
     values, end, more = [], 0, True
     while more:
         match = DENSE_VALUE.match(text, end)
@@ -101,16 +82,7 @@ def split_values(where: str, text: str) -> list[tuple[str, bool]]:
 
 
 class ArffRows:
-    """
-    Reads the rows after `@data`.
-
-    # Parameters
-
-    path : `str`
-        The file's name, for messages.
-    attributes : `list[Attribute]`
-        The file's columns.
-    """
+    """Reads the rows after `@data` of a file with these attributes; `path` is for messages."""
 
     def __init__(self, path: str, attributes: list[Attribute]) -> None:
         self.path = path
@@ -136,22 +108,8 @@ class ArffRows:
         self, lines: Iterable[tuple[int, str]]
     ) -> tuple[Union[numpy.ndarray, sparse.csr_array], dict[int, list[str]], numpy.ndarray]:
         """
-        Reads all rows.
-
-        # Parameters
-
-        lines : `Iterable[tuple[int, str]]`
-            Numbers and lines after `@data`, without white space at either end; empty ones are skipped.
-
-        # Returns
-
-        `tuple[Union[numpy.ndarray, scipy.sparse.csr_array], dict[int, list[str]], numpy.ndarray]`
-            `codes`, `texts` and `lines` of an `ArffTable`.
-
-        # Raises
-
-        `ConfigurationError`
-            At the first row that does not fit the attributes.
+        `codes`, `texts` and `lines` of an `ArffTable`, of numbered lines without white space at either end; empty ones
+        are skipped.
         """
         width = len(self.attributes)
         everything = numpy.arange(width, dtype=numpy.int32)

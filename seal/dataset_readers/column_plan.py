@@ -1,8 +1,4 @@
-"""
-Which columns of feature-based multi-label files are features, and which labels.
-
-Every mistake in a file is reported by a `ConfigurationError` of one sentence that starts with `file:line`.
-"""
+"""Which columns of feature-based multi-label files are features, and which labels."""
 
 import logging
 from collections.abc import Sequence
@@ -147,13 +143,7 @@ class ColumnPlan:
         return found
 
     def check_same(self, table: ArffTable) -> None:
-        """
-        Checks another file of the split.
-
-        # Raises
-
-        `ConfigurationError` where its attributes in use differ from the first one's.
-        """
+        """Refuses another file of the split whose attributes in use differ from the first one's."""
         if len(table.attributes) != len(self._first.attributes):
             raise ConfigurationError(
                 f"{table.path}:1: the file has {len(table.attributes)} attributes, {self._first.path} has "
@@ -169,11 +159,8 @@ class ColumnPlan:
 
     def labels_of(self, table: ArffTable) -> sparse.csr_array:
         """
-        The labels of a file of the split: boolean, shape (rows, labels), indices sorted.
-
-        # Raises
-
-        `ConfigurationError` where a label is missing, or neither 0 nor 1, or not a node of the hierarchy.
+        The labels of a file of the split: boolean, shape (rows, labels), indices sorted. Each must be 0 or 1, or a node
+        of the hierarchy.
         """
         if self._hierarchical is not None:
             return self._nodes_of(table)
@@ -191,22 +178,8 @@ class ColumnPlan:
 
     def check_names(self, what: str, names: list[str], in_training: list[str], training: str) -> None:
         """
-        Checks names against those of the training file, whatever their order.
-
-        # Parameters
-
-        what : `str`
-            `feature` or `label`, for the message.
-        names : `list[str]`
-            Those of the split.
-        in_training : `list[str]`
-            Those of the training file.
-        training : `str`
-            The training file, for the message.
-
-        # Raises
-
-        `ConfigurationError` where one of the two has a name that the other lacks.
+        Refuses names of features or labels (`what`) of which the split or the training file lacks one, whatever their
+        order.
         """
         ours, theirs, wheres = set(names), set(in_training), self.wheres()
         for name in names + in_training:

@@ -24,13 +24,7 @@ def is_binary(attribute: Attribute) -> bool:
 
 def feature_columns(table: ArffTable, columns: Sequence[int]) -> tuple[Matrix, list[str]]:
     """
-    The feature columns of attributes.
-
-    # Parameters
-
-    table : `ArffTable`
-    columns : `Sequence[int]`
-        Numeric or nominal attributes.
+    The columns of numeric or nominal attributes as features.
 
     # Returns
 

@@ -46,19 +46,9 @@ class MaskedImages(NamedTuple):
 
 def read_masked_images(path: str, size: Optional[tuple[int, int]] = None) -> MaskedImages:
     """
-    Reads images and their masks.
-
-    # Parameters
-
-    path : `str`
-        An `.npz` with `images` and `masks`; or a folder with the folders `images` and `masks`, in which an image and
-        its mask have the same name but for the ending.
-    size : `tuple[int, int]`, optional (default = `None`)
-        The height and width to which images and masks are resized.
-
-    # Raises
-
-    `ConfigurationError`, one sentence with the file, for everything that can be wrong.
+    Images and their masks: of an `.npz` with `images` and `masks`; or of a folder with the folders `images` and
+    `masks`, in which an image and its mask have the same name but for the ending. With `size`, a height and width, all
+    are resized.
     """
     path = user_path(path)
     found = _read_folder(path, size) if os.path.isdir(path) else _read_archive(path, size)
@@ -93,13 +83,7 @@ def _read_archive(path: str, size: Optional[tuple[int, int]]) -> MaskedImages:
 
 
 def read_images(path: str) -> numpy.ndarray:
-    """
-    The array `images` of an `.npz`, `(N, H, W, 3)`, `uint8`.
-
-    # Raises
-
-    `ConfigurationError` if it is missing, or has another type or shape.
-    """
+    """The array `images` of an `.npz`, `(N, H, W, 3)`, `uint8`."""
     images = read_array(path, "images")
     if images.dtype != numpy.uint8 or images.ndim != 4 or images.shape[3] != 3 or 0 in images.shape[1:3]:
         raise ConfigurationError(
@@ -110,13 +94,7 @@ def read_images(path: str) -> numpy.ndarray:
 
 
 def read_array(path: str, name: str) -> numpy.ndarray:
-    """
-    An array of an `.npz`; pickled objects are refused.
-
-    # Raises
-
-    `ConfigurationError` if there is no such file or array, or it cannot be read.
-    """
+    """An array of an `.npz`; pickled objects are refused."""
     path = user_path(path)
     if not os.path.isfile(path):
         raise ConfigurationError(
@@ -150,14 +128,7 @@ def read_array(path: str, name: str) -> numpy.ndarray:
 
 
 def read_image(path: str) -> Image.Image:
-    """
-    Reads an image in red, green and blue.
-
-    # Raises
-
-    `ConfigurationError` if there is no image, it cannot be read, or it has more than eight bits a colour, transparency
-    or several frames.
-    """
+    """An image in red, green and blue; more than eight bits a colour, transparency and several frames are errors."""
     image, largest = _open(path)
     if image.mode not in _MODES or largest > 255:
         kind = image.mode if largest <= 255 else f"{image.mode};16"
@@ -173,13 +144,9 @@ def read_image(path: str) -> Image.Image:
 
 def read_mask(path: str) -> Image.Image:
     """
-    Reads a mask of 0 and 1, from a grey image of 0 and 1, or of 0 and white: 255, or 15 with four bits a pixel. In an
-    image with a palette of colours, as annotation tools write it, the values are the indices into the palette; in one
-    with a palette of greys, the greys.
-
-    # Raises
-
-    `ConfigurationError` if there is no image, it cannot be read, or it has another value or several frames.
+    A mask of 0 and 1, from a grey image of 0 and 1, or of 0 and white: 255, or 15 with four bits a pixel. In an image
+    with a palette of colours, as annotation tools write it, the values are the indices into the palette; in one with a
+    palette of greys, the greys.
     """
     image, largest = _open(path)
     if image.mode not in ("1", "L", "P"):

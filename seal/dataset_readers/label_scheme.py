@@ -48,13 +48,7 @@ class LabelScheme:
         self._ancestors_of: dict[str, list[str]] = {}
 
     def names(self) -> Optional[list[str]]:
-        """
-        The listed labels; `None` without a list.
-
-        # Raises
-
-        `ConfigurationError` if the list is empty, or names a label twice or one that is malformed.
-        """
+        """The listed labels; `None` without a list."""
         known = self._known()
         return None if known is None else list(known)
 
@@ -74,23 +68,8 @@ class LabelScheme:
 
     def complete(self, labels: list[str], source: str) -> list[str]:
         """
-        Adds the ancestors of a text's labels, where they are asked for.
-
-        # Parameters
-
-        labels : `list[str]`
-            The labels of a text.
-        source : `str`
-            `file:line` of the text.
-
-        # Returns
-
-        `list[str]`
-            The labels and, where they are asked for, their ancestors.
-
-        # Raises
-
-        `ConfigurationError` if a label, or one above it, is not among the listed ones.
+        The labels of a text and, where they are asked for, their ancestors. It is an error if one is not among the
+        listed ones.
         """
         known = self._known()
         for label in labels:
@@ -107,21 +86,9 @@ class LabelScheme:
 
     def check_placed(self, labels: list[str], file_path: str) -> None:
         """
-        Checks that the taxonomy is one of the texts' labels. A taxonomy of other labels, or of other spellings, would
-        add no ancestors. Without a list of labels, a few labels are not enough evidence: a taxonomy may lack those that
-        have no ancestors.
-
-        # Parameters
-
-        labels : `list[str]`
-            All labels that the texts of a path have. How many of them the taxonomy lacks is logged.
-        file_path : `str`
-            The path, for messages.
-
-        # Raises
-
-        `ConfigurationError` if ancestors are asked for, and the taxonomy lacks all of the listed labels or, without a
-        list, all of at least 10 labels of a path.
+        Checks that the taxonomy is one of the texts' labels, where ancestors are asked for: one of other labels, or of
+        other spellings, would add none. It is an error if it lacks all of the listed labels or, without a list, all of
+        at least 10 `labels` that a path has: a taxonomy may lack those without ancestors. How many it lacks is logged.
         """
         if not self._ancestors:
             return

@@ -24,22 +24,8 @@ _MOVED = re.compile(r"filters\.\w+\.attribute\.(?:Remove|Reorder|Add|Copy|Swap)"
 
 def read_mulan_xml(path: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """
-    The labels of a Mulan XML file: `<labels><label name="a"><label name="b"/></label></labels>`.
-
-    # Parameters
-
-    path : `str`
-
-    # Returns
-
-    `tuple[dict[str, int], list[tuple[str, str]]]`
-        The label names, in the file's order, each with its line; and `(parent, child)` for every label that
-        is nested in another.
-
-    # Raises
-
-    `ConfigurationError`
-        Where the file is missing, no such XML, or names a label twice or none.
+    The labels of a Mulan XML file, `<labels><label name="a"><label name="b"/></label></labels>`, in its order, each
+    with its line; and `(parent, child)` for every label that is nested in another.
     """
     text = "\n".join(line for _, line in stripped_lines(path))
     labels: dict[str, int] = {}
@@ -83,24 +69,8 @@ def read_mulan_xml(path: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
 
 def meka_columns(where: str, relation: str, number_of_attributes: int) -> list[int]:
     """
-    The label columns that MEKA writes into the relation's name: `-C 3` for the first 3, `-C -3` for the last.
-
-    # Parameters
-
-    where : `str`
-        `file:line`, for messages.
-    relation : `str`
-        The name of the relation.
-    number_of_attributes : `int`
-
-    # Returns
-
-    `list[int]`
-
-    # Raises
-
-    `ConfigurationError`
-        Where the name has no `-C`, one out of range, or one that a later Weka filter made wrong.
+    The label columns that MEKA writes into the relation's name: `-C 3` for the first 3, `-C -3` for the last. It is an
+    error if there is none, or a later filter of Weka has made it wrong.
     """
     counts = _COUNT.findall(relation)
     if not counts:
@@ -125,30 +95,12 @@ def meka_columns(where: str, relation: str, number_of_attributes: int) -> list[i
 
 def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxonomy:
     """
-    The taxonomy that a `hierarchical` attribute lists.
+    The taxonomy that a `hierarchical` attribute lists, with labels in the order in which the list first names them.
 
-    A tree lists each node by its path (`01`, `01/02`, `01/02/03`): a node's parent is its path without the
-    last part, listed or not. A graph lists edges (`root/a`, `a/b`, `c/b`): its nodes are the single parts,
-    and `root` is not a label.
-
-    # Parameters
-
-    where : `str`
-        `file:line`, for messages.
-    nodes : `Sequence[str]`
-        What the attribute lists.
-    kind : `str`, optional (default = `"auto"`)
-        `"tree"`, `"graph"`, or `"auto"`: a graph where every entry has two parts and one starts with `root`.
-
-    # Returns
-
-    `Taxonomy`
-        Labels in the order in which the list first names them.
-
-    # Raises
-
-    `ConfigurationError`
-        Where the attribute lists no such tree or graph, or a tree of more than `MOST_LEVELS`.
+    A tree lists each node by its path (`01`, `01/02`, `01/02/03`): a node's parent is its path without the last part,
+    listed or not. A graph lists edges (`root/a`, `a/b`, `c/b`): its nodes are the single parts, and `root` is not a
+    label. `"auto"` takes it for a graph where every entry has two parts and one starts with `root`. A tree of more than
+    `MOST_LEVELS` is refused.
     """
     paths = [node.split("/") for node in nodes]
     for node, path in zip(nodes, paths):

@@ -1,8 +1,4 @@
-"""
-Feature-based multi-label files as arrays: ARFF with the labels of Mulan, MEKA or KU Leuven.
-
-Every mistake in a file is reported by a `ConfigurationError` of one sentence that starts with `file:line`.
-"""
+"""Feature-based multi-label files as arrays: ARFF with the labels of Mulan, MEKA or KU Leuven."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -101,10 +97,6 @@ def read_multilabel(
         `"tree"`, `"graph"` or `"auto"`; see `hierarchy_of`.
     repeated_names : `str`, optional (default = `"error"`)
         See `read_arff`.
-
-    # Returns
-
-    `MultilabelData`
 
     # Raises
 

@@ -10,11 +10,10 @@ from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import SequenceField, TextField
 
 from seal.common.linear_trees import check_tree, linearised
+from seal.dataset_readers.fields import KnownLabelsField, WordsField
 from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
-from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.penn_trees import cleaned, read_trees
 from seal.dataset_readers.sentences import SentenceReader, with_words
-from seal.dataset_readers.words_field import WordsField
 from seal.files.paths import data_files, not_empty
 
 _ENDINGS = (".mrg", ".prd", ".ptb", ".tree", ".trees")

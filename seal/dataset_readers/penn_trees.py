@@ -1,8 +1,6 @@
 """
 Trees in the brackets of the Penn Treebank: the `.mrg` files of WSJ, Brown and Switchboard, trees over several lines or
 one a line, as parsers and conversions write them.
-
-Every mistake in a file is reported by a `ConfigurationError` of one sentence that starts with `file:line`.
 """
 
 import re
@@ -40,25 +38,13 @@ def read_trees(path: str) -> Iterator[tuple[int, Tree]]:
     """
     The trees of a UTF-8 file, plain or packed (`.gz`, `.bz2`, `.xz`), one by one as they stand there: each with the
     line it begins at, counted from 1. A bracket at the very start of a line begins a tree.
-
-    # Raises
-
-    `ConfigurationError` at the first mistake, or where the file has no tree.
     """
     trees = parsed_trees(path, text_lines(path, f"trees in brackets, such as {_EXAMPLE}"))
     return not_empty(trees, f"{path}: the file has no tree.")
 
 
 def parsed_trees(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, Tree]]:
-    """
-    As `read_trees`, from lines with their numbers.
-
-    # Parameters
-
-    path : `str`
-        The file's name, for messages.
-    lines : `Iterable[tuple[int, str]]`
-    """
+    """As `read_trees`, from lines with their numbers."""
     open_: list[Tree] = []
     start = 0
     after_bracket = False
@@ -105,7 +91,7 @@ def parsed_trees(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[
 
 def cleaned(tree: Tree, punctuation: bool = True) -> Optional[Tree]:
     """
-    A tree as parsers learn it, in which every word has a part of speech. What goes:
+    A tree as parsers learn it, in which every word has a part of speech; `None` where nothing is left. What goes:
 
     - empty elements (`-NONE-`), and constituents with nothing else in them;
     - function tags and indices, `NP-SBJ-1` and `NP=2` are `NP`; of two labels the second, `PRT|ADVP` is `PRT`;
@@ -113,20 +99,9 @@ def cleaned(tree: Tree, punctuation: bool = True) -> Optional[Tree]:
       a lone word, would be left without a root, it is `TOP`, which the scoring of brackets does not count;
     - a bracket without a label inside, whose children take its place;
     - in Switchboard, the marks of disfluencies (`-DFL-`, such as `\\[` and `E_S`) and of turns (`CODE`). `EDITED` and
-      `INTJ` stay, as in [Tran et al. 2018](https://arxiv.org/abs/1704.07287).
-
-    # Parameters
-
-    tree : `Tree`
-        It is not changed.
-    punctuation : `bool`, optional (default = `True`)
-        Whether words stay whose part of speech is one of punctuation (`,` `:` `.` and quotes), which transcribed speech
-        in Tran et al. has not.
-
-    # Returns
-
-    `Optional[Tree]`
-        `None` where nothing is left.
+      `INTJ` stay, as in [Tran et al. 2018](https://arxiv.org/abs/1704.07287);
+    - without `punctuation`, words with a part of speech of it (`,` `:` `.` and quotes), as transcribed speech has none
+      in Tran et al.
     """
     dropped = {_EMPTY, _MARKS} | (set() if punctuation else PUNCTUATION)
     kept = _cleaned(tree, dropped)

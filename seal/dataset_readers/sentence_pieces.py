@@ -34,10 +34,6 @@ class SentencePieces:
     The pieces that a pretrained tokenizer makes of the words of a sentence, as it makes them of the whole sentence, the
     words joined by a space. How it marks a word's beginning, if at all (`##`, `Ġ`, `▁`), is found from what it does
     with a word behind another one.
-
-    # Parameters
-
-    tokenizer : `transformers.PreTrainedTokenizerBase`
     """
 
     def __init__(self, tokenizer: Any) -> None:

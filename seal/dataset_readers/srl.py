@@ -12,12 +12,11 @@ from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import SequenceLabelField, TextField
 
 from seal.common.setting_checks import check_range
+from seal.dataset_readers.fields import KnownLabelsField, WordsField
 from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
-from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.sentences import SentenceReader, with_words
 from seal.dataset_readers.srl_files import read_srl_sentences
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
-from seal.dataset_readers.words_field import WordsField
 
 logger = logging.getLogger(__name__)
 
@@ -139,10 +138,6 @@ class SrlReader(SentenceReader):
             `predicate` alone.
         source : `Optional[str]`
             Where the sentence is from, for messages.
-
-        # Returns
-
-        `Instance`
 
         # Raises
 

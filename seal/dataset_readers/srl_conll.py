@@ -20,24 +20,8 @@ _CELL = re.compile(r"(?:\(([^()*]+))?\*(\))?")
 
 def parse_conll2012(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[SrlSentence]:
     """
-    Stream sentences from CoNLL-2012 columns; the layout is described at `read_srl_sentences`.
-
-    # Parameters
-
-    path : `str`
-        The file's name, for messages.
-    lines : `Iterable[tuple[int, str]]`
-        The file's lines with their numbers, counted from 1.
-
-    # Returns
-
-    `Iterator[SrlSentence]`
-        Sentences end at an empty line or at a line that begins with `#begin` or `#end`.
-
-    # Raises
-
-    `ConfigurationError`
-        With `file:line`, at the first malformed row, role column or sentence.
+    Stream sentences from the numbered lines of CoNLL-2012 columns; the layout is described at `read_srl_sentences`.
+    Sentences end at an empty line or at a line that begins with `#begin` or `#end`.
     """
     rows: list[list[str]] = []
     start = 0

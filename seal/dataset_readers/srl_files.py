@@ -1,8 +1,4 @@
-"""
-Semantic-role files as plain records, sentence by sentence: CoNLL-2012 columns and BIO JSON lines.
-
-Every mistake in a file is reported by a `ConfigurationError` of one sentence that starts with `file:line`.
-"""
+"""Semantic-role files as plain records, sentence by sentence: CoNLL-2012 columns and BIO JSON lines."""
 
 import json
 import os
@@ -28,25 +24,10 @@ _COLUMNS = "CoNLL-2012 columns (a file of JSON lines must end in .jsonl)"
 
 def srl_data_files(path: str) -> list[str]:
     """
-    The files a data path stands for.
-
-    # Parameters
-
-    path : `str`
-        A file, which stands for itself, or a folder, which stands for every file below it whose name ends in
-        `_conll`, `.conll` or `.jsonl`, or one of these and `.gz`, `.bz2` or `.xz`. Where there are files of
-        `gold_conll`, those of `auto_conll` are left out: CoNLL-2012 has its sentences twice, annotated by hand and by
-        tools.
-
-    # Returns
-
-    `list[str]`
-        Sorted by path, so that the order does not depend on the file system.
-
-    # Raises
-
-    `ConfigurationError`
-        Where the path does not exist, or is a folder without such a file.
+    The files that a data path stands for, sorted: a file for itself, a folder for every file below it whose name ends
+    in `_conll`, `.conll` or `.jsonl`, or one of these and `.gz`, `.bz2` or `.xz`. Where there are files of
+    `gold_conll`, those of `auto_conll` are left out: CoNLL-2012 has its sentences twice, annotated by hand and by
+    tools.
     """
     files = data_files(path, _ENDINGS, "CoNLL-2012 columns or BIO JSON lines")
     if len(files) > 1 and any(_GOLD in os.path.basename(name) for name in files):
@@ -56,31 +37,16 @@ def srl_data_files(path: str) -> list[str]:
 
 def read_srl_sentences(path: str) -> Iterator[SrlSentence]:
     """
-    Stream the sentences of a file or folder (see `srl_data_files`).
+    Stream the sentences of a file or folder (see `srl_data_files`), in the order of the sorted files.
 
     A file whose name ends in `.jsonl` or `.json` (or these and `.gz`, `.bz2` or `.xz`) holds one JSON object a line:
-    `{"words": [...], "frames": [{"pred": 3, "tags": [...], "lemma": "give", "sense": "01"}]}`, where `lemma`
-    and `sense` may be left out and other keys are ignored. If the tags have a `B-V`, that at `pred` is `B-V` or `I-V`.
-    Every other file holds CoNLL-2012 columns, separated by ASCII white space: the word is column 3 (from 0),
-    lemma 6, frameset 7, one column of roles a predicate from column 11 on, and coreference last. Both are UTF-8.
+    `{"words": [...], "frames": [{"pred": 3, "tags": [...], "lemma": "give", "sense": "01"}]}`, where `lemma` and
+    `sense` may be left out and other keys are ignored. If the tags have a `B-V`, that at `pred` is `B-V` or `I-V`.
+    Every other file holds CoNLL-2012 columns, separated by ASCII white space: the word is column 3 (from 0), lemma 6,
+    frameset 7, one column of roles a predicate from column 11 on, and coreference last. Both are UTF-8.
 
-    In columns the n-th row with a frameset owns the n-th role column. Where the two counts differ, or the
-    column's `(V` opens on another row, the row of the column's first `(V` is its predicate.
-
-    # Parameters
-
-    path : `str`
-        The file or folder.
-
-    # Returns
-
-    `Iterator[SrlSentence]`
-        In the order of the (sorted) files.
-
-    # Raises
-
-    `ConfigurationError`
-        At the first thing in a file that is not as above.
+    In columns the n-th row with a frameset owns the n-th role column. Where the two counts differ, or the column's `(V`
+    opens on another row, the row of the column's first `(V` is its predicate.
     """
     for file_path in srl_data_files(path):
         if file_path.endswith(_JSON_ENDINGS):
@@ -92,23 +58,8 @@ def read_srl_sentences(path: str) -> Iterator[SrlSentence]:
 
 def parse_json_lines(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[SrlSentence]:
     """
-    Stream sentences from BIO JSON lines; the keys are described at `read_srl_sentences`.
-
-    # Parameters
-
-    path : `str`
-        The file's name, for messages.
-    lines : `Iterable[tuple[int, str]]`
-        The file's lines with their numbers, counted from 1; empty lines are skipped.
-
-    # Returns
-
-    `Iterator[SrlSentence]`
-
-    # Raises
-
-    `ConfigurationError`
-        With `file:line`, at the first line that is not such an object.
+    Stream sentences from numbered BIO JSON lines, of which empty ones are skipped; the keys are described at
+    `read_srl_sentences`.
     """
     for number, line in lines:
         if not line.strip():

@@ -1,8 +1,4 @@
-"""
-Token-tag columns as plain records, sentence by sentence.
-
-Every mistake in a file is reported by a `ConfigurationError` of one sentence that starts with `file:line`.
-"""
+"""Token-tag columns as plain records, sentence by sentence."""
 
 import os
 import re
@@ -134,22 +130,8 @@ class TagColumns:
 
     def read(self, path: str) -> Iterator[TaggedSentence]:
         """
-        Stream the sentences of a file.
-
-        # Parameters
-
-        path : `str`
-
-        # Returns
-
-        `Iterator[TaggedSentence]`
-
-        # Raises
-
-        `ConfigurationError`
-            With `file:line`, at the first row with too few or too many columns, with an empty token or tag, with a tag
-            that a vocabulary cannot hold, or with an id that is not valid; at a byte that is not UTF-8; for a file that
-            cannot be read or holds no sentence.
+        Stream the sentences of a file. A row with too few or too many columns, an empty token or tag, a tag that a
+        vocabulary cannot hold and an id that is not valid are errors.
         """
         path = user_path(os.fspath(path))
         sentences = not_empty(self._sentences(path), f"{path}:1: the file holds no sentence.")

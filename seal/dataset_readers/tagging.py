@@ -13,11 +13,10 @@ from allennlp.data.fields import LabelField, SequenceLabelField, TextField
 
 from seal.common.setting_checks import check_choice, check_range
 from seal.common.tag_encodings import check_encoding, convert_tags, first_broken
+from seal.dataset_readers.fields import KnownLabelsField, WordsField
 from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
-from seal.dataset_readers.known_labels import KnownLabelsField
 from seal.dataset_readers.sentences import SentenceReader, with_words
 from seal.dataset_readers.tag_columns import TagColumns, TaggedSentence
-from seal.dataset_readers.words_field import WordsField
 from seal.files.paths import expanded, not_empty
 from seal.files.text_lines import text_lines
 from seal.output_spaces.tag_transitions import DECODED
@@ -215,10 +214,6 @@ class TaggingReader(SentenceReader):
             Where the sentence is from, `file:line`, for messages.
         lines : `Optional[list[int]]`
             The line of each word in that file, for messages about its tag.
-
-        # Returns
-
-        `Instance`
 
         # Raises
 

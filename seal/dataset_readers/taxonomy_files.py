@@ -29,10 +29,6 @@ def read_taxonomy_file(path: str) -> Taxonomy:
     Blank lines are skipped. A parent `Root` or `None`, in upper or lower case, is the node above all labels, and no
     label.
 
-    # Parameters
-
-    path : `str`
-
     # Raises
 
     `ConfigurationError` at a line that is no edge, if there is no line, and if the edges have a cycle, also one through

@@ -13,9 +13,9 @@ from allennlp.data.tokenizers import PretrainedTransformerTokenizer, WhitespaceT
 
 from seal.common.setting_checks import check_choice, check_range, short
 from seal.common.vocabularies import LABELS
+from seal.dataset_readers.fields import LabelSetField
 from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
 from seal.dataset_readers.label_scheme import LabelScheme
-from seal.dataset_readers.label_set_field import LabelSetField
 from seal.dataset_readers.named_columns import NamedColumns, NamesField
 from seal.dataset_readers.sentences import SentenceReader
 from seal.dataset_readers.text_formats import FORMATS, LabelledText, TextOptions, format_of

@@ -19,25 +19,10 @@ _SEPARATORS = (",", ";", "\t")
 
 def csv_rows(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
     """
-    The rows of a CSV file, by Python's `csv`: a cell in double quotes may hold separators, line ends and doubled
+    The rows of a CSV file, by Python's `csv`, from its numbered lines with their ends: the number of each row's first
+    line, and the row's cells, none for a blank line. A cell in double quotes may hold separators, line ends and doubled
     quotes. What separates cells, a comma, a semicolon or a tab, is what makes the most of the first row that is not
     blank.
-
-    # Parameters
-
-    path : `str`
-        For messages.
-    lines : `Iterable[tuple[int, str]]`
-        The lines with their ends, and the number of each from 1.
-
-    # Returns
-
-    `Iterator[tuple[int, list[str]]]`
-        The number of each row's first line, and the row's cells: none for a blank line.
-
-    # Raises
-
-    `ConfigurationError` at a quote that does not end, or ends inside a cell.
     """
     numbered = iter(lines)
     begun: list[int] = []
@@ -71,12 +56,8 @@ def csv_rows(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int,
 
 def csv_records(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, dict[str, str]]]:
     """
-    The rows below the first, which names the columns: the number of the first line of each, and its cells by the
-    columns' names.
-
-    # Raises
-
-    `ConfigurationError` at a row with another number of cells, and at a name that is empty or there twice.
+    The rows below the first, which names the columns, each once: the number of the first line of each, and its cells by
+    the columns' names.
     """
     names: Optional[list[str]] = None
     for number, row in csv_rows(path, lines):

@@ -30,17 +30,8 @@ _CONTROL_AT_AN_END = re.compile("^[\x00-\x1f\x7f-\x9f]|[\x00-\x1f\x7f-\x9f]\\Z")
 
 def check_text(text: str, what: str) -> None:
     """
-    Checks that a string is valid Unicode.
-
-    # Parameters
-
-    text : `str`
-    what : `str`
-        What the message calls the string, after `file:line` where it is from a file.
-
-    # Raises
-
-    `ConfigurationError` where it is not valid Unicode.
+    Checks that a string is valid Unicode; `what` is the message's name for it, after `file:line` where it is from a
+    file.
     """
     if SURROGATE.search(text):
         raise ConfigurationError(f"{what} holds half a surrogate pair, which is not a character: {short(text)}.")
@@ -48,12 +39,8 @@ def check_text(text: str, what: str) -> None:
 
 def check_name(name: str, what: str) -> None:
     """
-    As `check_text`, for a label, a tag, an attribute or a word.
-
-    # Raises
-
-    `ConfigurationError` also where the name begins or ends with a control character, or is one of the two that
-    AllenNLP's vocabularies have for padding and for unknown words.
+    As `check_text`, for a label, a tag, an attribute or a word: it must not begin or end with a control character, nor
+    be one of the two that AllenNLP's vocabularies have for padding and for unknown words.
     """
     check_text(name, what)
     if name in _RESERVED:
@@ -67,12 +54,8 @@ def check_name(name: str, what: str) -> None:
 def clean_name(name: str, what: str) -> str:
     """
     The name of a tag, a role, a label or an attribute, in the one form in which all readers write it: Unicode's
-    composed form (NFC), in which an accent is no character of its own.
-
-    # Raises
-
-    `ConfigurationError` as `check_name`, and where the name has a character that nobody sees, such as a no-break or a
-    zero-width space, or begins or ends with a blank.
+    composed form (NFC), in which an accent is no character of its own. Besides what `check_name` refuses, it must have
+    no character that nobody sees, such as a no-break or a zero-width space, and no blank at an end.
     """
     if name.isascii() and name.isprintable() and name == name.strip() and name not in _RESERVED:
         return name  # As most are: files of many short rows spend less time here.
@@ -106,13 +89,7 @@ def _first_unseen(name: str) -> Optional[str]:
 
 
 def clean_label(name: str, what: str) -> str:
-    """
-    As `clean_name`, for a label of a text.
-
-    # Raises
-
-    `ConfigurationError` also where the label is blank.
-    """
+    """As `clean_name`, for a label of a text, which must not be blank."""
     name = clean_name(name, what)
     if not name.strip():
         raise ConfigurationError(f"{what} is blank: {short(name)}.")

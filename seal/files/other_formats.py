@@ -57,17 +57,9 @@ def binary_format(head: bytes) -> Optional[str]:
 
 def json_of_several_records(lines: Sequence[str]) -> Optional[str]:
     """
-    What to say of a JSON file that does not have one object a line: what it is, and what to do.
-
-    # Parameters
-
-    lines : `Sequence[str]`
-        The first line of the file that is not blank, and the next one where there is one.
-
-    # Returns
-
-    `Optional[str]`
-        `None` where the lines are not such JSON: `[laughs] he said` is text, and so is `[1]`.
+    What to say of a JSON file that does not have one object a line: what it is, and what to do; `None` where the lines
+    are not such JSON: `[laughs] he said` is text, and so is `[1]`. `lines` are the first line of the file that is not
+    blank, and the next one where there is one.
     """
     first = lines[0].lstrip("\ufeff").strip() if lines else ""
     if first[:1] not in _ADVICE:
@@ -93,14 +85,8 @@ def json_of_several_records(lines: Sequence[str]) -> Optional[str]:
 
 def other_format(lines: Sequence[str], json_lines: bool = False) -> Optional[str]:
     """
-    What format a file seems to have that should hold text, or rows of columns, and what to do.
-
-    # Parameters
-
-    lines : `Sequence[str]`
-        As for `json_of_several_records`.
-    json_lines : `bool`, optional (default = `False`)
-        Whether JSON lines, with an object a line, may be read here.
+    What format a file seems to have that should hold text, or rows of columns, and what to do; `lines` as for
+    `json_of_several_records`. JSON lines, with an object a line, are in order with `json_lines`.
     """
     found = json_of_several_records(lines)
     first = lines[0].lstrip("\ufeff").strip() if lines else ""

@@ -22,13 +22,7 @@ def user_path(path: str) -> str:
 
 
 def one_path(path: Any) -> str:
-    """
-    `path` as a string, as `user_path` gives it.
-
-    # Raises
-
-    `ConfigurationError` where it is not one path; some readers accept a list of paths.
-    """
+    """`path` as a string, as `user_path` gives it; some readers accept a list of paths, which is an error here."""
     if not isinstance(path, (str, os.PathLike)):
         raise ConfigurationError(f"the path of data must be one string here, found {short(path)}.")
     return user_path(os.fspath(path))
@@ -61,18 +55,7 @@ def data_files(path: Any, endings: Sequence[str], kinds: str) -> list[str]:
     """
     The files a data path stands for: a file stands for itself, and a folder for every file below it whose name ends in
     one of `endings`, or in one of these and `.gz`, `.bz2` or `.xz`; sorted, so that the order does not depend on the
-    file system.
-
-    # Parameters
-
-    path : `str`
-    endings : `Sequence[str]`
-    kinds : `str`
-        What such a file holds, for the message.
-
-    # Raises
-
-    `ConfigurationError` where the path does not exist, or is a folder without such a file.
+    file system. `kinds` says what such a file holds, for messages.
     """
     path = one_path(path)
     if os.path.isfile(path):
@@ -95,13 +78,7 @@ def data_files(path: Any, endings: Sequence[str], kinds: str) -> list[str]:
 
 
 def not_empty(items: Iterable[T], complaint: str) -> Iterator[T]:
-    """
-    Passes the items on one by one.
-
-    # Raises
-
-    `ConfigurationError` with the text `complaint`, where there is no item.
-    """
+    """Passes the items on one by one. Where there is none, it is an error with the text `complaint`."""
     empty = True
     for item in items:
         empty = False

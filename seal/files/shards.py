@@ -21,13 +21,7 @@ class Shard(NamedTuple):
 
 
 def shard_of(text: str) -> Shard:
-    """
-    The shard that is written as `2/8`, the second of eight.
-
-    # Raises
-
-    `ValueError` where the text names none.
-    """
+    """The shard that is written as `2/8`, the second of eight; a `ValueError` where the text names none."""
     number, slash, parts = text.partition("/")
     if slash and number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts):
         return Shard(int(number), int(parts))

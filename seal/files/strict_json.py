@@ -13,20 +13,8 @@ from seal.common.setting_checks import short
 
 def read_json(line: str, complaint: str, where: str = "") -> Any:
     """
-    Parses a line of JSON.
-
-    # Parameters
-
-    line : `str`
-    complaint : `str`
-        What the message says where the line is not JSON.
-    where : `str`, optional (default = `""`)
-        `file:line`, with which messages begin.
-
-    # Raises
-
-    `ConfigurationError` where the line is not JSON, gives a key twice, is nested too deeply, or has a number of too
-    many digits.
+    A line of JSON, parsed. `complaint` is what the message says where it is none, and `where` its `file:line`. A key
+    that is given twice, deep nesting and a number of too many digits are errors, too.
     """
     start = f"{where}: " if where else ""
 

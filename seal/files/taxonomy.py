@@ -92,23 +92,7 @@ class Taxonomy:
         return Taxonomy(list(dict.fromkeys([*labels, *self.labels])), named)
 
     def ancestors(self, label: str) -> list[str]:
-        """
-        The ancestors of a label.
-
-        # Parameters
-
-        label : `str`
-
-        # Returns
-
-        `list[str]`
-            All labels above it, without itself, in the order of `labels`.
-
-        # Raises
-
-        `ConfigurationError`
-            Where there is no such label.
-        """
+        """All labels above a label, without itself, in the order of `labels`."""
         if label not in self._column:
             raise ConfigurationError(f"The taxonomy has no label {label!r}.")
         column = self._column[label]
@@ -116,19 +100,7 @@ class Taxonomy:
         return [self.labels[above] for above in sorted(self.closure.indices[start:end]) if above != column]
 
     def close(self, labels: sparse.csr_array) -> sparse.csr_array:
-        """
-        Adds to each row every ancestor of its labels.
-
-        # Parameters
-
-        labels : `scipy.sparse.csr_array`
-            Boolean, shape (rows, labels).
-
-        # Returns
-
-        `scipy.sparse.csr_array`
-            Boolean, the same shape, indices sorted.
-        """
+        """Labels `(rows, labels)`, boolean, with every ancestor of a row's labels; indices are sorted."""
         # The product is in integers, because it counts paths, and a label may be reached along many.
         closed = labels.astype(numpy.int32) @ self.closure.astype(numpy.int32)
         closed = sparse.csr_array(closed.astype(bool))

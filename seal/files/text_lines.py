@@ -67,18 +67,8 @@ def opened(path: str) -> io.BufferedReader:
 
 def check_text_bytes(head: bytes, what: str, has_name: bool = True) -> None:
     """
-    # Parameters
-
-    head : `bytes`
-        How a file begins.
-    what : `str`
-        The file, for the message.
-    has_name : `bool`, optional (default = `True`)
-        Whether the end of its name can tell that it is packed, which standard input has not.
-
-    # Raises
-
-    `ConfigurationError` where it is no text.
+    It is an error if a file, `what` in the message, begins with bytes that are no text. The end of its name can tell
+    that it is packed, except where it has none, as standard input.
     """
     found = binary_format(head)
     if found is None:
@@ -157,12 +147,8 @@ def undecodable(error: UnicodeDecodeError) -> str:
 
 def column_lines(path: str, expected: Optional[str] = None) -> Iterator[tuple[int, str]]:
     """
-    As `text_lines`, for formats whose lines hold columns.
-
-    # Raises
-
-    `ConfigurationError` also at a carriage return inside a line, which would count as a blank: a file with the line
-    ends of old Macs is all one line.
+    As `text_lines`, for formats whose lines hold columns: there a carriage return inside a line, which would count as a
+    blank, is an error. A file with the line ends of old Macs is all one line.
     """
     for number, line in text_lines(path, expected):
         if "\r" in line.rstrip("\r\n"):

@@ -16,7 +16,8 @@ def trained_weights(
     path: str, key: str, namespace: str, labels: list[str], inputs: Optional[Vocabulary] = None
 ) -> dict[str, torch.Tensor]:
     """
-    The weights of a trained model, from which a part of a new model is initialised.
+    The weights of the best epoch of a trained model, by name, from which a part of a new model is initialised. It is an
+    error if there is no such model, or its labels or inputs differ.
 
     # Parameters
 
@@ -31,14 +32,6 @@ def trained_weights(
     inputs : `Vocabulary`, optional (default = `None`)
         The vocabulary of the new model, where the part reads words or attributes by their indices. Every other
         namespace that both vocabularies have must be the same in both, in the same order.
-
-    # Returns
-
-    `dict[str, torch.Tensor]`: the weights of the best epoch, by name.
-
-    # Raises
-
-    `ConfigurationError` if there is no such model, or its labels or inputs differ.
     """
     path = user_path(path)
     try:

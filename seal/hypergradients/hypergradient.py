@@ -145,10 +145,6 @@ def hypergradient(
         Where the solver starts, such as the `solution` of an earlier batch; see `InverseHessianVector.solve`. Not with
         `spans`.
 
-    # Returns
-
-    `Hypergradient`
-
     # Raises
 
     `ConfigurationError` where something is missing or frozen, a loss depends on none of its parameters, or has

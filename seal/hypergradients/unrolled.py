@@ -61,10 +61,6 @@ def unrolled_hypergradient(
     backward_steps : `int`, optional
         How many of the last steps are differentiated; `None`: all steps.
 
-    # Returns
-
-    `UnrolledHypergradient`
-
     # Raises
 
     As `hypergradient`; `ConfigurationError` for numbers outside these ranges; `FloatingPointError` where the steps

@@ -24,10 +24,6 @@ class EnergyLoss(torch.nn.Module, Registrable):
 
     def forward(self, comparison: Comparison) -> torch.Tensor:
         """
-        # Parameters
-
-        comparison : `Comparison`
-
         # Returns
 
         `torch.Tensor`, `(batch,)`: the loss of each instance, before the mean over the batch.

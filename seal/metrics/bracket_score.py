@@ -2,6 +2,7 @@
 Precision, recall and F1 of the constituents of trees.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
 from seal.common.linear_trees import PUNCTUATION, counted_brackets
-from seal.metrics.workers import gathered
+from seal.metrics.summed_score import SummedScore, f1_scores, percent
 
 
 class BracketCounts(NamedTuple):
@@ -56,7 +57,7 @@ def bracket_counts(predicted: Sequence[str], gold: Sequence[str], tags: Sequence
 
 
 @Metric.register("bracket_score")
-class BracketScore(Metric):
+class BracketScore(SummedScore):
     """
     Precision, recall and F1 of labelled brackets as the program `evalb` counts them with its parameters `COLLINS.prm`
     (S. Sekine and M. Collins, 1997), which the tests compare with.
@@ -66,18 +67,9 @@ class BracketScore(Metric):
     and quotes, is taken out of both trees first. `ADVP` and `PRT` are equal. Not counted are parts of speech, the root
     `TOP`, `S1` or `ROOT`, and trees of punctuation alone.
 
-    Counts are kept in each process and summed over distributed workers in `get_metric(reset=True)`, which every worker
-    must then call, as AllenNLP's trainer does.
+    In percent: `precision`, `recall` and `f1` of constituents, and `exact_match`, the share of trees all of whose
+    constituents are right, none missing (`Complete match` in `evalb`). A ratio with nothing in its denominator is 0.
     """
-
-    supports_distributed = True
-
-    def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget everything counted so far."""
-        self._correct = self._predicted = self._gold = self._trees = self._exact = 0
 
     def __call__(  # type: ignore[override]
         self, predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]
@@ -107,40 +99,7 @@ class BracketScore(Metric):
             except ValueError as error:
                 raise ConfigurationError(f"BracketScore, sentence {index} of the batch: {error}") from error
             if counts.words:
-                self._trees += 1
-                self._exact += counts.exact
-                self._correct += counts.correct
-                self._predicted += counts.predicted
-                self._gold += counts.gold
+                self._sums.update(counts.sums())
 
-    def get_metric(self, reset: bool = False) -> dict[str, float]:
-        """
-        The scores of all trees counted since the last reset.
-
-        # Parameters
-
-        reset : `bool`, optional (default = `False`)
-            Whether to sum over all distributed workers, which must all call this, and to forget the counts
-            afterwards.
-
-        # Returns
-
-        `dict[str, float]`
-            In percent (0 to 100): `precision`, `recall` and `f1` of constituents, and `exact_match`, the share of trees
-            all of whose constituents are right, none missing (`Complete match` in `evalb`). A ratio with nothing in its
-            denominator is 0.
-        """
-        mine = (self._correct, self._predicted, self._gold, self._trees, self._exact)
-        correct, predicted, gold, trees, exact = map(sum, zip(*(gathered(mine) if reset else [mine])))
-        if reset:
-            self.reset()
-        return {
-            "precision": _percent(correct, predicted),
-            "recall": _percent(correct, gold),
-            "f1": _percent(2 * correct, predicted + gold),
-            "exact_match": _percent(exact, trees),
-        }
-
-
-def _percent(part: int, whole: int) -> float:
-    return 100.0 * part / whole if whole else 0.0
+    def _scores(self, sums: Counter, reset: bool) -> dict[str, float]:
+        return {**f1_scores(sums), "exact_match": percent(sums["exact"], sums["sentence"])}

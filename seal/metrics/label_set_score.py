@@ -1,15 +1,15 @@
+from collections import Counter
 from collections.abc import Sequence
 
 import torch
-from allennlp.training.metrics import Metric
 
-from seal.metrics.workers import gathered
+from seal.metrics.summed_score import SummedScore, percent
 from seal.structure.scores import LABEL_SET_SCORES
 
 
-class LabelSetScore(Metric):
+class LabelSetScore(SummedScore):
     """
-    A score of predicted label sets, in percent.
+    A score of predicted label sets, in percent; 0 where there is nothing to score.
 
     # Parameters
 
@@ -17,14 +17,9 @@ class LabelSetScore(Metric):
         `"f1"`, `"micro_f1"` or `"subset_accuracy"`, as in `seal.structure.scores`.
     """
 
-    supports_distributed = True
-
     def __init__(self, name: str) -> None:
         self._score = LABEL_SET_SCORES[name]
-        self.reset()
-
-    def reset(self) -> None:
-        self._numerator = self._denominator = 0.0
+        super().__init__()
 
     def __call__(  # type: ignore[override]
         self, predicted: torch.Tensor, gold: torch.Tensor, missed: Sequence[Sequence[str]] = ()
@@ -45,13 +40,7 @@ class LabelSetScore(Metric):
             predicted = torch.cat([predicted, torch.zeros_like(further)], dim=1)
             gold = torch.cat([gold, further], dim=1)
         ratio = self._score(predicted, gold)
-        self._numerator += float(ratio.numerators.sum())
-        self._denominator += float(ratio.denominators.sum())
+        self._sums.update(part=float(ratio.numerators.sum()), whole=float(ratio.denominators.sum()))
 
-    def get_metric(self, reset: bool = False) -> float:
-        """0 to 100; 0 where there is nothing to score. With `reset`, over all distributed workers."""
-        mine = (self._numerator, self._denominator)
-        numerator, denominator = map(sum, zip(*(gathered(mine) if reset else [mine])))
-        if reset:
-            self.reset()
-        return 100.0 * numerator / denominator if denominator else 0.0
+    def _scores(self, sums: Counter, reset: bool) -> float:
+        return percent(sums["part"], sums["whole"])

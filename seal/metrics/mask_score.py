@@ -1,15 +1,17 @@
 """Intersection over union and pixel accuracy of predicted masks."""
 
+from collections import Counter
+
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
 from seal.common.setting_checks import check_range
-from seal.metrics.workers import gathered
+from seal.metrics.summed_score import SummedScore, percent
 
 
 @Metric.register("mask_score")
-class MaskScore(Metric):
+class MaskScore(SummedScore):
     """
     Intersection over union (IoU) of masks, from the probabilities of their pixels. Pixels of at least 0.5 are
     foreground.
@@ -17,6 +19,8 @@ class MaskScore(Metric):
     - `mean_iou`: the IoU of each image, averaged over images (the mean image IoU that SEAL reports).
     - `global_iou`: the IoU of all images together, in which large objects count more.
     - `pixel_accuracy`: the share of right pixels in all images.
+
+    All are in percent, and 0 without an image.
 
     # Parameters
 
@@ -28,16 +32,10 @@ class MaskScore(Metric):
     `ConfigurationError` if `empty_iou` is not in [0, 1].
     """
 
-    supports_distributed = True
-
     def __init__(self, empty_iou: float = 1.0) -> None:
         check_range("model.empty_iou", empty_iou, least=0, most=1)
         self._empty_iou = empty_iou
-        self.reset()
-
-    def reset(self) -> None:
-        # The number of images and the sum of their IoU; intersection and union; right pixels and all pixels.
-        self._sums = torch.zeros(6, dtype=torch.double)
+        super().__init__()
 
     @torch.no_grad()
     def __call__(self, probabilities: torch.Tensor, gold: torch.Tensor) -> None:  # type: ignore[override]
@@ -64,30 +62,15 @@ class MaskScore(Metric):
         right = (predicted == gold).sum()
         # One transfer from a GPU, and not four.
         sums = torch.stack([part.sum().double() for part in (shares, intersection, union, right)]).tolist()
-        self._sums += torch.tensor([len(gold), *sums, gold.numel()], dtype=torch.double)
+        self._sums.update(dict(zip(("iou", "intersection", "union", "right"), sums)))
+        self._sums.update(images=len(gold), pixels=gold.numel())
 
-    def get_metric(self, reset: bool = False) -> dict[str, float]:
-        """
-        # Parameters
-
-        reset : `bool`, optional (default = `False`)
-            Whether to sum over all distributed workers, which must all call this, and to forget the counts afterwards.
-
-        # Returns
-
-        `dict[str, float]`
-            The scores of all images since the last reset, in percent; 0 where there were none.
-        """
-        workers = gathered(self._sums) if reset else [self._sums]
-        images, shares, intersection, union, right, pixels = torch.stack(workers).sum(dim=0).tolist()
-        if reset:
-            self.reset()
-        if not images:
-            return {"mean_iou": 0.0, "global_iou": 0.0, "pixel_accuracy": 0.0}
+    def _scores(self, sums: Counter, reset: bool) -> dict[str, float]:
+        empty = 100 * self._empty_iou if sums["images"] else 0.0
         return {
-            "mean_iou": 100 * shares / images,
-            "global_iou": 100 * (intersection / union if union else self._empty_iou),
-            "pixel_accuracy": 100 * right / pixels,
+            "mean_iou": percent(sums["iou"], sums["images"]),
+            "global_iou": percent(sums["intersection"], sums["union"]) if sums["union"] else empty,
+            "pixel_accuracy": percent(sums["right"], sums["pixels"]),
         }
 
 

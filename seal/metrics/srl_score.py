@@ -10,8 +10,11 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
 from seal.common.tag_encodings import Span, tags_to_spans
-from seal.metrics.workers import gathered
+from seal.metrics.summed_score import SummedScore, f1_by_name, f1_scores, percent
 from seal.structure.energies.at_most_once import CORE_ROLES
+
+#: What precision, recall and F1 are ratios of.
+PARTS = ("correct", "predicted", "gold")
 
 
 class FrameCounts(NamedTuple):
@@ -31,7 +34,7 @@ class FrameCounts(NamedTuple):
 
     def sums(self) -> dict[str, int]:
         """What a test of significance sums over frames."""
-        columns = {name: getattr(self, name).total() for name in ("correct", "predicted", "gold")}
+        columns = {name: getattr(self, name).total() for name in PARTS}
         return {**columns, "duplicate": int(self.duplicates > 0), "exact": int(self.exact)}
 
 
@@ -50,7 +53,7 @@ def frame_counts(predicted_tags: Sequence[str], gold_tags: Sequence[str]) -> Fra
 
 
 @Metric.register("srl_score")
-class SrlScore(Metric):
+class SrlScore(SummedScore):
     """
     Precision, recall and F1 of arguments as the CoNLL-2005 program `srl-eval.pl` counts them, and the share
     of predicates that violate the uniqueness of core roles (UCR).
@@ -64,8 +67,14 @@ class SrlScore(Metric):
     also `A0` to `A5`, `AA`) in more than one span. `C-` and `R-` spans and longer names such as `ARG1-DSP` do
     not count. The denominator, which the literature does not state, is the number of predicates.
 
-    Counts are kept in each process and summed over distributed workers in `get_metric(reset=True)`, which every worker
-    must then call, as AllenNLP's trainer does.
+    - `precision`, `recall`, `f1`: over all roles but `V`, in percent.
+    - `ucr`: the predicates that violate the uniqueness of core roles, in percent.
+    - `duplicates`: the number of core roles used more than once, summed over predicates; a role that one predicate uses
+      three times counts once.
+    - `exact_match`: the predicates all of whose arguments are right, none missing, in percent.
+    - `f1-<role>` with `by_role`, in percent, for every role that was predicted or is in the gold tags.
+
+    A ratio with nothing in its denominator is 0.
 
     # Parameters
 
@@ -73,22 +82,9 @@ class SrlScore(Metric):
         Whether to report the F1 of every role too.
     """
 
-    supports_distributed = True
-
     def __init__(self, by_role: bool = False) -> None:
+        super().__init__()
         self._by_role = by_role
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget everything counted so far."""
-        self._frames = 0
-        self._violations = 0
-        self._duplicates = 0
-        self._exact = 0
-        # By role.
-        self._correct: Counter = Counter()
-        self._predicted: Counter = Counter()
-        self._gold: Counter = Counter()
 
     def __call__(  # type: ignore[override]
         self,
@@ -127,64 +123,19 @@ class SrlScore(Metric):
                         f"SrlScore found {len(predicted_tags)} predicted and {len(gold_tags)} gold tags for "
                         f"frame {index} of the batch."
                     )
-                self._count(predicted_tags, gold_tags)
+                counts = frame_counts(predicted_tags, gold_tags)
+                self._sums.update(counts.sums(), frames=1, duplicates=counts.duplicates)
+                for name in PARTS if self._by_role else ():
+                    self._sums.update({(name, role): count for role, count in getattr(counts, name).items()})
 
-    def _count(self, predicted_tags: Sequence[str], gold_tags: Sequence[str]) -> None:
-        counts = frame_counts(predicted_tags, gold_tags)
-        self._frames += 1
-        self._exact += counts.exact
-        self._violations += counts.duplicates > 0
-        self._duplicates += counts.duplicates
-        self._correct.update(counts.correct)
-        self._predicted.update(counts.predicted)
-        self._gold.update(counts.gold)
-
-    def get_metric(self, reset: bool = False) -> dict[str, float]:
-        """
-        The scores of all frames counted since the last reset.
-
-        # Parameters
-
-        reset : `bool`, optional (default = `False`)
-            Whether to sum over all distributed workers, which must all call this, and to forget the counts
-            afterwards.
-
-        # Returns
-
-        `dict[str, float]`
-            - `precision`, `recall`, `f1`: over all roles but `V`, in percent (0 to 100).
-            - `ucr`: the predicates that violate the uniqueness of core roles, in percent (0 to 100).
-            - `duplicates`: the number of core roles used more than once, summed over predicates; a role used
-              three times by one predicate counts once.
-            - `exact_match`: the predicates all of whose arguments are right, none missing, in percent (0 to 100).
-            - `f1-<role>` with `by_role`, in percent, for every role that was predicted or is in the gold
-              tags.
-
-            A ratio with nothing in its denominator is 0.
-        """
-        counts = self._frames, self._violations, self._duplicates, self._exact
-        mine = counts, (self._correct, self._predicted, self._gold)
-        workers = gathered(mine) if reset else [mine]
-        totals = tuple(map(sum, zip(*(worker[0] for worker in workers))))
-        by_role = tuple(sum(counts, Counter()) for counts in zip(*(worker[1] for worker in workers)))
-        frames, violations, duplicates, exact = totals
-        correct, predicted, gold = by_role
-
-        precision, recall, f1 = _scores(sum(correct.values()), sum(predicted.values()), sum(gold.values()))
-        metrics = {
-            "precision": precision,
-            "recall": recall,
-            "f1": f1,
-            "ucr": 100.0 * violations / frames if frames else 0.0,
-            "duplicates": float(duplicates),
-            "exact_match": 100.0 * exact / frames if frames else 0.0,
+    def _scores(self, sums: Counter, reset: bool) -> dict[str, float]:
+        return {
+            **f1_scores(sums),
+            "ucr": percent(sums["duplicate"], sums["frames"]),
+            "duplicates": float(sums["duplicates"]),
+            "exact_match": percent(sums["exact"], sums["frames"]),
+            **f1_by_name(sums),
         }
-        if self._by_role:
-            for role in sorted(predicted.keys() | gold.keys()):
-                metrics[f"f1-{role}"] = _scores(correct[role], predicted[role], gold[role])[2]
-        if reset:
-            self.reset()
-        return metrics
 
 
 def _arguments(spans: list[Span]) -> list[tuple]:
@@ -202,10 +153,3 @@ def _arguments(spans: list[Span]) -> list[tuple]:
         latest[role] = len(arguments)
         arguments.append((role, start, end))
     return [argument for argument in arguments if argument[0] != "V"]
-
-
-def _scores(correct: int, predicted: int, gold: int) -> tuple[float, float, float]:
-    precision = 100.0 * correct / predicted if predicted else 0.0
-    recall = 100.0 * correct / gold if gold else 0.0
-    f1 = 2 * precision * recall / (precision + recall) if correct else 0.0
-    return precision, recall, f1

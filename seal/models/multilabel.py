@@ -3,23 +3,20 @@ from contextlib import contextmanager
 from typing import Any, Optional
 
 import torch
-from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 
 from seal.common.setting_checks import check_choice
-from seal.losses import EnergyLoss, TaskLoss
+from seal.common.signatures import with_parameters_of
 from seal.metrics import LabelSetScore, MultilabelScore, best_label_thresholds, best_micro_threshold, best_threshold
 from seal.models.batch_checks import check_scored
 from seal.models.seal_model import SealModel
 from seal.models.teaching import drawn_labels, without_gold
-from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import LabelSet, OutputSpace
 from seal.samplers import Sampler
 from seal.structure.label_set_structure import LabelSetStructure
 from seal.structure.scores import LABEL_SET_SCORES
-from seal.structure.structure import Structure
 from seal.two_player.task_state import TaskState
 
 #: The threshold by which probabilities become labels: 0.5, one tuned for all labels, or one tuned for each label.
@@ -55,37 +52,21 @@ class MultilabelModel(SealModel):
     can_teach = True
     gold_key = "labels"
 
+    @with_parameters_of(SealModel.__init__)
     def __init__(
         self,
         vocab: Vocabulary,
         output_space: OutputSpace,
-        task_net: Optional[Lazy[TaskNet]] = None,
-        loss_net: Optional[Lazy[LossNet]] = None,
-        sampler: Optional[Sampler] = None,
-        energy_loss: Optional[EnergyLoss] = None,
-        task_loss: Optional[TaskLoss] = None,
-        inference: Optional[Sampler] = None,
-        cost_augmented_net: Optional[Lazy[CostAugmentedNet]] = None,
+        *,
         decision: str = "half",
         empty_f1: float = 1.0,
-        structure: Optional[Lazy[Structure]] = None,
         score: str = "f1",
+        **settings: Any,
     ) -> None:
         if not isinstance(output_space, LabelSet):
             raise ConfigurationError("model.output_space.type: 'seal_multilabel' predicts a 'label_set'.")
         check_choice("model.decision", decision, DECISIONS)
-        super().__init__(
-            vocab,
-            output_space,
-            task_net,
-            loss_net,
-            sampler,
-            energy_loss,
-            task_loss,
-            inference,
-            cost_augmented_net,
-            structure,
-        )
+        super().__init__(vocab, output_space, **settings)
         check_choice("model.score", score, tuple(LABEL_SET_SCORES))
         #: As the parameter; may be changed later.
         self.score = score

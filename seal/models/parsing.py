@@ -9,14 +9,12 @@ from allennlp.nn.util import get_text_field_mask
 
 from seal.common.linear_trees import WORD, brackets_of
 from seal.common.setting_checks import check_range
-from seal.losses import EnergyLoss, TaskLoss
+from seal.common.signatures import with_parameters_of
 from seal.metrics import BracketScore, TaggingScore
 from seal.models.batch_checks import check_scored, known_rows, mean_of
 from seal.models.seal_model import SealModel
-from seal.nets import AttentionDecoder, CostAugmentedNet, LossNet, TaskNet, TreeBeam, tree_beam
+from seal.nets import AttentionDecoder, TaskNet, TreeBeam, tree_beam
 from seal.output_spaces import LinearTree, OutputSpace
-from seal.samplers import Sampler
-from seal.structure.structure import Structure
 from seal.structure.tree_structure import TreeCandidates, TreeStructure
 from seal.two_player.task_state import TaskState
 
@@ -43,33 +41,20 @@ class ParsingModel(SealModel):
     gold_key = "symbols"
     own_scores = ("exact_match", "f1")
 
+    @with_parameters_of(SealModel.__init__, without=("inference",))
     def __init__(
         self,
         vocab: Vocabulary,
         output_space: OutputSpace,
         task_net: Lazy[TaskNet],
-        loss_net: Optional[Lazy[LossNet]] = None,
-        sampler: Optional[Sampler] = None,
-        energy_loss: Optional[EnergyLoss] = None,
-        task_loss: Optional[TaskLoss] = None,
-        cost_augmented_net: Optional[Lazy[CostAugmentedNet]] = None,
-        structure: Optional[Lazy[Structure]] = None,
+        *,
         beam: int = 5,
+        **settings: Any,
     ) -> None:
         check_range("model.beam", beam, least=1)
         if not isinstance(output_space, LinearTree):
             raise ConfigurationError("model.output_space.type: 'seal_parsing' predicts trees: 'linear_tree'.")
-        super().__init__(
-            vocab,
-            output_space,
-            task_net,
-            loss_net,
-            sampler,
-            energy_loss,
-            task_loss,
-            cost_augmented_net=cost_augmented_net,
-            structure=structure,
-        )
+        super().__init__(vocab, output_space, task_net=task_net, **settings)
         if not isinstance(self.task_net.encoder, AttentionDecoder):
             raise ConfigurationError(
                 "model.task_net.encoder.type: parsing goes step by step, which needs an 'attention_decoder'; what "

@@ -86,7 +86,8 @@ class PartlyLabelledTaggingModel(TaggingModel):
                     f"model.{name}.type: sentences without tags have rewards in the place of gold, which "
                     f"{type(part).__name__} knows nothing of; take '{known_as}'."
                 )
-        super().__init__(vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss, by_label=by_label)
+        parts = {"task_net": task_net, "loss_net": loss_net, "sampler": sampler, "energy_loss": energy_loss}
+        super().__init__(vocab, output_space, by_label=by_label, task_loss=task_loss, **parts)
         self._reward, self._search = reward, search or RewardSearch()
 
     def task_state(

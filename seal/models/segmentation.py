@@ -2,20 +2,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Optional
 
 import torch
-from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 
 from seal.common.setting_checks import check_range
-from seal.losses import EnergyLoss, TaskLoss
+from seal.common.signatures import with_parameters_of
 from seal.metrics import MaskScore
 from seal.models.batch_checks import check_scored
 from seal.models.crops import CropGrid
 from seal.models.seal_model import SealModel
-from seal.nets import LossNet, TaskNet
 from seal.output_spaces import BinaryMask, OutputSpace
-from seal.samplers import Sampler
 from seal.two_player.task_state import TaskState
 
 # How many parts of images go through the nets at once, outside training; memory grows with their number.
@@ -46,23 +43,20 @@ class SegmentationModel(SealModel):
 
     default_predictor = "seal_segmentation"
 
+    @with_parameters_of(SealModel.__init__, without=("cost_augmented_net", "structure"))
     def __init__(
         self,
         vocab: Vocabulary,
         output_space: OutputSpace,
-        task_net: Optional[Lazy[TaskNet]] = None,
-        loss_net: Optional[Lazy[LossNet]] = None,
-        sampler: Optional[Sampler] = None,
-        energy_loss: Optional[EnergyLoss] = None,
-        task_loss: Optional[TaskLoss] = None,
-        inference: Optional[Sampler] = None,
+        *,
         crops_per_side: int = 6,
         empty_iou: float = 1.0,
+        **settings: Any,
     ) -> None:
         if not isinstance(output_space, BinaryMask):
             raise ConfigurationError("model.output_space.type: 'seal_segmentation' predicts a 'binary_mask'.")
         check_range("model.crops_per_side", crops_per_side, least=1)
-        super().__init__(vocab, output_space, task_net, loss_net, sampler, energy_loss, task_loss, inference)
+        super().__init__(vocab, output_space, **settings)
         self._crops_per_side = crops_per_side
         self._score = MaskScore(empty_iou)
 

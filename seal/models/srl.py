@@ -13,15 +13,13 @@ from allennlp.training.metrics import FBetaMeasure
 from torch.nn import functional as F
 
 from seal.common.precision import at_least_float, in_full_precision
-from seal.losses import EnergyLoss, TaskLoss
+from seal.common.signatures import with_parameters_of
 from seal.metrics import SrlScore
 from seal.models.batch_checks import check_scored, known_rows, mean_of
 from seal.models.seal_model import SealModel
 from seal.models.teaching import drawn_tags, replaced, with_tags, without_gold
-from seal.nets import CostAugmentedNet, LossNet, TaskNet
+from seal.nets import TaskNet
 from seal.output_spaces import OutputSpace, TagSequence
-from seal.samplers import Sampler
-from seal.structure.structure import Structure
 from seal.structure.tag_structure import TagPaths, TagStructure
 from seal.two_player.task_state import TaskState
 
@@ -49,35 +47,22 @@ class SrlModel(SealModel):
     can_teach = True
     own_scores = ("f1", "ucr", "exact_match")
 
+    @with_parameters_of(SealModel.__init__, without=("inference",))
     def __init__(
         self,
         vocab: Vocabulary,
         output_space: OutputSpace,
         task_net: Lazy[TaskNet],
-        loss_net: Optional[Lazy[LossNet]] = None,
-        sampler: Optional[Sampler] = None,
-        energy_loss: Optional[EnergyLoss] = None,
-        task_loss: Optional[TaskLoss] = None,
-        cost_augmented_net: Optional[Lazy[CostAugmentedNet]] = None,
+        *,
         by_role: bool = False,
-        structure: Optional[Lazy[Structure]] = None,
+        **settings: Any,
     ) -> None:
         if not isinstance(output_space, TagSequence):
             raise ConfigurationError(
                 "model.output_space.type: 'seal_srl' predicts tag sequences: 'tag_sequence', 'legal_tag_sequence' or "
                 "'crf_tag_sequence'."
             )
-        super().__init__(
-            vocab,
-            output_space,
-            task_net,
-            loss_net,
-            sampler,
-            energy_loss,
-            task_loss,
-            cost_augmented_net=cost_augmented_net,
-            structure=structure,
-        )
+        super().__init__(vocab, output_space, task_net=task_net, **settings)
         self._predicate_head = torch.nn.Linear(self.task_net.get_output_dim(), 1)
         self._labels = output_space.labels
         self._score = SrlScore(by_role=by_role)

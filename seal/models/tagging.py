@@ -1,22 +1,18 @@
 from typing import Any, Optional
 
 import torch
-from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance, TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
+from seal.common.signatures import with_parameters_of
 from seal.common.tag_encodings import tags_to_spans
-from seal.losses import EnergyLoss, TaskLoss
 from seal.metrics import TaggingScore
 from seal.models.batch_checks import check_scored, known_rows, mean_of
 from seal.models.seal_model import SealModel
 from seal.models.teaching import drawn_tags, with_tags, without_gold
-from seal.nets import CostAugmentedNet, LossNet, TaskNet
 from seal.output_spaces import OutputSpace, TagSequence
-from seal.samplers import Sampler
-from seal.structure.structure import Structure
 from seal.structure.tag_structure import TagPaths, TagStructure
 from seal.two_player.task_state import TaskState
 
@@ -40,19 +36,14 @@ class TaggingModel(SealModel):
     can_teach = True
     own_scores = ("accuracy", "exact_match", "f1")
 
+    @with_parameters_of(SealModel.__init__)
     def __init__(
         self,
         vocab: Vocabulary,
         output_space: OutputSpace,
-        task_net: Optional[Lazy[TaskNet]] = None,
-        loss_net: Optional[Lazy[LossNet]] = None,
-        sampler: Optional[Sampler] = None,
-        energy_loss: Optional[EnergyLoss] = None,
-        task_loss: Optional[TaskLoss] = None,
-        inference: Optional[Sampler] = None,
-        cost_augmented_net: Optional[Lazy[CostAugmentedNet]] = None,
+        *,
         by_label: bool = False,
-        structure: Optional[Lazy[Structure]] = None,
+        **settings: Any,
     ) -> None:
         if not isinstance(output_space, TagSequence):
             raise ConfigurationError(
@@ -63,18 +54,7 @@ class TaggingModel(SealModel):
             raise ConfigurationError(
                 "model.by_label: tags without an encoding have no entities; drop it, or set output_space.encoding."
             )
-        super().__init__(
-            vocab,
-            output_space,
-            task_net,
-            loss_net,
-            sampler,
-            energy_loss,
-            task_loss,
-            inference,
-            cost_augmented_net,
-            structure,
-        )
+        super().__init__(vocab, output_space, **settings)
         #: Whether the tags encode entities.
         self.has_spans = output_space.encoding is not None
         self._labels = output_space.labels

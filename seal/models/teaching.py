@@ -9,8 +9,7 @@ from typing import Any, Optional
 import torch
 from allennlp.data import Field, Instance
 
-from seal.dataset_readers.known_labels import KnownLabelsField
-from seal.dataset_readers.label_set_field import LabelSetField
+from seal.dataset_readers.fields import KnownLabelsField, LabelSetField
 from seal.models.seal_model import SealModel
 from seal.output_spaces import LabelSet
 from seal.structure.tag_structure import TagPaths

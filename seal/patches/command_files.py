@@ -28,19 +28,8 @@ def check_files_and_batch_size(
     batch_size: Optional[int], inputs: list[Optional[str]], outputs: dict[str, list[str]]
 ) -> None:
     """
-    Refuses a batch size below 1, and output files that would be lost or would lose another.
-
-    # Parameters
-
-    batch_size : `Optional[int]`
-    inputs : `list[Optional[str]]`
-        Paths of data and of models, which must not be written to.
-    outputs : `dict[str, list[str]]`
-        Paths to write to, by the option that names them; empty ones are left out.
-
-    # Raises
-
-    `ConfigurationError`
+    Refuses a batch size below 1, and output files that would be lost or would lose another: paths by the option that
+    names them, empty ones left out. The `inputs`, paths of data and of models, must not be written to.
     """
     check_range("--batch-size", batch_size, least=1)
     read = _files_read(inputs)

@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, Union
+from typing import Any
 
 from seal.patches.replacing import replace_once
 
@@ -91,33 +91,10 @@ def build_plateau_scheduler_without_verbose() -> None:
     from allennlp.training.learning_rate_schedulers import pytorch_lr_schedulers as schedulers
     from allennlp.training.optimizers import Optimizer
 
-    def __init__(
-        original: Callable,
-        self,
-        optimizer: Optimizer,
-        mode: str = "min",
-        factor: float = 0.1,
-        patience: int = 10,
-        verbose: bool = False,
-        threshold_mode: str = "rel",
-        threshold: float = 1e-4,
-        cooldown: int = 0,
-        min_lr: Union[float, list[float]] = 0,
-        eps: float = 1e-8,
-    ) -> None:
+    def __init__(original: Callable, self, optimizer: Optimizer, *, verbose: bool = False, **settings: Any) -> None:
         if verbose:
             logger.warning("'verbose' of the reduce_on_plateau scheduler has no effect with this torch.")
-        plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(
-            optimizer=optimizer,
-            mode=mode,
-            factor=factor,
-            patience=patience,
-            threshold_mode=threshold_mode,
-            threshold=threshold,
-            cooldown=cooldown,
-            min_lr=min_lr,
-            eps=eps,
-        )
+        plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **settings)
         super(schedulers.ReduceOnPlateauLearningRateScheduler, self).__init__(plateau)
 
     replace_once(schedulers.ReduceOnPlateauLearningRateScheduler, "__init__", __init__)

@@ -91,16 +91,7 @@ _FAMILIES = (_configuration, _worker, _worker_killed, _file, _batch)
 
 def describe(error: BaseException) -> Optional[str]:
     """
-    The sentence for a mistake that the user can correct: in a config, a file's name or place, or an archive.
-
-    # Parameters
-
-    error : `BaseException`
-
-    # Returns
-
-    sentence : `Optional[str]`
-        One line without the leading `error: `, or `None` where the error is not the user's and needs its
-        traceback.
+    The sentence, without its leading `error: `, for a mistake that the user can correct: in a config, a file's name or
+    place, or an archive. `None` where the error is not the user's and needs its traceback.
     """
     return next(filter(None, (sentence_of(error) for sentence_of in _FAMILIES)), None)

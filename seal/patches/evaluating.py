@@ -1,5 +1,6 @@
 """The sub-command `evaluate`: its options are checked, and its scores are printed."""
 
+import inspect
 import json
 import os
 from collections.abc import Iterator
@@ -7,18 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Optional
 
-import torch
 from allennlp.commands import evaluate
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.evaluation import evaluator
-from allennlp.training import util
 
 from seal.common.nested_values import plain
 from seal.files.paths import user_path
 from seal.files.whole_files import naming
 from seal.patches.command_files import check_files_and_batch_size
-from seal.patches.config_keys import suggest
 from seal.patches.replacing import replace_once
 
 
@@ -136,53 +134,26 @@ def check_options_of_evaluate() -> None:
     replace_once(evaluate, "evaluate_from_archive", evaluate_from_archive)
 
 
-@contextmanager
-def _weights_checked(model: torch.nn.Module, option: str, key: Optional[str]) -> Iterator[None]:
-    """Inside, what the model gives for a batch must have the key of its weight, if there is one, with a number."""
-    if not key:  # As in the validation of nearly all runs.
-        yield
-        return
-
-    def check(module: torch.nn.Module, inputs: Any, output: dict[str, Any]) -> None:
-        known = [name for name, value in output.items() if isinstance(value, torch.Tensor) and value.numel() == 1]
-        if "loss" in known and key not in known:
-            raise ConfigurationError(f'{option}: the model\'s output has no number "{key}"' + suggest(key, known))
-
-    hook = model.register_forward_hook(check)
-    try:
-        yield
-    finally:
-        hook.remove()
-
-
 def name_what_fails_in_an_evaluation() -> None:
     """
-    Patches: `allennlp.evaluation.SimpleEvaluator.__call__`, the `dump_metrics` that it calls, and
-    `allennlp.training.util.evaluate`.
+    Patches: `allennlp.evaluation.SimpleEvaluator.__call__`, and the `dump_metrics` that it calls.
 
-    Symptom: a key of the batches' weights that the model's output does not have, or not as a number, ends in a
-    traceback. On a full disk, the error does not say which of the files cannot be written.
+    Symptom: on a full disk, the error does not say which of the files cannot be written.
 
-    Can go: when AllenNLP's errors name the key and the file.
+    Can go: when AllenNLP's errors name the file.
     """
 
-    def __call__(
-        original, self, model, loader, batch_weight_key=None, metrics_output_file=None, predictions_output_file=None
-    ):
-        with _weights_checked(model, "--batch-weight-key", batch_weight_key), naming(predictions_output_file):
-            return original(self, model, loader, batch_weight_key, metrics_output_file, predictions_output_file)
+    def __call__(original, self, *args, **kwargs):
+        given = inspect.signature(original).bind(self, *args, **kwargs).arguments
+        with naming(given.get("predictions_output_file") or ""):
+            return original(self, *args, **kwargs)
 
     def dump_metrics(original, file_path, *args, **kwargs):
         with naming(file_path):
             return original(file_path, *args, **kwargs)
 
-    def evaluate(original, model, data_loader, cuda_device=-1, batch_weight_key=None, *args, **kwargs):
-        with _weights_checked(model, 'config key "batch_weight_key"', batch_weight_key):
-            return original(model, data_loader, cuda_device, batch_weight_key, *args, **kwargs)
-
     replace_once(evaluator.SimpleEvaluator, "__call__", __call__)
     replace_once(evaluator, "dump_metrics", dump_metrics)
-    replace_once(util, "evaluate", evaluate)
 
 
 PATCHES = (check_options_of_evaluate, name_what_fails_in_an_evaluation)

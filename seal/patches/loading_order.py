@@ -19,10 +19,6 @@ class WorkerQueues:
     """
     A queue for each loading process, of which the reader takes one item after the other in turn, so that their order
     does not depend on which process is faster.
-
-    # Parameters
-
-    queues : `list[JoinableQueue]`
     """
 
     def __init__(self, queues: list[Any]) -> None:

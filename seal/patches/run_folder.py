@@ -3,6 +3,7 @@ What a run leaves in its folder: nothing if its config is refused, and otherwise
 said of a full disk.
 """
 
+import inspect
 import os
 import shutil
 from collections.abc import Callable
@@ -32,23 +33,13 @@ def end_early_in_order() -> None:
     Can go: when AllenNLP writes into the folder only once all is built, and says what continues a run.
     """
 
-    def train_model(
-        original,
-        params,
-        serialization_dir,
-        recover=False,
-        force=False,
-        node_rank=0,
-        include_package=None,
-        dry_run=False,
-        *args,
-        **kwargs,
-    ):
+    def train_model(original, params, serialization_dir, *args, **kwargs):
+        given = inspect.signature(original).bind(params, serialization_dir, *args, **kwargs).arguments
+        recover, force, node_rank, dry_run = (given.get(name) for name in ("recover", "force", "node_rank", "dry_run"))
         existed = os.path.exists(serialization_dir)
         mine = not recover and not node_rank and (force or not existed or not os.listdir(serialization_dir))
         try:
-            given = (recover, force, node_rank, include_package, dry_run, *args)
-            return original(params, serialization_dir, *given, **kwargs)
+            return original(params, serialization_dir, *args, **kwargs)
         except (KeyboardInterrupt, SigTermReceived) as error:
             if not dry_run and os.path.exists(os.path.join(serialization_dir, CONFIG_NAME)):
                 option = "" if recover else " with --recover in the place of --force" if force else " with --recover"

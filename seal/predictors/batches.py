@@ -53,19 +53,8 @@ class Row(NamedTuple):
 
 def as_tensors(rows: list[Row], device: int) -> dict[str, Any]:
     """
-    The model's input tensors for the rows of a batch.
-
-    # Parameters
-
-    rows : `list[Row]`
-    device : `int`
-        The number of a GPU; -1 for the CPU.
-
-    # Returns
-
-    `dict[str, Any]`
-        `tokens` (`TextFieldTensors`), `predicate` (`torch.LongTensor`, `(rows, words)`, 1 at the predicate and 0
-        elsewhere) and `metadata` with the words.
+    The model's input tensors for the rows of a batch: `tokens` (`TextFieldTensors`), `predicate` (`torch.LongTensor`,
+    `(rows, words)`, 1 at the predicate and 0 elsewhere) and `metadata` with the words. `device` is -1 for the CPU.
     """
     places: dict[int, int] = {}
     sentences: list[IndexedSentence] = []

@@ -21,18 +21,7 @@ _BY = ("index", "name")
 
 
 def read_record(line: str) -> dict[str, Any]:
-    """
-    Parses a line of input.
-
-    # Parameters
-
-    line : `str`
-        A JSON object; no object in it gives a key twice.
-
-    # Raises
-
-    `ConfigurationError` where it is not such an object.
-    """
+    """The JSON object of a line of input; no object in it gives a key twice."""
     record = read_json(decodable(line), "the line is not JSON")
     if not isinstance(record, dict):
         raise ConfigurationError(f"expected an object with 'features', found {short(record)}.")
@@ -76,33 +65,12 @@ class FeatureRows:
         return len(self.names)
 
     def check_standardizing(self) -> None:
-        """
-        Checks that features can be standardized, if they have to be.
-
-        # Raises
-
-        `ConfigurationError` if features are to be standardized and the training data's statistics are not there.
-        """
+        """It is an error if features are to be standardized and the training data's statistics are not there."""
         if self._reader is not None and self._reader.standardize:
             self._training_order("the model's features are standardized")
 
     def row(self, inputs: Any) -> numpy.ndarray:
-        """
-        The features of a record, not yet standardized.
-
-        # Parameters
-
-        inputs : `dict[str, Any]`
-            With `features`, and optionally `by`.
-
-        # Returns
-
-        `numpy.ndarray`, `(features,)`
-
-        # Raises
-
-        `ConfigurationError` where the record is wrong.
-        """
+        """The features of a record with `features` and optionally `by`, not yet standardized: `(features,)`."""
         if not isinstance(inputs, dict):
             raise ConfigurationError(f"expected an object with 'features', found {short(inputs)}.")
         if "features" not in inputs:
@@ -134,18 +102,7 @@ class FeatureRows:
         return row
 
     def standardized(self, rows: numpy.ndarray) -> numpy.ndarray:
-        """
-        Standardizes rows as the reader does.
-
-        # Parameters
-
-        rows : `numpy.ndarray`, `(rows, features)`
-
-        # Returns
-
-        `numpy.ndarray`, `(rows, features)`
-            `rows` itself where the reader does not standardize.
-        """
+        """Rows `(rows, features)` standardized as the reader does; `rows` itself where it does not."""
         if self._reader is None or not self._reader.standardize:
             return rows
         order, _ = self._training_order("the model's features are standardized")

@@ -20,23 +20,7 @@ from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_a
 
 class LabelSetPredictor(LinePredictor):
     """
-    Makes records of the labels that a `MultilabelModel` predicts.
-
-    # Parameters
-
-    model : `MultilabelModel`
-    dataset_reader : `DatasetReader`
-    frozen : `bool`
-    top_k : `int`, optional
-    energy : `bool`
-    decision : `str`, optional
-    probabilities : `bool`
-        As for `MultilabelPredictor`.
-
-    # Raises
-
-    `ConfigurationError` if an argument is unknown or out of range, the energy is asked of a model without a
-    loss-net, or tuned thresholds are asked of a model that has none.
+    Makes records of the labels that a `MultilabelModel` predicts; its parameters are those of `MultilabelPredictor`.
     """
 
     #: The name under which both predictor and model are registered, for messages; and the class of the model.

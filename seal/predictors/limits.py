@@ -5,12 +5,10 @@ Limits for one line of input, and notes on standard error while many lines are p
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.length_groups import Size, length_groups, size_of
-from seal.predictors.line_predictor import check_whole_number
 
 logger = logging.getLogger(__name__)
 
@@ -22,21 +20,8 @@ MAX_CHARACTERS = 2**20
 SECONDS_BETWEEN_NOTES = 10.0
 
 
-def check_max_words(max_words: Any) -> None:
-    """
-    # Raises
-
-    `ConfigurationError` if this argument of a predictor is not a whole number above 0.
-    """
-    check_whole_number("max_words", max_words)
-
-
 def check_characters(text: str) -> None:
-    """
-    # Raises
-
-    `ConfigurationError` if a text is too long to be split into words.
-    """
+    """It is an error if a text is too long to be split into words."""
     if len(text) > MAX_CHARACTERS:
         raise ConfigurationError(
             f"the sentence has {len(text):,} characters, and at most {MAX_CHARACTERS:,} are read; split it."
@@ -44,11 +29,7 @@ def check_characters(text: str) -> None:
 
 
 def check_words(words: Sequence[str], max_words: int) -> None:
-    """
-    # Raises
-
-    `ConfigurationError` if a sentence has more than `max_words` words, or a word is too long beside their number.
-    """
+    """It is an error if a sentence has more than `max_words` words, or a word is too long beside their number."""
     size = size_of(words)
     if size.words > max_words:
         raise ConfigurationError(

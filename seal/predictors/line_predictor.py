@@ -116,17 +116,8 @@ class LinePredictor(Predictor):
 
     def load_line(self, line: str) -> JsonDict:
         """
-        Reads a line; where it is wrong, the error is kept for its record.
-
-        # Parameters
-
-        line : `str`
-            `allennlp predict` leaves blank ones out.
-
-        # Returns
-
-        `Line`
-            For `predict_json`.
+        Reads a line, as `allennlp predict` hands it on without blank ones; where it is wrong, the error is kept for its
+        record.
         """
         self.lines += 1
         head: JsonDict = {}
@@ -149,21 +140,8 @@ class LinePredictor(Predictor):
 
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
         """
-        Predicts many inputs.
-
-        # Parameters
-
-        inputs : `list[JsonDict]`
-            Objects as a line may hold, or results of `load_line`.
-
-        # Returns
-
-        `list[JsonDict]`
-            Their records, in order.
-
-        # Raises
-
-        `ConfigurationError` if an input is wrong that does not come from `load_line`.
+        The records of objects as a line may hold, or of results of `load_line`, in order. A mistake in an input that
+        does not come from `load_line` is raised.
         """
         records: list[JsonDict] = [{} for _ in inputs]
         good: dict[int, Any] = {}
@@ -224,11 +202,7 @@ class LinePredictor(Predictor):
 
 
 def check_whole_number(name: str, value: Any) -> None:
-    """
-    # Raises
-
-    `ConfigurationError` if the argument `name` of a predictor is not a whole number above 0.
-    """
+    """It is an error if the argument `name` of a predictor is not a whole number above 0."""
     if type(value) is not int or value < 1:
         raise ConfigurationError(f"{name} must be a whole number above 0, found {value!r}.")
 

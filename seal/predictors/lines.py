@@ -32,22 +32,8 @@ class SentenceRequest(NamedTuple):
 
 def read_line(line: str) -> dict[str, Any]:
     """
-    Parses a line of input.
-
-    # Parameters
-
-    line : `str`
-        A JSON object where it starts with `{`, otherwise a sentence as plain text.
-
-    # Returns
-
-    `dict[str, Any]`
-        For `read_request`.
-
-    # Raises
-
-    `ConfigurationError`
-        Where the line has no object.
+    The object of a line, for `read_request`: of a JSON object where it starts with `{`, else of a sentence as plain
+    text.
     """
     line = decodable(line)
     if not line.lstrip().startswith("{"):
@@ -56,18 +42,7 @@ def read_line(line: str) -> dict[str, Any]:
 
 
 def decodable(line: str) -> str:
-    """
-    Checks that a line was valid UTF-8.
-
-    # Returns
-
-    `str`
-        The line without its end, and without a byte order mark.
-
-    # Raises
-
-    `ConfigurationError` if a byte of it was not UTF-8.
-    """
+    """The line without its end and a byte order mark. It is an error if a byte of it was not UTF-8."""
     line = line.rstrip("\r\n").lstrip("\ufeff")
     # `allennlp predict` reads with `surrogateescape` (`seal.patches.input_lines`).
     undecodable = SURROGATE.search(line)
@@ -80,23 +55,7 @@ def decodable(line: str) -> str:
 
 
 def read_request(inputs: Any) -> SentenceRequest:
-    """
-    Checks the object of a line.
-
-    # Parameters
-
-    inputs : `dict[str, Any]`
-        `sentence`, or `words` and optionally `predicates`.
-
-    # Returns
-
-    `SentenceRequest`
-
-    # Raises
-
-    `ConfigurationError`
-        Where the object is wrong.
-    """
+    """The request of the object of a line: `sentence`, or `words` and optionally `predicates`."""
     if not isinstance(inputs, dict):
         raise ConfigurationError(f"expected an object with 'sentence' or 'words', found {short(inputs)}.")
     sentence, words, predicates = (inputs.get(key) for key in ("sentence", "words", "predicates"))

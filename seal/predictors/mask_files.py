@@ -57,7 +57,8 @@ class MaskFiles:
 
     def write(self, image: str, pixels: numpy.ndarray, mask: numpy.ndarray) -> JsonDict:
         """
-        Writes both files under a name that no other image has in the folder.
+        Writes both files under a name that no other image has in the folder; returns their paths, as `mask_file` and
+        `overlay_file`.
 
         # Parameters
 
@@ -66,11 +67,6 @@ class MaskFiles:
         pixels : `numpy.ndarray`, `(H, W, 3)`, `uint8`
         mask : `numpy.ndarray`, `(H, W)`
             Boolean.
-
-        # Returns
-
-        `JsonDict`
-            The paths, as `mask_file` and `overlay_file`.
         """
         stem, row = file_and_row(image)
         row = f"_{row}" if row else ""

@@ -80,16 +80,7 @@ class MultilabelPredictor(LabelSetPredictor):
         self._rows = FeatureRows(model.vocab, dataset_reader)
 
     def predict(self, features: Any) -> JsonDict:
-        """
-        # Parameters
-
-        features : `Union[list[float], numpy.ndarray, dict[str, float], list[str]]`
-
-        # Returns
-
-        `JsonDict`
-            The record, as above.
-        """
+        """The record, as above, of a list of numbers or names, an array, or an object of numbers."""
         return self.predict_json({"features": features})
 
     def read(self, line: str) -> JsonDict:
@@ -109,36 +100,13 @@ class MultilabelPredictor(LabelSetPredictor):
         return torch.from_numpy(self._rows.standardized(numpy.stack(prepared))).to(self._model.tuned_threshold)
 
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
-        """
-        Predicts all inputs in one pass of the model.
-
-        # Parameters
-
-        inputs : `list[JsonDict]`
-            Each with `features`, and optionally `id` and `by`; or results of `load_line`.
-
-        # Returns
-
-        `list[JsonDict]`
-            Their records, in order.
-
-        # Raises
-
-        `ConfigurationError` if an input is wrong that does not come from `load_line`, or the reader has no statistics
-        to standardize by.
-        """
+        """As for `LinePredictor`, in one pass of the model."""
         # First of all, as missing statistics are not the fault of a line.
         self._rows.check_standardizing()
         return super().predict_batch_json(inputs)
 
     def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
-        """
-        The records of a reader's instances (`--use-dataset-reader`).
-
-        # Raises
-
-        `ConfigurationError` if the reader has no statistics to standardize by.
-        """
+        """The records of a reader's instances (`--use-dataset-reader`)."""
         self._rows.check_standardizing()
         if not instances:
             return []

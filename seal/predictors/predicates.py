@@ -25,16 +25,7 @@ class PredicateFinder:
     """Finds the words of sentences that are predicates."""
 
     def find(self, sentences: list[IndexedSentence]) -> list[list[int]]:
-        """
-        # Parameters
-
-        sentences : `list[IndexedSentence]`
-
-        # Returns
-
-        `list[list[int]]`
-            The indices of each sentence's predicates, ascending.
-        """
+        """The indices of each sentence's predicates, ascending."""
         raise NotImplementedError
 
 

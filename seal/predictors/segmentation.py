@@ -115,17 +115,7 @@ class SegmentationPredictor(LinePredictor):
         self._resize = dataset_reader.resize if isinstance(dataset_reader, SegmentationReader) else None
 
     def predict(self, image: str) -> JsonDict:
-        """
-        # Parameters
-
-        image : `str`
-            The path of an image file.
-
-        # Returns
-
-        `JsonDict`
-            The record, as above.
-        """
+        """The record, as above, of an image file."""
         return self.predict_json({"image": image})
 
     def read(self, line: str) -> JsonDict:

@@ -5,8 +5,8 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 
 from seal.common.length_groups import size_of
-from seal.predictors.limits import check_characters, check_max_words, check_words, noted_groups
-from seal.predictors.line_predictor import LinePredictor, without
+from seal.predictors.limits import check_characters, check_words, noted_groups
+from seal.predictors.line_predictor import LinePredictor, check_whole_number, without
 from seal.predictors.lines import SentenceRequest, read_line
 from seal.predictors.words import SplitAsTrained, WordSequence, WordSplitter, join_words
 
@@ -40,22 +40,13 @@ class SentencePredictor(LinePredictor):
         splitter: WordSplitter,
         max_words: int,
     ) -> None:
-        check_max_words(max_words)
+        check_whole_number("max_words", max_words)
         super().__init__(model, dataset_reader, frozen, energy)
         self._max_words = max_words
         self._split = SplitAsTrained(splitter, model.vocab)
 
     def predict(self, sentence: str) -> JsonDict:
-        """
-        # Parameters
-
-        sentence : `str`
-
-        # Returns
-
-        `JsonDict`
-            The record.
-        """
+        """The record of a sentence."""
         return self.predict_json({"sentence": sentence})
 
     def read(self, line: str) -> JsonDict:

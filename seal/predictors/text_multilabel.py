@@ -16,8 +16,8 @@ from seal.common.setting_checks import short
 from seal.files.strict_json import read_json
 from seal.models.text_multilabel import TextMultilabelModel
 from seal.predictors.label_sets import LabelSetPredictor
-from seal.predictors.limits import MAX_WORDS, check_characters, check_max_words, check_words, noted_groups
-from seal.predictors.line_predictor import without
+from seal.predictors.limits import MAX_WORDS, check_characters, check_words, noted_groups
+from seal.predictors.line_predictor import check_whole_number, without
 from seal.predictors.lines import decodable
 
 
@@ -81,22 +81,12 @@ class TextMultilabelPredictor(LabelSetPredictor):
         max_words: int = MAX_WORDS,
         **arguments: Any,
     ) -> None:
-        check_max_words(max_words)
+        check_whole_number("max_words", max_words)
         super().__init__(model, dataset_reader, frozen, **arguments)
         self._max_words = max_words
 
     def predict(self, text: str) -> JsonDict:
-        """
-        # Parameters
-
-        text : `str`
-            The whole text, also where the reader joins texts from several keys.
-
-        # Returns
-
-        `JsonDict`
-            The record, as above.
-        """
+        """The record, as above, of a whole text, also where the reader joins texts from several keys."""
         return self.predict_json({"text": _Whole(text)})
 
     def read(self, line: str) -> JsonDict:

@@ -10,15 +10,9 @@ from seal.common.linear_trees import WORD
 
 def as_text(brackets: str, width: int = 120) -> str:
     """
-    A tree in lines of text, the root on top and the words in the last line.
-
-    # Parameters
-
-    brackets : `str`
-        A tree in the Penn Treebank's brackets. The part of speech `XX`, which says nothing, is left out.
-    width : `int`, optional (default = `120`)
-        The most characters a line may have. A tree that needs more is written in brackets over several lines,
-        and one with hundreds of constituents inside each other on one line.
+    A tree in the Penn Treebank's brackets as lines of text, the root on top and the words in the last line, without the
+    part of speech `XX`, which says nothing. A tree that needs more characters a line than `width` is written in
+    brackets over several lines, and one with hundreds of constituents inside each other on one line.
     """
     try:
         lines = [line.rstrip() for line in _printer(brackets).text(unicodelines=True).splitlines()]
@@ -31,16 +25,8 @@ def as_text(brackets: str, width: int = 120) -> str:
 
 def as_svg(brackets: str) -> str:
     """
-    A tree as an `<svg>` element, the root on top and the words at the bottom.
-
-    # Parameters
-
-    brackets : `str`
-        A tree in the Penn Treebank's brackets; labels and words may have any characters.
-
-    # Raises
-
-    `ValueError` where hundreds of constituents are inside each other.
+    The same as an `<svg>` element; labels and words may have any characters. A `ValueError` where hundreds of
+    constituents are inside each other.
     """
     return _printer(brackets).svg()
 

@@ -59,19 +59,7 @@ class WordSplitter:
     """The base of what splits raw text into words."""
 
     def split(self, text: str) -> WordSequence:
-        """
-        Splits a text.
-
-        # Parameters
-
-        text : `str`
-            Valid Unicode: spaCy refuses lone surrogates.
-
-        # Returns
-
-        `WordSequence`
-            White space belongs to no word.
-        """
+        """The words of a text of valid Unicode (spaCy refuses lone surrogates); white space belongs to none."""
         sequence = WordSequence(text, [], [])
         start = 0
         for run in _LONG_RUN.finditer(text):
@@ -253,18 +241,7 @@ SPLITTERS: dict[str, type[WordSplitter]] = {
 
 
 def join_words(words: list[str]) -> WordSequence:
-    """
-    Joins words by spaces.
-
-    # Parameters
-
-    words : `list[str]`
-
-    # Returns
-
-    `WordSequence`
-        The joined text, with the words and their offsets in it.
-    """
+    """The words joined by spaces, with their offsets in that text."""
     offsets = []
     start = 0
     for word in words:
@@ -275,18 +252,8 @@ def join_words(words: list[str]) -> WordSequence:
 
 def describe(words: list[str], spans: list[Span]) -> str:
     """
-    The words as one line, with the spans in brackets.
-
-    # Parameters
-
-    words : `list[str]`
-    spans : `list[tuple[str, int, int]]`
-        `(label, first word, last word)`, inclusive, from left to right, without overlap.
-
-    # Returns
-
-    `str`
-        `[ARG0 The boy] [V broke] [ARG1 the vase] .`
+    The words as one line, `[ARG0 The boy] [V broke] [ARG1 the vase] .`, with the spans in brackets: `(label, first
+    word, last word)`, inclusive, from left to right, without overlap.
     """
     parts: list[str] = []
     position = 0

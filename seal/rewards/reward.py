@@ -30,10 +30,6 @@ class Reward(Registrable):
         device : `torch.device`, optional
             The device of the outputs.
 
-        # Returns
-
-        `BatchReward`
-
         # Raises
 
         `ConfigurationError` if the reward has no rule for these tags.

@@ -55,10 +55,6 @@ class Sampler(torch.nn.Module, Registrable):
 
     def forward(self, problem: SamplingProblem) -> Candidates:
         """
-        # Parameters
-
-        problem : `SamplingProblem`
-
         # Returns
 
         `Candidates`

@@ -25,19 +25,7 @@ class Cost(Registrable):
         gold: torch.Tensor,
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
-        """
-        # Parameters
-
-        output_space : `OutputSpace`
-        outputs : `torch.Tensor`, `(batch, samples, *output)`
-        gold : `torch.Tensor`, `(batch, *output)`
-        mask : `torch.BoolTensor`, optional
-            `(batch, tokens)`, True at real tokens; `None` where all instances have one size.
-
-        # Returns
-
-        `torch.Tensor`, `(batch, samples)`
-        """
+        """`(batch, samples)`; the parameters are those of a `Score`."""
         raise NotImplementedError
 
 

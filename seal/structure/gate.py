@@ -43,13 +43,7 @@ class Verdict:
 def gate(options: dict[str, Ratio], margin: float = 0.5) -> Verdict:
     """
     Chooses the option of the best score, unless its gain over the first one, the task-net's own prediction, is below
-    `margin` standard errors of the paired difference over instances.
-
-    # Parameters
-
-    options : `dict[str, Ratio]`
-        The scores of the same instances under each option; the task-net's own comes first.
-    margin : `float`, optional (default = `0.5`)
+    `margin` standard errors of the paired difference over instances. The `options` are scores of the same instances.
     """
     values = {name: ratio.value for name, ratio in options.items()}
     own = next(iter(options))

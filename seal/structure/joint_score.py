@@ -102,10 +102,6 @@ class JointScore(nn.Module):
 
     The scale `s` is learned too. Trained nets are too sure of what they have seen: learned on the scores of training
     data `s` comes out above 1, on held-out scores below.
-
-    # Parameters
-
-    energies : `Sequence[CandidateEnergy]`
     """
 
     def __init__(self, energies: Sequence[CandidateEnergy]) -> None:

@@ -183,17 +183,8 @@ AnyLabelSets: TypeAlias = CompetingLabelSets | LikelySets
 
 def known_sets(gold: torch.Tensor, limit: int = 20000) -> tuple[torch.Tensor, torch.Tensor]:
     """
-    The label sets that occur, the most frequent first.
-
-    # Parameters
-
-    gold : `torch.Tensor`, `(rows, labels)`, 0 or 1
-    limit : `int`, optional (default = `20000`)
-        Only so many, the most frequent ones.
-
-    # Returns
-
-    `(sets (sets, labels), counts (sets,))`, both floating.
+    The label sets that occur in `gold (rows, labels)`, at most `limit`, the most frequent first: `(sets (sets, labels),
+    counts (sets,))`, both floating.
     """
     sets, counts = gold.bool().unique(dim=0, return_counts=True)
     order = counts.argsort(descending=True, stable=True)[:limit]
@@ -201,13 +192,7 @@ def known_sets(gold: torch.Tensor, limit: int = 20000) -> tuple[torch.Tensor, to
 
 
 class SetIndex:
-    """
-    Finds label sets among known ones.
-
-    # Parameters
-
-    sets : `torch.Tensor`, `(sets, labels)`
-    """
+    """Finds label sets among known ones, `(sets, labels)`."""
 
     def __init__(self, sets: torch.Tensor) -> None:
         self._places = {row.tobytes(): i for i, row in enumerate(sets.bool().cpu().numpy())}

@@ -138,24 +138,9 @@ def best_label_thresholds(
 @torch.no_grad()
 def best_subset_threshold(probabilities: torch.Tensor, gold: torch.Tensor) -> float:
     """
-    The threshold for which most rows have exactly their gold labels. A row is right for the thresholds above all of its
-    wrong labels' probabilities and up to the least of its right ones'; the best threshold lies in most of these
-    intervals.
-
-    # Parameters
-
-    probabilities : `torch.Tensor`, `(rows, labels)`, in [0, 1]
-    gold : `torch.Tensor`, `(rows, labels)`, 0 or 1 of any type
-
-    # Returns
-
-    `float`
-        Midway between two probabilities.
-
-    # Raises
-
-    `ValueError`
-        Where there is no row, the shapes differ or something is not a probability.
+    The threshold for which most rows have exactly their gold labels, midway between two probabilities. A row is right
+    for the thresholds above all of its wrong labels' probabilities and up to the least of its right ones'; the best
+    threshold lies in most of these intervals. Parameters and errors as for `best_threshold`.
     """
     probabilities, gold = _checked(probabilities, gold, "best_subset_threshold")
     low = probabilities.masked_fill(gold, 0.0).amax(dim=1)

@@ -15,6 +15,7 @@ from allennlp.training.callbacks import ShouldValidateCallback
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from seal.common.setting_checks import check_range
+from seal.common.signatures import with_parameters_of
 from seal.models import SealModel
 from seal.models.batch_checks import NonFiniteOutput
 from seal.training.checkpointer import ResumableCheckpointer
@@ -30,7 +31,6 @@ from seal.training.player import LOSS_NET, TASK_NET, Player
 from seal.training.players import Players
 from seal.training.replicas import accelerator_of_run, average_gradients
 from seal.training.self_training import SelfTraining
-from seal.training.signatures import with_parameters_of
 from seal.two_player import MicroBatch, Plan, RandomStream, Turns, TwoPlayerOptimizer
 
 
@@ -123,8 +123,7 @@ class AlternatingTrainer(PhasedTrainer):
         self._fresh_batches, self._accumulated = players.batches_of_updates > 1, num_gradient_accumulation_steps
         #: What is called between the turns of a batch, with the player whose updates are done.
         self.between_turns: list[Callable[[str], None]] = []
-        self._order = players.turns
-        self._grad_norms = players.grad_norms
+        self._order, self._grad_norms = players.turns, players.grad_norms
         self._cpu_autocast = cpu_autocast
         self._seed = torch.initial_seed() + 1 + self._rank
         self._loss_net_stream = RandomStream(self._seed)
@@ -140,8 +139,7 @@ class AlternatingTrainer(PhasedTrainer):
         )
         # For the candidates of validation data, while the loss-net is scored on them.
         self._validation_stream: Optional[RandomStream] = None
-        self._held_out = held_out
-        self._self_training = self_training
+        self._held_out, self._self_training = held_out, self_training
         self._last_good_checkpoint = LastGoodCheckpoint(self._checkpointer)
 
     def train(self) -> dict[str, Any]:

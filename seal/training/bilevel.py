@@ -56,11 +56,7 @@ class Bilevel:
                 )
 
     def check_model(self, model: SealModel) -> None:
-        """
-        # Raises
-
-        `ConfigurationError` if the model's gradient cannot be computed in this way.
-        """
+        """It is an error if the model's gradient cannot be computed in this way."""
         check_new_candidates(self.through, model.sampler, model.energy_loss)
         if isinstance(self.solver, ShermanMorrison) and not self.solver.average:
             raise ConfigurationError(
@@ -74,14 +70,8 @@ class Bilevel:
 
     def check_distributed(self, parts: int) -> None:
         """
-        # Parameters
-
-        parts : `int`
-            The number of batches that are accumulated.
-
-        # Raises
-
-        `ConfigurationError` if workers cannot solve one system together.
+        It is an error if workers cannot solve one system together; `parts` is the number of batches that are
+        accumulated.
         """
         if self.solver.needs_examples:
             raise ConfigurationError(

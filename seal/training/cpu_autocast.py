@@ -9,11 +9,8 @@ from allennlp.common.util import int_to_device
 
 def uses_cpu_autocast(model: torch.nn.Module, use_amp: bool, cuda_device: Optional[Union[int, torch.device]]) -> bool:
     """
-    Whether mixed precision is that of a CPU.
-
-    # Raises
-
-    `ConfigurationError` if the device is none, or the CPU cannot train the model so.
+    Whether mixed precision is that of a CPU. It is an error if the device is none, or the CPU cannot train the model
+    so.
     """
     check_device(cuda_device)
     on_cpu = use_amp and trains_on_cpu(cuda_device)

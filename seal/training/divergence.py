@@ -50,17 +50,8 @@ class LastGoodCheckpoint:
 
 def player_diverged(what: str, players: Sequence[str], place: str, checkpoint: LastGoodCheckpoint) -> NonFiniteLoss:
     """
-    The error for a player's value that is not finite.
-
-    # Parameters
-
-    what : `str`
-        What is not finite, and how: `"task_net's loss is nan"`.
-    players : `Sequence[str]`
-        Whose settings to change, the likelier ones first.
-    place : `str`
-        Where in the run: `"at batch 3 of epoch 1"`.
-    checkpoint : `LastGoodCheckpoint`
+    The error for a player's value that is not finite: `what` is not, and how ("task_net's loss is nan"), at which
+    `place` of the run ("at batch 3 of epoch 1"). Of `players`, whose settings to change, the likelier ones come first.
     """
     rates, norms = ([f"trainer.{player}.{key}" for player in players] for key in ("optimizer.lr", "grad_norm"))
     return NonFiniteLoss(
@@ -73,18 +64,8 @@ def validation_diverged(
     error: NonFiniteOutput, predicting: list[str], players: list[str], place: str, checkpoint: LastGoodCheckpoint
 ) -> NonFiniteLoss:
     """
-    The error for outputs on validation data that are not finite.
-
-    # Parameters
-
-    error : `NonFiniteOutput`
-    predicting : `list[str]`
-        Those of the `players` whose parameters predictions depend on.
-    players : `list[str]`
-        All that are trained.
-    place : `str`
-        Where in the run: `"after batch 4 of epoch 1"`.
-    checkpoint : `LastGoodCheckpoint`
+    The error for outputs on validation data that are not finite, at a `place` such as "after batch 4 of epoch 1";
+    `predicting` are those of the `players`, all that are trained, whose parameters predictions depend on.
     """
     whose = f"{predicting[0]}'s output" if len(predicting) == 1 else "output"
     where = f" ({error.source})" if error.source else ""

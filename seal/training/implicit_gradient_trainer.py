@@ -12,6 +12,7 @@ from allennlp.training import Trainer
 from allennlp.training.checkpointer import TrainerCheckpoint
 
 from seal.common.precision import mixed_precision_in
+from seal.common.signatures import with_parameters_of
 from seal.hypergradients import HypergradientReport, InverseHessianVector, NonFiniteValue
 from seal.models import SealModel
 from seal.training.adam_geometry import adam_geometry, check_adam
@@ -20,7 +21,6 @@ from seal.training.bilevel import Bilevel
 from seal.training.inner_parameters import check_full_precision, inner_parameters, warn_of_kinks
 from seal.training.micro_batches import MicroBatch
 from seal.training.player import LOSS_NET, TASK_NET
-from seal.training.signatures import with_parameters_of
 from seal.training.surrogate_loss import SurrogateLoss
 from seal.training.unrolling import Unrolling
 from seal.two_player import LossNetTurn, Plan

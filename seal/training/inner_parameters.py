@@ -31,21 +31,8 @@ def inner_parameters(
     model: SealModel, moved: dict[str, torch.nn.Parameter], chosen: Optional[Union[str, list[str]]]
 ) -> dict[str, torch.nn.Parameter]:
     """
-    # Parameters
-
-    model : `SealModel`
-    moved : `dict[str, torch.nn.Parameter]`
-        Those that the task-net's optimizer moves, by name.
-    chosen : `Union[str, list[str]]`, optional
-        As the trainer's `inner_parameters`.
-
-    # Returns
-
-    `dict[str, torch.nn.Parameter]`, those of `moved` that are chosen
-
-    # Raises
-
-    `ConfigurationError` if none is, or an expression is found in no name.
+    Those of `moved`, what the task-net's optimizer moves, that are `chosen` as the trainer's `inner_parameters`. It is
+    an error if none is, or an expression is found in no name.
     """
     if chosen is None:
         return moved

@@ -32,13 +32,7 @@ class RowLoader(Protocol):
 
 
 def instances_of(data_loader: DataLoader, otherwise: str) -> list[Instance]:
-    """
-    The instances of a loader that has them in memory.
-
-    # Raises
-
-    `ConfigurationError` with the message `otherwise` if it has not.
-    """
+    """The instances of a loader that has them in memory; if it has not, an error with the message `otherwise`."""
     instances = getattr(data_loader, "_instances", None)
     if not isinstance(data_loader, MultiProcessDataLoader) or instances is None:
         raise ConfigurationError(otherwise)
@@ -83,10 +77,8 @@ def inputs_of(data_loader: DataLoader, otherwise: str) -> list[Any]:
 
 def check_data(model: SealModel, data_loader: DataLoader, validation_data_loader: Optional[DataLoader]) -> None:
     """
-    # Raises
-
-    `ConfigurationError` if the reader of one of the two leaves more to an instance than the model takes, or validation
-    data are others in each pass: evaluation would refuse them, too, but after an epoch.
+    It is an error if the reader of one of the two leaves more to an instance than the model takes, or validation data
+    are others in each pass: evaluation would refuse them, too, but after an epoch.
     """
     model.check_reader(getattr(data_loader, "reader", None), "dataset_reader")
     if validation_data_loader is not None:

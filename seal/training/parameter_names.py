@@ -8,22 +8,8 @@ from allennlp.common.checks import ConfigurationError
 
 def check_found(patterns: Iterable[str], names: Iterable[str], key: str, whose: str) -> None:
     """
-    Checks that each pattern is found in the name of a parameter.
-
-    # Parameters
-
-    patterns : `Iterable[str]`
-        Regular expressions.
-    names : `Iterable[str]`
-        The names of the parameters to search.
-    key : `str`
-        The config key that has the patterns; for the message.
-    whose : `str`
-        Which parameters these are, such as `"of the model"`; for the message.
-
-    # Raises
-
-    `ConfigurationError` if a pattern is not a regular expression, or is found in none of the names.
+    It is an error if one of the patterns is no regular expression, or is found in none of the names. For the message:
+    `key`, the config key that has the patterns, and `whose` parameters these are, such as "of the model".
     """
     names = list(names)
     for pattern in patterns:

@@ -187,13 +187,7 @@ class _TrackPhase(TrainerCallback):
 
 
 class TaskNetStart:
-    """
-    A copy of the task-net's present parameters and buffers, on the CPU, which `restore` puts back.
-
-    # Parameters
-
-    model : `SealModel`
-    """
+    """A copy of the task-net's present parameters and buffers, on the CPU, which `restore` puts back."""
 
     def __init__(self, model: SealModel) -> None:
         self._tensors = {name: tensor.detach().to("cpu", copy=True) for name, tensor in _task_net(model)}

@@ -126,12 +126,7 @@ class Phases:
             )
 
     def check_players(self, players: Collection[str]) -> None:
-        """
-        # Raises
-
-        `ConfigurationError` if a phase trains or restarts a player that is not among `players`, those with
-        steps to do.
-        """
+        """It is an error if a phase trains or restarts a player that is not among `players`, those with steps to do."""
         for index, phase in enumerate(self._phases):
             if phase.train != BOTH and phase.train not in players:
                 raise ConfigurationError(
@@ -145,10 +140,8 @@ class Phases:
 
     def check_model(self, model: SealModel) -> None:
         """
-        # Raises
-
-        `ConfigurationError` if the model lacks what trains its task-net in a phase, or the loss-net that a phase copies
-        the task-net to.
+        It is an error if the model lacks what trains its task-net in a phase, or the loss-net that a phase copies the
+        task-net to.
         """
         without_energy = any(phase.trains(TASK_NET) and not phase.energy for phase in self)
         if without_energy and model.task_loss.cross_entropy_weight == 0:
@@ -169,10 +162,8 @@ class Phases:
 
     def check_metrics(self, model: SealModel, validation_metric: Union[str, list[str]], validated: bool) -> None:
         """
-        # Raises
-
-        `ConfigurationError` if the metric of the run, or one of a phase, cannot choose among epochs of the model, or a
-        phase has one and the run is not `validated`.
+        It is an error if the metric of the run, or one of a phase, cannot choose among epochs of the model, or a phase
+        has one and the run is not `validated`.
         """
         if validated:
             check_validation_metric(model, validation_metric)

@@ -36,13 +36,7 @@ class ReplicaAccelerator(DdpAccelerator):
 def accelerator_of_run(
     given: Optional[DdpAccelerator], distributed: bool, cuda_device: Optional[Union[int, torch.device]]
 ) -> Optional[DdpAccelerator]:
-    """
-    The one that the config gives, or the default of a distributed run.
-
-    # Raises
-
-    `ConfigurationError` if another kind is given.
-    """
+    """The one that the config gives, which must be of this kind, or the default of a distributed run."""
     if given is not None and not isinstance(given, ReplicaAccelerator):
         raise ConfigurationError(
             "distributed.ddp_accelerator: the trainers 'alternating' and 'implicit_gradient' need 'replicas', "
@@ -56,14 +50,9 @@ def accelerator_of_run(
 @torch.no_grad()
 def average_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
     """
-    Replaces each gradient by its mean over the workers. A parameter that one worker's batch did not reach
-    counts there as 0, so that all workers take part in the same exchange; one that no batch reached keeps no
-    gradient, and its optimizer leaves it alone, as in a single process.
-
-    # Parameters
-
-    parameters : `Iterable[torch.nn.Parameter]`
-        The same ones in the same order in every worker.
+    Replaces each gradient by its mean over the workers, which all have the same parameters in the same order. A
+    parameter that one worker's batch did not reach counts there as 0, so that all workers take part in the same
+    exchange; one that no batch reached keeps no gradient, and its optimizer leaves it alone, as in a single process.
     """
     parameters = list(parameters)
     parts = [torch.zeros_like(parameter) if parameter.grad is None else parameter.grad for parameter in parameters]

@@ -96,10 +96,6 @@ class SurrogateLoss:
         held_out : `dict[str, Any]`, optional
             The batch of `L_Prim`; `None`: that of `part`.
 
-        # Returns
-
-        `Surrogate`
-
         # Raises
 
         `NonFiniteValue` if the task-net's output or a loss is not finite; `ConfigurationError` as `hypergradient`.

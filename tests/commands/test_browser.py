@@ -195,6 +195,15 @@ def test_a_tree_and_those_that_competed(browser):
         assert len(rows) >= 3 and all("Rose" in row and "ginger)" in row and "XX" not in row for row in rows)
         chosen = page.find_element("css selector", "tr.chosen td").text
         assert block.find_element("tag name", "img").get_attribute("alt") == chosen
+        # A wide tree is scrolled in its place, and the page is not.
+        given = page.find_element("id", "given")
+        given.clear()
+        given.send_keys("Rose " * 40)
+        page.find_element("id", "send").click()
+        page.find_element("css selector", "img.tree[alt*='Rose Rose Rose']")
+        ((width, _),) = loaded(page, "img.tree")
+        assert width > page.execute_script("return innerWidth")
+        assert page.execute_script("return document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_tags_of_words_and_what_competed(browser, tagger):

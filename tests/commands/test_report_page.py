@@ -27,9 +27,11 @@ def test_plain_text_stays_plain(text):
     assert [html.unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*)</t[hd]>", page)] == [text, text]
 
 
-def test_a_short_cell_stays_on_a_line():
-    page = as_html("# t\n\n" + table(["role", "setting"], [["ARGM-TMP", "model.loss_net.encoder.num_layers"]]), {})
-    assert '<td class="short">ARGM-TMP</td>' in page and "<td>model.loss_net" in page
+def test_a_short_cell_stays_on_a_line_and_a_long_word_may_break():
+    row = ["ARGM-TMP", "model.loss_net.encoder.num_layers", "streets, water, potholes"]
+    page = as_html("# t\n\n" + table(["role", "setting", "labels"], [row]), {})
+    assert '<td class="short">ARGM-TMP</td>' in page and '<td class="long">model.loss_net' in page
+    assert "<td>streets, water, potholes</td>" in page
 
 
 def test_numbers_are_short():

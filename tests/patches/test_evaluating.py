@@ -6,10 +6,8 @@ import pytest
 import torch
 from allennlp.commands import evaluate
 from allennlp.commands.train import train_model
-from allennlp.common.checks import ConfigurationError
 from allennlp.evaluation import SimpleEvaluator
 from allennlp.models import SimpleTagger
-from allennlp.training import util
 
 import seal  # noqa: F401
 from seal.common import length_groups
@@ -72,11 +70,9 @@ def test_names_that_lose_no_result_of_an_evaluation(tmp_path, allennlp_logging):
     assert "accuracy" in evaluate.evaluate_from_archive(run, str(tmp_path / "a,b.tsv"))
 
 
-class Weighted(torch.nn.Module):
-    """Its batches have a loss, a weight and a vector."""
-
+class Summing(torch.nn.Module):
     def forward(self, x):
-        return {"loss": x.sum(), "weight": torch.tensor(2.0), "vector": x}
+        return {"loss": x.sum()}
 
     def get_metrics(self, reset=False):
         return {}
@@ -87,26 +83,11 @@ class Loader(list):
         pass
 
 
-def test_weights_of_batches():
-    model, data = Weighted(), Loader([{"x": torch.ones(2)}])
-    calls = {
-        "--batch-weight-key": lambda key: SimpleEvaluator()(model, data, key),
-        'config key "batch_weight_key"': lambda key: util.evaluate(model, data, -1, key),
-    }
-    for option, call in calls.items():
-        for key, end in (("wieght", '; did you mean "weight"?'), ("vector", "; choose from: loss, weight")):
-            with pytest.raises(ConfigurationError) as error:
-                call(key)
-            assert str(error.value) == f'{option}: the model\'s output has no number "{key}"{end}'
-        assert call("weight") == {"loss": 2.0} and call("") == {"loss": 2.0}
-    assert not model._forward_hooks
-
-
 @pytest.mark.parametrize("name", ["metrics_output_file", "predictions_output_file"])
 def test_outputs_on_a_full_disk(name, monkeypatch):
     if not os.path.exists("/dev/full"):
         pytest.skip("/dev/full is not here")
     evaluator = SimpleEvaluator(batch_serializer=lambda *_, **__: "line")
     with pytest.raises(OSError) as error:
-        evaluator(Weighted(), Loader([{"x": torch.ones(2)}]), None, **{name: "/dev/full"})
+        evaluator(Summing(), Loader([{"x": torch.ones(2)}]), None, **{name: "/dev/full"})
     assert str(error.value.filename) == "/dev/full"

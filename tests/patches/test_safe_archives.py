@@ -3,10 +3,7 @@
 import io
 import json
 import os
-import subprocess
-import sys
 import tarfile
-import textwrap
 
 import pytest
 from allennlp.commands import evaluate
@@ -271,14 +268,6 @@ def test_a_users_own_config_may_name_classes(tmp_path):
     """Also in the folder of a run, which is not an archive."""
     built = config(method="cross_entropy", model__output_space__type="seal.output_spaces.TagSequence")
     assert type(build(built, tmp_path).model.output_space).__name__ == "TagSequence"
-
-
-def test_the_command_tells_it_in_a_sentence(tmp_path):
-    path = archive(tmp_path / "model.tar.gz", (tarfile.TarInfo("../written"), b"x"))
-    command = [sys.executable, "-m", "seal", "predict", path, "-"]
-    ended = subprocess.run(command, cwd=ROOT, input="", capture_output=True, text=True, timeout=300)
-    assert ended.returncode != 0 and "Traceback" not in ended.stderr
-    assert "model.tar.gz: it is not opened, as it would write elsewhere" in textwrap.fill(ended.stderr, 10**6)
 
 
 def test_a_damaged_archive(tmp_path):

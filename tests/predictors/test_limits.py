@@ -5,7 +5,8 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.common.length_groups import Size
 from seal.predictors import limits
-from seal.predictors.limits import check_characters, check_max_words, check_words, noted_groups
+from seal.predictors.limits import check_characters, check_words, noted_groups
+from seal.predictors.line_predictor import check_whole_number
 
 
 def test_what_is_too_long_is_told_in_a_sentence():
@@ -19,7 +20,7 @@ def test_what_is_too_long_is_told_in_a_sentence():
         check_characters("x" * (limits.MAX_CHARACTERS + 1))
     for wrong in (0, 2.0, True, "3"):
         with pytest.raises(ConfigurationError, match="max_words must be a whole number above 0"):
-            check_max_words(wrong)
+            check_whole_number("max_words", wrong)
 
 
 def test_what_takes_long_says_how_far_it_is(monkeypatch, caplog):

@@ -170,7 +170,7 @@ def test_a_small_benchmark(tmp_path, monkeypatch, encoder, sentences, capsys, me
     assert ((shares > 0) & (shares < 0.5)).all()
     speed = table[table["metric"] == "sentences_per_second"].set_index("method")["ratio"]
     assert speed["allennlp_models"] == 1 and math.isfinite(speed["seal_srl"])
-    assert math.isfinite(speed["seal_srl_at_once"])
+    assert math.isfinite(speed["seal_srl_at_once"]) and math.isfinite(speed["seal_srl_bfloat16"])
     memory = table.loc[table["metric"] == "peak_mib"].set_index("method")
     assert memory.loc["cross_entropy", "ratio"] == 1 and memory.loc["nce_20", "value"] > 100
     assert (tmp_path / "benchmark.png").stat().st_size > 10_000

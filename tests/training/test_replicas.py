@@ -59,46 +59,56 @@ EXACT = {"dropout": 0.0, "trainer__validation_metric": "-loss"}
 
 
 @pytest.mark.parametrize(
-    "more",
+    "size, more",
     [
-        {},
-        {"trainer__loss_net__steps": 2, "trainer__task_net__steps": 2, "trainer__first": "task_net"},
-        {
-            "trainer__task_net__learning_rate_scheduler": LINEAR,
-            "trainer__loss_net__learning_rate_scheduler": PLATEAU,
-        },
-        {
-            "trainer__phases": [
-                {"epochs": 1, "train": "task_net", "energy": False},
-                {"epochs": 1, "train": "loss_net"},
-                {"restart": True},
-            ]
-        },
-        # Its random vectors must be the same in both workers.
-        {
-            "trainer__type": "implicit_gradient",
-            "trainer__solver": {"type": "diagonal", "damping": 1.0, "max_steps": 3},
-        },
+        (2, {}),
+        (4, {}),
+        (2, {"trainer__loss_net__steps": 2, "trainer__task_net__steps": 2, "trainer__first": "task_net"}),
+        (
+            2,
+            {
+                "trainer__task_net__learning_rate_scheduler": LINEAR,
+                "trainer__loss_net__learning_rate_scheduler": PLATEAU,
+            },
+        ),
+        (
+            2,
+            {
+                "trainer__phases": [
+                    {"epochs": 1, "train": "task_net", "energy": False},
+                    {"epochs": 1, "train": "loss_net"},
+                    {"restart": True},
+                ]
+            },
+        ),
+        # Its random vectors must be the same in all workers.
+        (
+            2,
+            {
+                "trainer__type": "implicit_gradient",
+                "trainer__solver": {"type": "diagonal", "damping": 1.0, "max_steps": 3},
+            },
+        ),
     ],
-    ids=["plain", "steps", "schedulers", "phases", "implicit"],
+    ids=["two", "four", "steps", "schedulers", "phases", "implicit"],
 )
-def test_two_workers_equal_one_with_the_joint_batch(tmp_path, more):
-    """Every worker takes every other instance: batches of 1 in each are batches of 2 in one."""
+def test_workers_equal_one_process_with_the_joint_batch(tmp_path, size, more):
+    """Of two, each takes every other instance: batches of 1 in each are batches of 2 in one."""
     more = {**more, "dataset_reader__predicate_instances": False, "dataset_reader__max_instances": 4}
-    joint = config("margin", batch_size=2, epochs=3, **EXACT, **more)
+    joint = config("margin", batch_size=size, epochs=3, **EXACT, **more)
     alone = build(joint, tmp_path)
     alone.model.double()
     metrics = comparable(alone.train())
     split = config("margin", batch_size=1, epochs=3, **EXACT, **more)
 
     def work(rank):
-        trainer = build_worker(split, tmp_path / "workers", rank)
+        trainer = build_worker(split, tmp_path / "workers", rank, size)
         trainer.model.double()
         found = comparable(trainer.train())
         return found, weights(trainer.model)
 
     vocabulary(joint, tmp_path / "workers")
-    for found, reached in on_workers(work, tmp_path / "workers"):
+    for found, reached in on_workers(work, tmp_path / "workers", size):
         assert distance(reached, weights(alone.model)) < 1e-9
         # A norm is that of the averaged gradient; losses are means over batches of one size.
         for name, value in metrics.items():

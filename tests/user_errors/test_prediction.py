@@ -4,6 +4,7 @@ import io
 import os
 import shutil
 import sys
+import tarfile
 
 import pytest
 from allennlp.commands import main
@@ -183,10 +184,12 @@ def test_an_output_of_an_evaluation_on_a_full_disk(command, archive, tmp_path, o
     assert told == "error: /dev/full: No space left on device\n"
 
 
-@pytest.mark.parametrize("key, end", [("los", '; did you mean "loss"?'), ("zzz", "; choose from: loss")])
-def test_weights_of_batches_that_the_output_lacks(command, archive, tmp_path, key, end):
-    told = command("evaluate", str(archive), str(tmp_path / "train.tsv"), "--batch-weight-key", key)
-    assert told == f'error: --batch-weight-key: the model\'s output has no number "{key}"{end}\n'
+def test_an_archive_that_would_write_elsewhere(command, tmp_path):
+    path = tmp_path / "model.tar.gz"
+    with tarfile.open(path, "w:gz") as file:
+        file.addfile(tarfile.TarInfo("../written"))
+    told = command("predict", str(path), "-")
+    assert told.startswith(f"error: {path}: it is not opened, as it would write elsewhere: ") and told.count("\n") == 1
 
 
 def test_a_damaged_input(command, archive, tmp_path):

@@ -28,10 +28,8 @@ _KINDS = (
 
 def answers_of(name: str, archive: Archive, predicates_from: Optional[str] = None) -> Answers:
     """
-    # Raises
-
-    `ConfigurationError` if the model is none of this package, or `predicates_from`, an argument of the predictor of
-    roles, is given for one of another task.
+    The answers of a model of this package; `predicates_from`, an argument of the predictor of roles, is an error with
+    one of another task.
     """
     if predicates_from is not None:
         if not isinstance(archive.model, SrlModel):

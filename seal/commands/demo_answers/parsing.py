@@ -16,11 +16,6 @@ class TreeAnswers(SentenceAnswers):
     """The tree of each sentence as a picture, and the other trees of the beam."""
 
     def _blocks(self, request: JsonDict, record: JsonDict) -> Iterable[JsonDict]:
-        """
-        # Raises
-
-        `ConfigurationError` if the tree cannot be drawn.
-        """
         from seal.predictors.tree_drawings import as_svg
 
         try:

@@ -28,18 +28,8 @@ _EXAMINERS = (
 
 def examine(archive: Archive, path: str, most: int) -> Findings:
     """
-    # Parameters
-
-    archive : `Archive`
-        Of a model of this package.
-    path : `str`
-        Data with gold, as the model's validation reader takes them.
-    most : `int`
-        How many instances are looked at, the file's first.
-
-    # Raises
-
-    `ConfigurationError` if the model is none of this package, or the data have no gold.
+    What a model of this package says of data with gold, as its validation reader takes them: of the first `most`
+    instances.
     """
     model, reader = archive.model.eval(), archive.validation_dataset_reader
     make = next((make for kind, make in _EXAMINERS if isinstance(model, kind)), None)

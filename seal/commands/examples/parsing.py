@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 
 from seal.commands.examples.examiner import NO_GOLD, Examiner
-from seal.commands.findings import NOTHING, Example
+from seal.commands.findings import CONSTITUENT, NOTHING, Example
 from seal.commands.structure_choices import weighed_trees
 from seal.common.linear_trees import as_brackets, brackets_of, counted_brackets, without_unknown_tags
 from seal.common.significance import EXACT, Statistic, f1_of_counts
@@ -17,7 +17,7 @@ from seal.metrics import bracket_counts
 class TreeExaminer(Examiner):
     """Of trees: the whole is a hit or not; the labels of constituents over the same words are confused."""
 
-    unit = "constituent"
+    unit = CONSTITUENT
 
     def statistics(self) -> dict[str, Statistic]:
         return {"f1": f1_of_counts(), "exact_match": EXACT}

@@ -4,6 +4,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders import PretrainedTransformerEmbedder
 
+from seal.common.precision import at_least_float, mixed_precision
 from seal.common.setting_checks import check_choice
 from seal.nets.encoders.adapters import Adapters
 from seal.nets.encoders.encoder import Encoder
@@ -34,6 +35,9 @@ class TextTransformer(Encoder):
         Only these are trained.
     gradient_checkpointing : `bool`, optional (default = `None`)
         Less memory for more time: what the layers compute inside is computed again in the backward pass.
+    bfloat16_prediction : `bool`, optional (default = `False`)
+        Outside training, the transformer runs in mixed precision with bfloat16: faster on a processor with
+        `avx512_bf16` or `amx_bf16`, and on a recent GPU.
 
     # Raises
 
@@ -48,8 +52,10 @@ class TextTransformer(Encoder):
         train_parameters: bool = True,
         adapters: Optional[Adapters] = None,
         gradient_checkpointing: Optional[bool] = None,
+        bfloat16_prediction: bool = False,
     ) -> None:
         super().__init__()
+        self._bfloat16_prediction = bfloat16_prediction
         check_choice("encoder.pooling", pooling, _POOLINGS)
         if adapters is not None and not train_parameters:
             raise ConfigurationError("encoder.train_parameters: with adapters, leave it out; only they are trained.")
@@ -72,7 +78,8 @@ class TextTransformer(Encoder):
             )
         self.check_length(pieces["token_ids"].shape[1])
         # shape: (texts, pieces, size)
-        vectors = self._embedder(pieces["token_ids"], pieces["mask"])
+        with mixed_precision(self._bfloat16_prediction and not self.training, pieces["token_ids"].device):
+            vectors = at_least_float(self._embedder(pieces["token_ids"], pieces["mask"]))
         if self._pooling == "cls":
             return vectors[:, 0]
         mask = pieces["mask"].unsqueeze(-1)

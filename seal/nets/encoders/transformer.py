@@ -5,6 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbedder
 from transformers import PreTrainedModel
 
+from seal.common.precision import at_least_float, mixed_precision
 from seal.nets.encoders.encoder import Encoder
 from seal.nets.encoders.hub_model import positions_of, set_gradient_checkpointing
 
@@ -32,6 +33,9 @@ class TransformerWordEncoder(Encoder):
         Less memory for more time: what the layers compute inside is computed again in the backward pass.
     marks_predicate : `bool`, optional (default = `True`)
         `False`: for tasks without a predicate, and for transformers without token types.
+    bfloat16_prediction : `bool`, optional (default = `False`)
+        Outside training, the transformer runs in mixed precision with bfloat16: faster on a processor with
+        `avx512_bf16` or `amx_bf16`, and on a recent GPU.
 
     # Raises
 
@@ -47,8 +51,10 @@ class TransformerWordEncoder(Encoder):
         train_parameters: bool = True,
         gradient_checkpointing: Optional[bool] = None,
         marks_predicate: bool = True,
+        bfloat16_prediction: bool = False,
     ) -> None:
         super().__init__()
+        self._bfloat16_prediction = bfloat16_prediction
         self._embedder = PretrainedTransformerMismatchedEmbedder(
             model_name,
             max_length=max_length,  # type: ignore[arg-type]  # `None` is its default, against its own annotation.
@@ -81,7 +87,8 @@ class TransformerWordEncoder(Encoder):
             arguments["type_ids"] = predicate_pieces(
                 inputs["predicate"], pieces["offsets"], self._piece_positions(pieces["token_ids"])
             )
-        return self._embedder(**arguments)
+        with mixed_precision(self._bfloat16_prediction and not self.training, pieces["token_ids"].device):
+            return at_least_float(self._embedder(**arguments))
 
     def get_output_dim(self) -> int:
         return self._embedder.get_output_dim()

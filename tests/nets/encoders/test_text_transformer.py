@@ -99,3 +99,18 @@ def test_wrong_inputs(folder):
     inputs["tokens"]["tokens"]["segment_concat_mask"] = None
     with pytest.raises(ConfigurationError, match="must have no max_length"):
         net(inputs)
+
+
+def test_bfloat16_is_for_prediction_alone(folder):
+    inputs = pieces()
+    plain, half = encoder(folder), encoder(folder, bfloat16_prediction=True)
+    half.load_state_dict(plain.state_dict())
+    expected, found = plain.eval()(inputs), half.eval()(inputs)
+    assert found.dtype == torch.float32
+    # As far apart as eight bits of a fraction make it, and not equal.
+    assert 0 < (found - expected).abs().max() < 0.05 * expected.abs().max()
+    trained = {}
+    for name, net in (("plain", plain), ("half", half)):
+        torch.manual_seed(0)
+        trained[name] = net.train()(inputs)
+    assert torch.equal(trained["plain"], trained["half"])

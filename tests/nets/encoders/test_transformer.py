@@ -201,6 +201,21 @@ def test_a_frozen_one_has_no_dropout_and_checkpoints_are_set(bert):
         assert encoder._embedder._matched_embedder.transformer_model.is_gradient_checkpointing is bool(wanted)
 
 
+def test_bfloat16_is_for_prediction_alone(bert):
+    inputs = inputs_of(bert, [["the", "chef", "cuts"]], [2])
+    plain, half = TransformerWordEncoder(bert), TransformerWordEncoder(bert, bfloat16_prediction=True)
+    half.load_state_dict(plain.state_dict())
+    expected, found = plain.eval()(inputs), half.eval()(inputs)
+    assert found.dtype == torch.float32
+    # As far apart as eight bits of a fraction make it, and not equal.
+    assert 0 < (found - expected).abs().max() < 0.05 * expected.abs().max()
+    trained = {}
+    for name, net in (("plain", plain), ("half", half)):
+        torch.manual_seed(0)
+        trained[name] = net.train()(inputs)
+    assert torch.equal(trained["plain"], trained["half"])
+
+
 def test_a_transformer_without_gradient_checkpointing(tmp_path):
     config = MPNetConfig(vocab_size=len(PIECES), max_position_embeddings=514, **{**SIZES, "pad_token_id": 1})
     name = save_model(tmp_path / "mpnet", MPNetModel(config))

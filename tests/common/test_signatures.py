@@ -4,7 +4,7 @@ import pytest
 from allennlp.common import Params, from_params
 from allennlp.common.checks import ConfigurationError
 
-from seal.training.signatures import with_parameters_of
+from seal.common.signatures import with_parameters_of
 
 
 def parent(size: int, rate: float = 0.5, name: str = "a", **settings):

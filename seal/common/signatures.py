@@ -1,20 +1,16 @@
 import inspect
 from collections.abc import Callable, Collection
+from typing import Any
 
 
-def with_parameters_of(parent: Callable, without: Collection[str] = ()) -> Callable[[Callable], Callable]:
+def with_parameters_of(parent: Callable, without: Collection[str] = ()) -> Callable[[Any], Any]:
     """
     Returns a decorator for a constructor that passes its `**settings` on to `parent`. It adds the parameters of
-    `parent` to the constructor's signature, from which `FromParams` reads the config keys.
-
-    # Parameters
-
-    parent : `Callable`
-    without : `Collection[str]`, optional (default = `()`)
-        Names of `parent`'s parameters that the constructor does not take.
+    `parent`, but for those of the names `without`, to the constructor's signature, from which `FromParams` reads the
+    config keys.
     """
 
-    def extend(constructor: Callable) -> Callable:
+    def extend(constructor: Any) -> Any:
         mine = inspect.signature(constructor)
         own = {name: p for name, p in mine.parameters.items() if p.kind is not p.VAR_KEYWORD}
         theirs = [
