@@ -39,7 +39,8 @@ LATE = (
 
 try:
     with late(*LATE):
-        from allennlp.commands import main, predict, train
+        import allennlp.commands
+        from allennlp.commands import Subcommand, main, predict, train
         from allennlp.common.util import import_module_and_submodules
 
         # What `main` would import, so that configs can name all that AllenNLP registers.
@@ -59,9 +60,12 @@ from seal.files.strict_json import read_json  # noqa: E402
 from seal.files.whole_files import replacing  # noqa: E402
 from seal.patches.replacing import replace_once  # noqa: E402
 from seal.predictors.readable import readable  # noqa: E402
+from seal.version import VERSION  # noqa: E402
 
 #: Warnings of AllenNLP about what the config says, and about what every run that goes on finds.
 NO_NEWS = ("patience was set to None", "vocabulary serialization directory")
+#: AllenNLP's sub-commands that are not for the models of this package.
+NOT_SUPPORTED = ("diff", "find-lr", "push-to-hf")
 FORMATS = ("json", "plain", "allennlp")
 #: The exit status of `predict` where an input has an error in place of a prediction, and all else went well.
 SOME_ERRORS = 3
@@ -97,6 +101,26 @@ def _log_quietly() -> None:
                 own.addFilter(lambda record: not any(words in str(record.msg) for words in NO_NEWS))
 
     replace_once(allennlp_logging, "prepare_global_logging", prepare_global_logging)
+
+
+class _Parser(allennlp.commands.ArgumentParserWithDefaults):
+    """The command's own description."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.description == "Run AllenNLP":
+            self.description = (
+                "Predict structures with energies: train, evaluate and try models that a config names. "
+                "`seal COMMAND --help` tells more of each command."
+            )
+
+
+def _name_what_is_here() -> None:
+    """`seal --help` and `--version` speak of this package, and of no sub-command that is not supported."""
+    allennlp.commands.ArgumentParserWithDefaults = _Parser
+    allennlp.commands.__version__ = f"{VERSION} (AllenNLP {allennlp.__version__})"
+    for name in NOT_SUPPORTED:
+        Subcommand._registry[Subcommand].pop(name, None)
 
 
 def _add_options_of_predict() -> None:
@@ -261,6 +285,7 @@ def _say_what_was_trained() -> None:
 def run() -> None:
     """Runs the command of `sys.argv`."""
     _log_quietly()
+    _name_what_is_here()
     _add_options_of_predict()
     _say_what_was_trained()
     plugins.DEFAULT_PLUGINS = ()

@@ -41,6 +41,7 @@ def run(folder, *command):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_its_tests_pass(folder):
     assert "5 passed" in run(folder, "pytest", "-q", "-p", "no:cacheprovider", "tests")
 

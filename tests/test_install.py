@@ -207,6 +207,7 @@ def test_the_plugin_file_names_seal():
     assert (ROOT / ".allennlp_plugins").read_text(encoding="utf-8").split() == ["seal"]
 
 
+@pytest.mark.slow
 def test_allennlp_test_install_finds_the_plugin():
     done = subprocess.run(
         [sys.executable, "-m", "allennlp", "test-install"],

@@ -15,6 +15,7 @@ from allennlp.common.checks import ConfigurationError
 
 from seal import __main__ as command
 from seal.predictors.readable import readable
+from seal.version import VERSION
 
 RECORD = '{"words": ["It", "rains"], "frames": []}\n'
 
@@ -57,6 +58,16 @@ def test_the_command_says_what_was_asked_for_and_imports_nothing_that_it_does_no
     assert done.stderr == ""
     *told, imported = done.stdout.splitlines()
     assert told[0].startswith("conjugate_gradient ") and len(told) == 8 and imported == ""
+
+
+def test_the_help_and_the_version_are_of_this_package():
+    code = "import sys\nfrom seal.__main__ import run\nsys.argv = ['seal', sys.argv[1]]\nrun()"
+    help_, version = (
+        subprocess.run([sys.executable, "-c", code, asked], capture_output=True, text=True, timeout=300).stdout
+        for asked in ("--help", "--version")
+    )
+    assert "Predict structures with energies" in help_ and "find-lr" not in help_ and "demo" in help_
+    assert version == f"seal {VERSION} (AllenNLP 2.10.1)\n"
 
 
 @pytest.mark.parametrize(

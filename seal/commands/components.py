@@ -6,6 +6,7 @@ import argparse
 import inspect
 import re
 import typing
+from collections.abc import Iterable
 from types import UnionType
 from typing import Any, NamedTuple, Optional, Union
 
@@ -171,21 +172,25 @@ def _sentence(text: str) -> str:
     return text[: end.start()] if end else text
 
 
+def _near(name: str, known: Iterable[str]) -> str:
+    return suggest(name, known) or "; `seal components` lists the kinds."
+
+
 def _listed(found: list[Component], kind: Optional[str], name: Optional[str]) -> str:
     kinds = _kinds(found)
     if kind is None:
         counts = {one: sum(component.kind == one for component in found) for one in kinds}
         width = max(map(len, kinds))
         lines = [f"{one:{width}}  {counts[one]:3}  {kinds[one].replace('`', '')}" for one in kinds]
-        return "\n".join([*lines, "", "allennlp components KIND [NAME] says more."])
+        return "\n".join([*lines, "", "seal components KIND [NAME] says more."])
     if kind not in kinds and name is None:
         named = [component for component in found if component.name == kind]
         if not named:
             names = {component.name for component in found}
-            raise ConfigurationError(f'components: "{kind}" is no kind and no name' + suggest(kind, {*kinds, *names}))
+            raise ConfigurationError(f'components: "{kind}" is no kind and no name' + _near(kind, {*kinds, *names}))
         return "\n\n".join(map(_described, named))
     if kind not in kinds:
-        raise ConfigurationError(f'components: "{kind}" is no kind' + suggest(kind, kinds))
+        raise ConfigurationError(f'components: "{kind}" is no kind' + _near(kind, kinds))
     ours = [component for component in found if component.kind == kind]
     if name is None:
         width = max(len(component.name) for component in ours)

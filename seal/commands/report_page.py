@@ -51,16 +51,19 @@ class Report:
         runs = self._runs
         title = f"Run {runs[0].name}" if len(runs) == 1 else f"Runs {', '.join(run.name for run in runs)}"
         self.add(f"# {escaped(title)}")
+        metric = runs[0].validation_metric
         rows: dict[str, list[Any]] = {
             "model": [f"{_at(run, 'model.type')} on {_at(run, 'train_data_path')}" for run in runs],
             "trainer": [_at(run, "trainer.type", "gradient_descent") for run in runs],
             "epochs": [_epochs(run) for run in runs],
             "best epoch": [f"{run.best_epoch + 1}, by {run.validation_metric} on validation data" for run in runs],
-            f"best {runs[0].validation_metric}": [
-                run.scores.get(f"validation_{run.validation_metric}", NONE) for run in runs
-            ],
+            f"best {metric}": [run.scores.get(f"validation_{run.validation_metric}", NONE) for run in runs],
+            # Of label sets a structure's scores stand beside those of the threshold 0.5.
+            f"{metric} with structure": [run.scores.get(f"validation_{metric}_structured", NONE) for run in runs],
             "time of training": [run.epochs[-1].get("training_duration", NONE).partition(".")[0] for run in runs],
         }
+        if set(rows[f"{metric} with structure"]) == {NONE}:
+            del rows[f"{metric} with structure"]
         self.add(self._table("", rows))
         for run in runs:
             gap = _energy_gap(run)

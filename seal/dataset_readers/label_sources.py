@@ -99,8 +99,8 @@ def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxono
 
     A tree lists each node by its path (`01`, `01/02`, `01/02/03`): a node's parent is its path without the last part,
     listed or not. A graph lists edges (`root/a`, `a/b`, `c/b`): its nodes are the single parts, and `root` is not a
-    label. `"auto"` takes it for a graph where every entry has two parts and one starts with `root`. A tree of more than
-    `MOST_LEVELS` is refused.
+    label. `"auto"` takes it for a graph where every entry has two parts and one starts with `root`. A tree has at most
+    `MOST_LEVELS` levels.
     """
     paths = [node.split("/") for node in nodes]
     for node, path in zip(nodes, paths):

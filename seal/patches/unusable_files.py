@@ -58,12 +58,8 @@ def explain_vectors_that_do_not_fit() -> None:
                 weight = original(file_uri, embedding_dim, vocab, namespace)
             if weight.isfinite().all():
                 return weight
-        except (ValueError, RuntimeError) as error:
-            number, value = _first_of_no_use(file_uri, embedding_dim, vocab, namespace)
-            if isinstance(error, ValueError):
-                place = f" (line {number})" if number else ""
-                raise ConfigurationError(f"{file_uri}: this is no file of word vectors: {error}{place}") from error
-            if not number:
+        except (ValueError, RuntimeError):
+            if _first_of_no_use(file_uri, embedding_dim, vocab, namespace) is None:
                 raise
         number, value = _first_of_no_use(file_uri, embedding_dim, vocab, namespace)
         raise ConfigurationError(
@@ -90,7 +86,7 @@ def _first_of_no_use(file_uri, embedding_dim, vocab, namespace):
                 except ValueError:
                     pass
                 return number, value
-    return 0, ""
+    return None
 
 
 # What a file that is no text, archive or HDF5 file, or is damaged, makes its library raise.

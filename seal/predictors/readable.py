@@ -25,7 +25,8 @@ def readable(record: dict[str, Any]) -> str:
         lines += [f"  {frame['description']}{_numbers(frame)}" for frame in record["frames"]]
         return "\n".join(lines if record["frames"] else [*lines, _NO_PREDICATE])
     if "tree" in record:
-        return f"{' '.join(record['words'])}{_numbers(record)}\n{as_text(record['tree'])}"
+        # An empty line, so that the next sentence does not look like a part of the tree.
+        return f"{' '.join(record['words'])}{_numbers(record)}\n{as_text(record['tree'])}\n"
     if "labels" in record:
         labels = [f"{name} {_number(value)}" for name, value in record["labels"].items()]
         told = ", ".join(labels) + _numbers({"energy": record.get("energy")}) if labels else "no label"

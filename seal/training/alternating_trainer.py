@@ -125,7 +125,7 @@ class AlternatingTrainer(PhasedTrainer):
         self.between_turns: list[Callable[[str], None]] = []
         self._order, self._grad_norms = players.turns, players.grad_norms
         self._cpu_autocast = cpu_autocast
-        self._seed = torch.initial_seed() + 1 + self._rank
+        self._seed = torch.initial_seed() + 1 + self._worker
         self._loss_net_stream = RandomStream(self._seed)
         self._streams["loss_net"] = self._loss_net_stream
         self._turns = Turns(

@@ -47,6 +47,8 @@ class ResumableTrainer(GradientDescentTrainer):
         if self.cuda_device.type == "cuda":
             # AllenNLP does so only in distributed runs, and the generator whose state is saved is the current GPU's.
             torch.cuda.set_device(self.cuda_device)
+        # This worker's number among those of all nodes; AllenNLP's `_rank` is that on its node.
+        self._worker = dist.get_rank() if self._distributed else 0
         self._streams: dict[str, RandomStream] = {}
         self._losses = Monitors()
         # What the latest epoch of training measured.
@@ -142,10 +144,10 @@ class ResumableTrainer(GradientDescentTrainer):
         state = torch.load(paths[1], map_location="cpu")
         if "workers" not in state:
             raise RuntimeError(f"{paths[1]} is another trainer's.")
-        workers, rank = state["workers"], dist.get_rank() if self._distributed else 0
+        workers = state["workers"]
         if len(workers) != (dist.get_world_size() if self._distributed else 1):
             logger.warning("The run had %d workers; with another number it is another run.", len(workers))
-        self._recovered = workers[rank % len(workers)]
+        self._recovered = workers[self._worker % len(workers)]
         self._restored(state)
         self.model.monitors.load_state_dict(self._recovered["monitors"])
         self._losses.load_state_dict(self._recovered["losses"])

@@ -80,6 +80,7 @@ def test_a_name_of_several_kinds_is_told_of_each(listed):
     [
         (["samplr"], 'components: "samplr" is no kind and no name; did you mean "sampler"?'),
         (["sampler", "discret"], 'components: there is no sampler "discret"; did you mean "discrete"?'),
+        (["nonsense"], 'components: "nonsense" is no kind and no name; `seal components` lists the kinds.'),
         (["samplr", "discrete"], 'components: "samplr" is no kind; did you mean "sampler"?'),
     ],
 )

@@ -63,6 +63,12 @@ def test_a_page_needs_no_other_file_and_nests_its_figures():
     assert page.startswith("<!DOCTYPE html>") and "<title>Run one</title>" in page
 
 
+def test_the_summary_has_the_score_with_a_structure_of_label_sets():
+    report = Report([run(), run("two", scores={"validation_f1": 60.0, "validation_f1_structured": 65.5})])
+    report.add_summary()
+    assert "| best f1 | 51 | 60 |" in report.text() and "| f1 with structure | – | 65.50 |" in report.text()
+
+
 def test_the_parts_of_a_report():
     first, second = run(), run("two", config={**CONFIG, "seed": 2}, scores={"validation_f1": 60.0})
     report = Report([first, second])
@@ -76,7 +82,7 @@ def test_the_parts_of_a_report():
     assert "one: In the last epoch the mean energy of gold was -1.00, that of the task-net's output -0.50" in text
     assert "| ARG0 | 40 | – |" in text and "| f1 | 49.12 | – |" in text
     assert "| seed | – | 2 |" in text and "in progress, or killed" in text
-    assert "Not recorded" in text
+    assert "Not recorded" in text and "with structure" not in text
 
 
 def test_the_environment_is_that_of_the_last_training():

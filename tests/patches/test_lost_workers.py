@@ -49,7 +49,8 @@ def told_by_the_first(folder, present: int, ending: int, seconds: int) -> str:
     return (folder / "0").read_text()
 
 
-@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGSTOP])
+# The frozen one is waited for.
+@pytest.mark.parametrize("ending", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.slow)])
 def test_a_worker_that_is_killed_or_frozen_is_named(tmp_path, ending):
     host = socket.gethostname()
     told = f"worker 1 on {host} has ended or is frozen (seen by worker 0 on {host}); --recover continues the run"

@@ -238,9 +238,12 @@ def _worker(work, rank: int, size: int, meeting: str, folder: Path) -> None:
         raise
 
 
-def build_worker(settings: dict[str, Any], folder: Path, rank: int, size: int = 2):
-    """As `build`, in a worker. The vocabulary must be in `folder/vocabulary`, where the command puts it."""
-    settings = copy.deepcopy(settings)
+def build_worker(settings: dict[str, Any], folder: Path, rank: int, size: int = 2, on_node: Optional[int] = None):
+    """
+    As `build`, in a worker, whose number on its node is `on_node` where there are several nodes. The vocabulary must be
+    in `folder/vocabulary`, where the command puts it.
+    """
+    settings, rank = copy.deepcopy(settings), rank if on_node is None else on_node
     settings["vocabulary"] = {"type": "from_files", "directory": str(folder / "vocabulary")}
     settings["trainer"].update(distributed=True, world_size=size, local_rank=rank)
     return build(settings, folder, local_rank=rank)

@@ -538,6 +538,7 @@ def test_tensorboard(tmp_path):
     assert list((tmp_path / "log" / "train").iterdir())
 
 
+@pytest.mark.slow
 def test_wandb_offline(tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_SILENT", "true")

@@ -212,15 +212,18 @@ def test_killed_workers_recover_to_the_same_run(tmp_path, batch):
         assert same(recovered[1], whole[1])
 
 
-def test_each_worker_draws_candidates_of_its_own(tmp_path):
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_each_worker_draws_candidates_of_its_own(tmp_path, nodes):
+    """Of two nodes with one worker each, both are the first of their node, and have folders of their own."""
     settings = config()
 
     def work(rank):
-        trainer = build_worker(settings, tmp_path, rank)
+        trainer = build_worker(settings, tmp_path / str(rank % nodes), rank, on_node=rank // nodes)
         with trainer._loss_net_stream.active():
             return torch.rand(8)
 
-    vocabulary(settings, tmp_path)
+    for node in range(nodes):
+        vocabulary(settings, tmp_path / str(node))
     first, second = on_workers(work, tmp_path)
     assert not torch.equal(first, second)
 
