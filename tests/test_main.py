@@ -209,7 +209,8 @@ def test_workers_are_as_quiet_as_the_command_wherever_it_runs(tmp_path):
     config.write_text(
         f"""local multilabel = import 'seal/multilabel.libsonnet';
         multilabel.experiment(
-          data={{ train: '{data}/train.arff', valid: '{data}/valid.arff', reader: {{ label_xml: '{data}/labels.xml' }} }},
+          data={{ train: '{data}/train.arff', valid: '{data}/valid.arff',
+                  reader: {{ label_xml: '{data}/labels.xml' }} }},
           encoder=multilabel.encoder.mlp(),
           method=multilabel.method.cross_entropy(),
           training={{ epochs: 1 }},
