@@ -5,12 +5,13 @@ first must be right, and it must be the config of the run or trained model with 
 A mistake is reported in a sentence that names the key, as in `seal/patches/config_keys.py`.
 """
 
+import ast
 import inspect
 import json
 import logging
 import os
 import re
-from typing import Any
+from typing import Any, Optional
 
 import torch
 from allennlp.commands import train
@@ -167,10 +168,12 @@ def check_that_configs_are_objects() -> None:
         try:
             found = original(text, *args, **kwargs)
         except (RuntimeError, ValueError) as error:
-            if text.lstrip().startswith("{"):
+            meant = _as_json(text)
+            if meant is None and text.lstrip().startswith("{"):
                 raise ConfigurationError(_of_jsonnet(error)) from error
-            example = '{"trainer.num_epochs": 5}'
-            raise ConfigurationError(f"--overrides must be a JSON object, such as '{example}', found {text}") from None
+            example = meant or '{"trainer.num_epochs": 5}'
+            such_as = "" if meant else "such as "
+            raise ConfigurationError(f"--overrides must be a JSON object, {such_as}'{example}', found {text}") from None
         if not isinstance(found, dict):
             raise ConfigurationError(f"--overrides must be an object, found {found!r}")
         return found
@@ -190,6 +193,34 @@ def _of_jsonnet(error: Exception) -> str:
         message = f"{place}: {message}" if place else message
     # Text from the command line has no file name before its line number.
     return f"--overrides, at {message.lstrip(':')}" if re.match(r":?\d+:\d+", message) else message
+
+
+# `key=value`, with a value that is a word or in brackets or quotes.
+_PAIR = r"""([\w.]+)\s*=\s*("[^"]*"|'[^']*'|\[[^\]]*\]|\{[^}]*\}|[^\s,]+)"""
+
+
+def _as_json(text: str) -> Optional[str]:
+    """What overrides in another form mean: `key=value` pairs, an object of Python, keys without quotes."""
+    pairs = re.compile(_PAIR)
+    if pairs.sub("", text).strip(" ,") == "" and "=" in text:
+        return json.dumps({key: _value(value) for key, value in pairs.findall(text)})
+    try:
+        found = ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        try:
+            found = json.loads(re.sub(r"([{,]\s*)([\w.]+)(\s*:)", r'\1"\2"\3', text))
+        except ValueError:
+            return None
+    return json.dumps(found) if isinstance(found, dict) else None
+
+
+def _value(text: str) -> Any:
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(text)
+        except (SyntaxError, ValueError):
+            pass
+    return text
 
 
 def tell_what_overrides_miss() -> None:
