@@ -27,6 +27,8 @@ _OPENERS: dict[str, type[Union[gzip.GzipFile, bz2.BZ2File, lzma.LZMAFile]]] = {
 READ_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError)
 #: As many bytes tell what a file is.
 HEAD = 64
+#: Among so many lines are the two that tell what a file of text is; a file of blank lines is read one by one.
+LOOKED_AT = 1000
 
 
 class NumberedLine(str):
@@ -129,11 +131,13 @@ def _refusing_other_formats(
     path: str, expected: str, json_lines: bool, lines: Iterator[tuple[int, str]]
 ) -> Iterator[tuple[int, str]]:
     begin: list[tuple[int, str]] = []
+    first: list[tuple[int, str]] = []
     for line in lines:
         begin.append(line)
-        if sum(not text.isspace() for _, text in begin) == 2:
+        if not line[1].isspace():
+            first.append(line)
+        if len(first) == 2 or len(begin) == LOOKED_AT:
             break
-    first = [(number, text) for number, text in begin if not text.isspace()]
     found = other_format([text for _, text in first], json_lines)
     if found is not None:
         raise ConfigurationError(f"{path}:{first[0][0]}: this looks like {found}; expected {expected}.")
