@@ -134,7 +134,7 @@ def test_what_a_structure_changed_and_where_it_errs():
     add_examples(report, "", found, 9)
     text = report.text()
     assert "It changed 3 of 5 outputs: 1 are nearer to gold than the task-net's own, 1 further from it." in text
-    assert "Gold was among the outputs that competed in 4." in text
+    assert "Gold was among the outputs that competed in 4; one that did not compete has no energy (–)." in text
     assert "| gold | x | as gold | 20 → 100 | -1 → -3 | d:1 |" in text
     assert "| gold | as gold | y | 100 → 50 | -1 → -2 | d:2 |" in text
     assert text.index("helped most") < text.index("d:1 |") < text.index("harmed most") < text.index("d:2 |")
