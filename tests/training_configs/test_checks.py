@@ -281,9 +281,13 @@ def test_a_function_that_was_not_called(library):
 @pytest.mark.parametrize("tuned", ["false", "true"])
 @pytest.mark.parametrize(
     "ablation, method",
-    [("nce_no_ce", "nce"), ("margin_no_ce", "margin"), ("task_net_ranking", "cross_entropy")],
+    [
+        ("nce_no_ce", "nce"),
+        ("margin_no_ce", "margin"),
+        *((name, "cross_entropy") for name in ("task_net_ranking", "seal", "distilled", "self_training")),
+    ],
 )
-def test_an_ablation_has_the_settings_of_what_it_changes(ablation, method, tuned):
+def test_a_method_has_the_settings_of_what_it_changes(ablation, method, tuned):
     found = [
         json.loads(evaluated("multilabel", f"lib.settings('bibtex', '{name}', {tuned})")) for name in (ablation, method)
     ]

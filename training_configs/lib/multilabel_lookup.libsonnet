@@ -1,10 +1,14 @@
-// The settings of a data set's method in a table. A method without an entry has those of the one it changes; of one
-// without cross-entropy the energy's weight is 1, as in the paper, since a small weight would be all that is left.
+// The settings of a data set's method in a table. A method without an entry has those of the one it changes, or that
+// trains its net; of one without cross-entropy the energy's weight is 1, as in the paper, since a small weight would be
+// all that is left.
 local parent = {
   margin_no_ce: 'margin',
   regression_no_ce: 'regression',
   nce_no_ce: 'nce',
   task_net_ranking: 'cross_entropy',
+  seal: 'cross_entropy',
+  distilled: 'cross_entropy',
+  self_training: 'cross_entropy',
   partition: 'nce',
 };
 
