@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Optional
 
 from seal.common.setting_checks import short
+from seal.files.names import first_repeated
 from seal.registry import ConfigurationError
 
 # Python's limit, 131,072 characters, is less than a text or a line of `predict` may have.
@@ -66,8 +67,8 @@ def csv_records(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[i
             continue
         if names is None:
             names = [name.strip() for name in row]
-            seen: set[str] = set()
-            wrong = next((name for name in names if not name or name in seen or seen.add(name)), None)
+            # An empty one counts as there before.
+            wrong = first_repeated(["", *names])
             if wrong is not None:
                 raise ConfigurationError(f"{where}: the first row names the columns, each once; found {short(wrong)}.")
             continue

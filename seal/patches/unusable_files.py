@@ -52,16 +52,19 @@ def explain_vectors_that_do_not_fit() -> None:
                 f"{file_uri}: its vectors have {found} numbers, and embedding_dim is {embedding_dim}; set it "
                 f"(word_dim of seal's libraries) to {found}."
             )
+        failed = None
         try:
             # What is too large is told of below, with its line.
             with numpy.errstate(over="ignore", invalid="ignore"):
                 weight = original(file_uri, embedding_dim, vocab, namespace)
             if weight.isfinite().all():
                 return weight
-        except (ValueError, RuntimeError):
-            if _first_of_no_use(file_uri, embedding_dim, vocab, namespace) is None:
-                raise
-        number, value = _first_of_no_use(file_uri, embedding_dim, vocab, namespace)
+        except (ValueError, RuntimeError) as error:
+            failed = error
+        found = _first_of_no_use(file_uri, embedding_dim, vocab, namespace)
+        if failed is not None and found is None:
+            raise failed
+        number, value = found
         raise ConfigurationError(
             f"{file_uri}:{number}: {value!r} is not a finite number in single precision; correct the vector, or leave "
             "its word out"

@@ -13,6 +13,7 @@ from seal.common.setting_checks import short
 from seal.common.vocabularies import ATTRIBUTES
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.named_columns import NamedColumns
+from seal.files.names import first_repeated
 from seal.files.strict_json import read_json
 from seal.predictors.lines import decodable
 
@@ -118,9 +119,8 @@ class FeatureRows:
         except (KeyError, TypeError):
             wrong = next(key for key in keys if not isinstance(key, str) or key not in lookup)
             raise ConfigurationError(self._unknown(wrong, by)) from None
-        if len(set(columns)) < len(columns):
-            seen = set()
-            twice = next(column for column in columns if column in seen or seen.add(column))
+        twice = first_repeated(columns)
+        if twice is not None:
             raise ConfigurationError(f"the attribute {self._quoted(twice)} is given twice.")
         return columns
 

@@ -4,7 +4,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from seal.files.names import check_name, check_text, clean_label, clean_name
+from seal.files.names import check_name, check_text, clean_label, clean_name, first_repeated
 
 FIT = ["a", "", "a b", "a\rb", "\u00e9\u2028", "\U0001f600", "a\nb", " a"]
 
@@ -85,3 +85,8 @@ def test_a_name_of_ten_megabytes():
     start = time.process_time()
     assert clean_name("a" * 10**7, "the tag") == "a" * 10**7
     assert time.process_time() - start < 2
+
+
+def test_the_first_that_is_there_again():
+    assert first_repeated(["a", "b", "b", "a"]) == "b" and first_repeated([0, 1, 0]) == 0
+    assert first_repeated("abc") is None

@@ -5,6 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from transformers import AutoModel
 
 from seal.nets.encoders import Encoder
+from tests.nets.encoders.bfloat16 import check_that_it_is_for_prediction_alone
 from tests.tiny_bert import save_tiny_bert
 
 
@@ -104,13 +105,4 @@ def test_wrong_inputs(folder):
 def test_bfloat16_is_for_prediction_alone(folder):
     inputs = pieces()
     plain, half = encoder(folder), encoder(folder, bfloat16_prediction=True)
-    half.load_state_dict(plain.state_dict())
-    expected, found = plain.eval()(inputs), half.eval()(inputs)
-    assert found.dtype == torch.float32
-    # As far apart as eight bits of a fraction make it, and not equal.
-    assert 0 < (found - expected).abs().max() < 0.05 * expected.abs().max()
-    trained = {}
-    for name, net in (("plain", plain), ("half", half)):
-        torch.manual_seed(0)
-        trained[name] = net.train()(inputs)
-    assert torch.equal(trained["plain"], trained["half"])
+    check_that_it_is_for_prediction_alone(plain, half, inputs)

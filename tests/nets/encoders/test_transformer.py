@@ -18,6 +18,7 @@ from transformers import (
 )
 
 from seal.nets.encoders import TextTransformer, TransformerWordEncoder
+from tests.nets.encoders.bfloat16 import check_that_it_is_for_prediction_alone
 
 PIECES = "[PAD] [UNK] [CLS] [SEP] [MASK] a b the chef cut ##ting ##s was it slow ##ly".split()
 SIZES = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24, pad_token_id=0)
@@ -204,16 +205,7 @@ def test_a_frozen_one_has_no_dropout_and_checkpoints_are_set(bert):
 def test_bfloat16_is_for_prediction_alone(bert):
     inputs = inputs_of(bert, [["the", "chef", "cuts"]], [2])
     plain, half = TransformerWordEncoder(bert), TransformerWordEncoder(bert, bfloat16_prediction=True)
-    half.load_state_dict(plain.state_dict())
-    expected, found = plain.eval()(inputs), half.eval()(inputs)
-    assert found.dtype == torch.float32
-    # As far apart as eight bits of a fraction make it, and not equal.
-    assert 0 < (found - expected).abs().max() < 0.05 * expected.abs().max()
-    trained = {}
-    for name, net in (("plain", plain), ("half", half)):
-        torch.manual_seed(0)
-        trained[name] = net.train()(inputs)
-    assert torch.equal(trained["plain"], trained["half"])
+    check_that_it_is_for_prediction_alone(plain, half, inputs)
 
 
 def test_a_transformer_without_gradient_checkpointing(tmp_path):
