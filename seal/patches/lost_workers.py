@@ -112,8 +112,8 @@ def take_the_timeout() -> None:
 
 def name_lost_workers() -> None:
     """
-    Patches: `torch.distributed.init_process_group` and the exchanges `all_gather_object`, `all_reduce`, `barrier` and
-    `broadcast`.
+    Patches: `torch.distributed.init_process_group`, the exchanges `all_gather_object`, `all_reduce`, `barrier` and
+    `broadcast`, and `wait` of those that go on meanwhile.
 
     Symptom: where a worker is killed, the others end in a traceback about a connection; where one is frozen, or a node
     does not come, they wait for half an hour. None says which worker it was.
@@ -155,6 +155,7 @@ def name_lost_workers() -> None:
     replace_once(dist, "init_process_group", init_process_group)
     for name in _EXCHANGES:
         replace_once(dist, name, exchange)
+    replace_once(dist.Work, "wait", exchange)
 
 
 def end_data_workers_quietly() -> None:

@@ -29,7 +29,7 @@ from seal.training.phased_trainer import PhasedTrainer
 from seal.training.phases import Phase, Phases
 from seal.training.player import LOSS_NET, TASK_NET, Player
 from seal.training.players import Players
-from seal.training.replicas import accelerator_of_run, average_gradients
+from seal.training.replicas import GradientExchange, accelerator_of_run
 from seal.training.self_training import SelfTraining
 from seal.two_player import MicroBatch, Plan, RandomStream, Turns, TwoPlayerOptimizer
 
@@ -128,6 +128,9 @@ class AlternatingTrainer(PhasedTrainer):
         self._seed = torch.initial_seed() + 1 + self._worker
         self._loss_net_stream = RandomStream(self._seed)
         self._streams["loss_net"] = self._loss_net_stream
+        self._exchanges: dict[str, GradientExchange] = {}
+        if self._distributed:
+            self._exchanges = {name: GradientExchange(optimizer.parameters(name)) for name in optimizer.players}
         self._turns = Turns(
             model,
             optimizer,
@@ -136,6 +139,7 @@ class AlternatingTrainer(PhasedTrainer):
             self._step_optimizer,
             self._diverged,
             reuse_features,
+            self._before_last_backward,
         )
         # For the candidates of validation data, while the loss-net is scored on them.
         self._validation_stream: Optional[RandomStream] = None
@@ -198,9 +202,7 @@ class AlternatingTrainer(PhasedTrainer):
             if following != player:
                 self._end_turn(player)
         # AllenNLP's loop backpropagates what is returned, clips and steps.
-        last, group = updates[-1]
-        earlier = self._turns.accumulate(last, group[:-1], len(group), plan)
-        return self._turns.loss(last, group[-1], plan) / len(group) + earlier
+        return self._turns.mean_loss(*updates[-1], plan)
 
     def _updates(self, parts: list[MicroBatch], plan: Plan) -> list[Update]:
         """The updates of these batches, in order."""
@@ -217,6 +219,10 @@ class AlternatingTrainer(PhasedTrainer):
         """What is done with a batch in this phase."""
         order = [player for player in self._order if self._phase.trains(player)]
         return Plan(order, self.model.uses_energy and self._phase.energy, self._phase.supervised)
+
+    def _before_last_backward(self) -> None:
+        if self._distributed:
+            self._exchanges[self.optimizer.turn].begin()
 
     def _backpropagate(self, loss: torch.Tensor) -> None:
         scaled = loss if self._scaler is None else self._scaler.scale(loss)
@@ -242,7 +248,7 @@ class AlternatingTrainer(PhasedTrainer):
         player = self.optimizer.turn
         if self._distributed:
             # Before they are unscaled: an overflow in one worker must skip the update in all.
-            average_gradients(self.optimizer.parameters())
+            self._exchanges[player].finish()
         self.optimizer.pauses = all(parameter.grad is None for parameter in self.optimizer.parameters())
         if self.optimizer.pauses:
             # Clipping by value and a scaler want to see a gradient in every update.
@@ -283,9 +289,9 @@ class AlternatingTrainer(PhasedTrainer):
     def _train_epoch(self, epoch: int) -> dict[str, float]:
         metrics = super()._train_epoch(epoch)
         # No loss follows the last update, and without validation data nothing else looks at what it has made.
-        for player, optimizer in self.optimizer.players.items():
-            parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-            if not bool(torch.stack([torch.isfinite(parameter).all() for parameter in parameters]).all()):
+        for player in self.optimizer.players:
+            finite = [torch.isfinite(parameter).all() for parameter in self.optimizer.parameters(player)]
+            if not bool(torch.stack(finite).all()):
                 what = f"{player}'s weights are not finite"
                 raise player_diverged(what, [player], self._after_batch(), self._last_good_checkpoint)
         return metrics

@@ -47,19 +47,107 @@ def accelerator_of_run(
     return given
 
 
-@torch.no_grad()
-def average_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
+class GradientExchange:
     """
-    Replaces each gradient by its mean over the workers, which all have the same parameters in the same order. A
-    parameter that one worker's batch did not reach counts there as 0, so that all workers take part in the same
-    exchange; one that no batch reached keeps no gradient, and its optimizer leaves it alone, as in a single process.
+    Replaces each gradient of a player by its mean over the workers, which all have the same parameters in the same
+    order. A parameter that one worker's batch did not reach counts there as 0, so that all workers take part in the
+    same exchange; one that no batch reached keeps no gradient, and its optimizer leaves it alone, as in a single
+    process.
+
+    Gradients go in buckets, in the reverse order of the parameters, which is about that of a backward pass. Between
+    `begin` and `finish`, a bucket is sent as soon as all of its parameters have their gradient and the buckets before
+    it are on their way, while the pass goes on: all workers must send in one order. What the last exchange reached in
+    no worker, such as a pooling layer of no use, comes last, so that no other bucket waits for it. What has one bucket
+    is sent at the end.
+
+    # Parameters
+
+    parameters : `Iterable[torch.nn.Parameter]`
     """
-    parameters = list(parameters)
-    parts = [torch.zeros_like(parameter) if parameter.grad is None else parameter.grad for parameter in parameters]
-    reached = parts[0].new_tensor([parameter.grad is not None for parameter in parameters])
-    # One exchange for everything: the gradients, followed by whether each parameter has one.
-    flat = torch.cat([part.reshape(-1) for part in parts] + [reached])
-    dist.all_reduce(flat)
-    *means, reached = (flat / dist.get_world_size()).split([part.numel() for part in parts] + [len(parts)])
-    for parameter, mean, anywhere in zip(parameters, means, reached.tolist()):
-        parameter.grad = mean.view_as(parameter) if anywhere else None
+
+    #: The most of a bucket, unless it is a single parameter: that of PyTorch's `DistributedDataParallel`.
+    bucket_bytes: float = 25 * 2**20
+
+    def __init__(self, parameters: Iterable[torch.nn.Parameter]) -> None:
+        self._parameters = list(parameters)[::-1]
+        self._unreached: set[torch.nn.Parameter] = set()
+        self._form_buckets()
+        # Those on their way, in order.
+        self._sent: list[_Sent] = []
+        # During the last backward pass: of each bucket, what has no gradient of that pass yet.
+        self._awaited: Optional[list[set[torch.nn.Parameter]]] = None
+        if len(self._buckets) > 1:
+            for parameter in self._parameters:
+                parameter.register_post_accumulate_grad_hook(self._arrived)
+
+    def begin(self) -> None:
+        """The backward pass that follows is the last before `finish`; gradients of earlier ones are kept and added."""
+        self._awaited = [set(bucket) for bucket in self._buckets]
+
+    @torch.no_grad()
+    def finish(self) -> None:
+        """Sends what has not been sent, and waits until each parameter has its mean gradient."""
+        self._awaited = None
+        while len(self._sent) < len(self._buckets):
+            self._send()
+        for sent in self._sent:
+            sent.wait()
+        found = torch.cat([sent.reached for sent in self._sent]).tolist()
+        self._sent = []
+        parameters = [parameter for bucket in self._buckets for parameter in bucket]
+        unreached = {parameter for parameter, anywhere in zip(parameters, found) if not anywhere}
+        for parameter in unreached:
+            parameter.grad = None
+        if unreached != self._unreached:
+            self._unreached = unreached
+            self._form_buckets()
+
+    @torch.no_grad()
+    def _arrived(self, parameter: torch.nn.Parameter) -> None:
+        if self._awaited is None:
+            return
+        place = self._place[parameter]
+        if place < len(self._sent):
+            raise RuntimeError(
+                "a gradient that has been sent to the other workers has changed: a parameter may get its gradient once "
+                "in a backward pass, so that checkpoints in it may not be reentrant, and a turn ends with one such pass"
+            )
+        self._awaited[place].discard(parameter)
+        while len(self._sent) < len(self._buckets) and not self._awaited[len(self._sent)]:
+            self._send()
+
+    def _send(self) -> None:
+        self._sent.append(_Sent(self._buckets[len(self._sent)]))
+
+    def _form_buckets(self) -> None:
+        self._buckets = [self._parameters]
+        if sum(parameter.nbytes for parameter in self._parameters) > self.bucket_bytes:
+            self._buckets = []
+            for late in (False, True):
+                room = -1.0
+                for parameter in self._parameters:
+                    if (parameter in self._unreached) == late:
+                        if parameter.nbytes > room:
+                            self._buckets.append([])
+                            room = self.bucket_bytes
+                        self._buckets[-1].append(parameter)
+                        room -= parameter.nbytes
+        self._place = {parameter: place for place, bucket in enumerate(self._buckets) for parameter in bucket}
+
+
+class _Sent:
+    """The gradients of a bucket on their way: each is a part of what is exchanged, as soon as that begins."""
+
+    def __init__(self, parameters: list[torch.nn.Parameter]) -> None:
+        parts = [torch.zeros_like(parameter) if parameter.grad is None else parameter.grad for parameter in parameters]
+        reached = parts[0].new_tensor([parameter.grad is not None for parameter in parameters])
+        # One exchange for everything: the gradients, followed by whether each parameter has one.
+        self._flat = torch.cat([part.reshape(-1) for part in parts] + [reached])
+        *means, self.reached = self._flat.split([part.numel() for part in parts] + [len(parts)])
+        for parameter, mean in zip(parameters, means):
+            parameter.grad = mean.view_as(parameter)
+        self._work = dist.all_reduce(self._flat, async_op=True)
+
+    def wait(self) -> None:
+        self._work.wait()
+        self._flat /= dist.get_world_size()

@@ -1,5 +1,5 @@
 import copy
-from typing import Any
+from typing import Any, Optional
 
 import torch
 
@@ -33,9 +33,10 @@ class TwoPlayerOptimizer:
     def current(self) -> torch.optim.Optimizer:
         return self.players[self.turn]
 
-    def parameters(self) -> list[torch.nn.Parameter]:
-        """The parameters of the player whose turn it is."""
-        return [parameter for group in self.current.param_groups for parameter in group["params"]]
+    def parameters(self, player: Optional[str] = None) -> list[torch.nn.Parameter]:
+        """The parameters of a player; `None`: of the one whose turn it is."""
+        optimizer = self.players[self.turn if player is None else player]
+        return [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         for optimizer in self.players.values():

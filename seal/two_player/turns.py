@@ -25,6 +25,8 @@ class Turns:
     step : `Callable[[], None]`
         Updates the player whose turn it is by its gradients, which are cleared afterwards.
     diverged, reuse_features : as for `Turn`.
+    before_last : `Callable[[], None]`, optional
+        Is called before the last backward pass of each update.
     """
 
     def __init__(
@@ -36,8 +38,9 @@ class Turns:
         step: Callable[[], None],
         diverged: Callable[..., Exception],
         reuse_features: bool = False,
+        before_last: Callable[[], None] = lambda: None,
     ) -> None:
-        self._optimizer, self._backward, self._step = optimizer, backward, step
+        self._optimizer, self._backward, self._step, self._before_last = optimizer, backward, step, before_last
         #: By the name of the player.
         self.of: dict[str, Turn] = {
             kind.player: kind(nets, optimizer.players, stream, diverged, reuse_features)
@@ -49,14 +52,19 @@ class Turns:
         self._optimizer.turn = player
         return self.of[player].loss(part, plan)
 
-    def accumulate(self, player: str, parts: list[MicroBatch], size: int, plan: Plan) -> Union[float, torch.Tensor]:
-        """Adds gradients of `parts`, of a group of `size`; returns their share of its mean loss, a constant."""
-        total: Union[float, torch.Tensor] = 0.0
-        for part in parts:
-            loss = self.loss(player, part, plan) / size
-            total = total + loss.detach()
+    def mean_loss(self, player: str, group: list[MicroBatch], plan: Plan) -> torch.Tensor:
+        """
+        The player's mean loss of a group of batches, a scalar with the graph of the last of them. The gradients of the
+        others are there already: the backward pass from it is the last of the update.
+        """
+        earlier: Union[float, torch.Tensor] = 0.0
+        for part in group[:-1]:
+            loss = self.loss(player, part, plan) / len(group)
+            earlier = earlier + loss.detach()
             self._backward(loss)
-        return total
+        mean = self.loss(player, group[-1], plan) / len(group) + earlier
+        self._before_last()
+        return mean
 
     def update(
         self, player: str, group: list[MicroBatch], plan: Plan, parts: Optional[list[MicroBatch]] = None
@@ -65,8 +73,9 @@ class Turns:
         Updates the player by the mean loss of a group of batches; returns it, a constant scalar. `parts` are all
         batches of these turns, if they are more.
         """
-        total = self.accumulate(player, group, len(group), plan)
+        loss = self.mean_loss(player, group, plan)
+        self._backward(loss)
         self._step()
         self._optimizer.zero_grad()
         self.of[player].updated(group if parts is None else parts)
-        return torch.as_tensor(total)
+        return loss.detach()

@@ -21,7 +21,7 @@ from seal.patches import lost_workers
 from seal.patches.error_sentences import describe
 
 
-def work(rank: int, seconds: int, ending: int, folder: Path, port: int, size: int = 2) -> None:
+def work(rank: int, seconds: int, ending: int, folder: Path, port: int, size: int = 2, later: bool = False) -> None:
     os.environ["SEAL_WORKER_TIMEOUT"] = str(seconds)
     told = "nothing"
     try:
@@ -29,17 +29,20 @@ def work(rank: int, seconds: int, ending: int, folder: Path, port: int, size: in
         dist.barrier()
         if rank == 1:
             os.kill(os.getpid(), ending)
-        dist.all_reduce(torch.ones(1))
+        exchanged = dist.all_reduce(torch.ones(1), async_op=later)
+        if later:
+            exchanged.wait()
     except ConfigurationError as error:
         told = str(error)
     (folder / str(rank)).write_text(told)
     os._exit(0)
 
 
-def told_by_the_first(folder, present: int, ending: int, seconds: int) -> str:
+def told_by_the_first(folder, present: int, ending: int, seconds: int, later: bool = False) -> str:
     # Forked: the imports are done.
     context, port = torch.multiprocessing.get_context("fork"), find_open_port()
-    workers = [context.Process(target=work, args=(rank, seconds, ending, folder, port)) for rank in range(present)]
+    arguments = [(rank, seconds, ending, folder, port, 2, later) for rank in range(present)]
+    workers = [context.Process(target=work, args=given) for given in arguments]
     for worker in workers:
         worker.start()
     workers[0].join(60)
@@ -49,13 +52,16 @@ def told_by_the_first(folder, present: int, ending: int, seconds: int) -> str:
     return (folder / "0").read_text()
 
 
-# The frozen one is waited for.
-@pytest.mark.parametrize("ending", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.slow)])
-def test_a_worker_that_is_killed_or_frozen_is_named(tmp_path, ending):
+# The frozen one is waited for; "later", where an exchange goes on beside other work.
+@pytest.mark.parametrize(
+    "ending, later",
+    [(signal.SIGKILL, False), (signal.SIGKILL, True), pytest.param(signal.SIGSTOP, True, marks=pytest.mark.slow)],
+)
+def test_a_worker_that_is_killed_or_frozen_is_named(tmp_path, ending, later):
     host = socket.gethostname()
     told = f"worker 1 on {host} has ended or is frozen (seen by worker 0 on {host}); --recover continues the run"
     # So long that a worker which is only slow on a busy machine is not given up before it ends.
-    assert told_by_the_first(tmp_path, 2, ending, seconds=12) == told
+    assert told_by_the_first(tmp_path, 2, ending, 12, later) == told
 
 
 def test_a_node_that_never_comes(tmp_path):

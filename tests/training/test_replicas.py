@@ -1,7 +1,9 @@
 """Several workers: as one process with their batches joined, and never waiting for each other in vain."""
 
 import json
+import math
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +15,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.nn.parallel import TorchDdpAccelerator
 
 from seal.training import AlternatingTrainer
-from seal.training.replicas import average_gradients
+from seal.training.replicas import GradientExchange
 from tests.training.runs import (
     LINEAR,
     PLATEAU,
@@ -26,12 +28,22 @@ from tests.training.runs import (
     config,
     distance,
     on_workers,
+    record,
     same,
     weights,
 )
 
 
-def test_gradients_are_averaged(tmp_path):
+@pytest.fixture(autouse=True)
+def buckets(monkeypatch):
+    """Small enough for the nets of these tests to have several."""
+    monkeypatch.setattr(GradientExchange, "bucket_bytes", 400)
+
+
+@pytest.mark.parametrize("size", [16, math.inf])
+def test_gradients_are_averaged(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(GradientExchange, "bucket_bytes", size)
+
     def work(rank):
         parameters = [torch.nn.Parameter(torch.zeros(2, 3)), torch.nn.Parameter(torch.zeros(4))]
         parameters += [torch.nn.Parameter(torch.zeros(())), torch.nn.Parameter(torch.zeros(1))]
@@ -39,7 +51,7 @@ def test_gradients_are_averaged(tmp_path):
         if rank == 0:
             parameters[1].grad = torch.ones(4)
         parameters[3].grad = torch.tensor([float("inf") if rank else 1.0])
-        average_gradients(parameters)
+        GradientExchange(parameters).finish()
         return [parameter.grad for parameter in parameters]
 
     first, second = on_workers(work, tmp_path)
@@ -49,6 +61,107 @@ def test_gradients_are_averaged(tmp_path):
         assert found[2] is None
         # An overflow in one worker is one in all: each of their scalers skips the update.
         assert found[3].isinf().all()
+
+
+def layers() -> torch.nn.ModuleList:
+    """Each of them more than a bucket."""
+    torch.manual_seed(0)
+    return torch.nn.ModuleList(torch.nn.Linear(20, 20) for _ in range(5))
+
+
+def test_buckets_are_sent_in_the_last_backward_pass(tmp_path, monkeypatch):
+    """With gradients as of one piece that is sent at the end, whatever the batches reach."""
+    # The layers that each worker's micro-batches reach, by step. No batch reaches the last layer at first.
+    reached = [
+        [[(0, 1, 2, 3), (0, 1, 2, 3)], [(0, 1, 2, 3), (0, 1, 2, 3)]],
+        [[(0, 1, 2, 3), (0, 1, 2, 3)], [(0, 1, 2, 3), (0, 1, 2, 3)]],
+        [[(0, 1, 4), (0, 2, 3)], [(0, 1), (0, 3)]],
+        [[(0, 1, 2, 3, 4)], [(0,)]],
+        [[()], [(1, 2, 3, 4)]],
+    ]
+
+    def gradients(rank):
+        net = layers()
+        exchange = GradientExchange(net.parameters())
+        found, early = [], []
+        for step, workers in enumerate(reached):
+            generator = torch.Generator().manual_seed(2 * step + rank)
+            for part, chosen in enumerate(workers[rank]):
+                value = torch.randn(7, 20, generator=generator)
+                for layer in chosen:
+                    value = net[layer](value).tanh()
+                if part == len(workers[rank]) - 1:
+                    exchange.begin()
+                if chosen:
+                    value.sum().backward()
+                assert part == len(workers[rank]) - 1 or not exchange._sent
+            early.append(len(exchange._sent))
+            exchange.finish()
+            found.append([parameter.grad for parameter in net.parameters()])
+            net.zero_grad()
+        return found, early
+
+    in_buckets = on_workers(gradients, tmp_path / "buckets")
+    monkeypatch.setattr(GradientExchange, "bucket_bytes", math.inf)
+    (whole, at_the_end), _ = on_workers(gradients, tmp_path / "whole")
+    assert at_the_end == [0] * len(reached)
+    for found, _ in in_buckets:
+        for ours, theirs in zip(found, whole):
+            assert [grad is None for grad in ours] == [grad is None for grad in theirs]
+            assert all(torch.equal(a, b) for a, b in zip(ours, theirs) if a is not None)
+    # A bias and a weight for each layer, some of them together. The first of all is the last layer's, which no batch
+    # reaches: it comes last from the second step on.
+    (_, early), (_, other) = in_buckets
+    assert early[0] == other[0] == 0 < early[1] == other[1]
+
+
+def test_a_gradient_that_has_been_sent_does_not_change(tmp_path):
+    def work(rank):
+        net = layers()
+        exchange = GradientExchange(net.parameters())
+        exchange.begin()
+        value = torch.ones(1, 20)
+        for layer in net:
+            value = layer(value)
+        value.sum().backward(retain_graph=True)
+        with pytest.raises(RuntimeError, match="a gradient that has been sent to the other workers has changed"):
+            value.sum().backward()
+
+    on_workers(work, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        # Not every batch has a row for the predicate finder.
+        {"trainer__num_gradient_accumulation_steps": 2, "trainer__loss_net__steps": 2},
+        {"trainer__use_amp": True, "trainer__grad_clipping": 0.01},
+    ],
+    ids=["accumulation", "mixed_precision"],
+)
+def test_buckets_and_one_piece_give_the_same_run(tmp_path, monkeypatch, more):
+    settings, accumulated = config(batch_size=1, epochs=2, **more), "trainer__loss_net__steps" in more
+
+    def work(rank):
+        trainer = build_worker(settings, tmp_path, rank)
+        sent = {player: [] for player in trainer.optimizer.players}
+        for player, exchange in trainer._exchanges.items():
+            record(exchange, "finish", sent[player], lambda exchange=exchange: len(exchange._sent))
+        trainer.train()
+        return weights(trainer.model), {player: max(numbers) for player, numbers in sent.items()}
+
+    vocabulary(settings, tmp_path)
+    in_buckets = on_workers(work, tmp_path)
+    shutil.rmtree(tmp_path)
+    monkeypatch.setattr(GradientExchange, "bucket_bytes", math.inf)
+    vocabulary(settings, tmp_path)
+    in_one_piece = on_workers(work, tmp_path)
+    for (ours, _), (theirs, at_once) in zip(in_buckets, in_one_piece):
+        assert same(ours, theirs)
+        assert set(at_once.values()) == {0}
+    # Where the last micro-batch has no frame, or no row for the predicate finder, nearly all is sent at the end.
+    assert max(sent["loss_net"] for _, sent in in_buckets) > 0
+    assert accumulated or max(sent["task_net"] for _, sent in in_buckets) > 0
 
 
 def vocabulary(settings, folder: Path) -> None:
