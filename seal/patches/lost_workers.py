@@ -29,7 +29,7 @@ DEFAULT_TIMEOUT = 120.0
 # By this variable the command tells its workers, which it spawns.
 _VARIABLE = "SEAL_WORKER_TIMEOUT"
 # The exchanges of a run in which a worker waits for the others.
-_EXCHANGES = ("all_gather_object", "all_reduce", "barrier", "broadcast")
+_EXCHANGES = ("all_gather_object", "all_reduce", "barrier", "broadcast", "broadcast_object_list")
 
 
 class Pulse:
@@ -112,8 +112,8 @@ def take_the_timeout() -> None:
 
 def name_lost_workers() -> None:
     """
-    Patches: `torch.distributed.init_process_group`, the exchanges `all_gather_object`, `all_reduce`, `barrier` and
-    `broadcast`, and `wait` of those that go on meanwhile.
+    Patches: `torch.distributed.init_process_group`, the exchanges `all_gather_object`, `all_reduce`, `barrier`,
+    `broadcast` and `broadcast_object_list`, and `wait` of those that go on meanwhile.
 
     Symptom: where a worker is killed, the others end in a traceback about a connection; where one is frozen, or a node
     does not come, they wait for half an hour. None says which worker it was.

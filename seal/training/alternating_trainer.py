@@ -12,6 +12,7 @@ from allennlp.models import Model
 from allennlp.nn.parallel import DdpAccelerator
 from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.callbacks import ShouldValidateCallback
+from allennlp.training.trainer import TrainerCheckpoint
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from seal.common.setting_checks import check_range
@@ -31,6 +32,7 @@ from seal.training.player import LOSS_NET, TASK_NET, Player
 from seal.training.players import Players
 from seal.training.replicas import GradientExchange, accelerator_of_run
 from seal.training.self_training import SelfTraining
+from seal.training.sharded_optimizer import ShardedOptimizer
 from seal.two_player import MicroBatch, Plan, RandomStream, Turns, TwoPlayerOptimizer
 
 
@@ -100,6 +102,10 @@ class AlternatingTrainer(PhasedTrainer):
         The number of batches that make one update. A player is updated on all of them before it is the other player's
         turn. Each batch has the same weight, as in AllenNLP, so that batches of one size give the update of one large
         batch.
+    shard_optimizer_states : `bool`, optional (default = `False`)
+        Whether each worker of a distributed run keeps the optimizers' states (of Adam twice the weights) of its own
+        part of the parameters, which it updates and sends to the others (ZeRO, stage 1). The result is the same, and a
+        checkpoint has all states, so that a run may go on with another number of workers.
     """
 
     def __init__(
@@ -282,6 +288,14 @@ class AlternatingTrainer(PhasedTrainer):
     def _after_batch(self) -> str:
         return f"after batch {self._batches_in_epoch_completed} of epoch {self._epochs_completed}"
 
+    def get_checkpoint_state(self) -> Optional[TrainerCheckpoint]:
+        sharded = isinstance(self.optimizer, ShardedOptimizer)
+        states = self.optimizer.whole_state(self._primary) if sharded else None
+        checkpoint = super().get_checkpoint_state()
+        if checkpoint is not None and sharded:
+            checkpoint.trainer_state["optimizer"] = states
+        return checkpoint
+
     def _restored(self, state: dict[str, Any]) -> None:
         super()._restored(state)
         self._last_good_checkpoint.recovered(state["epochs_completed"], state["batches_in_epoch_completed"])
@@ -317,6 +331,7 @@ class AlternatingTrainer(PhasedTrainer):
         fresh_batches: bool = False,
         phases: Optional[list[Phase]] = None,
         best_of_all_phases: bool = False,
+        shard_optimizer_states: bool = False,
         validation_metric: Union[str, list[str]] = "-loss",
         num_epochs: int = 20,
         cuda_device: Optional[Union[int, torch.device]] = None,
@@ -380,7 +395,7 @@ class AlternatingTrainer(PhasedTrainer):
             data_loader=data_loader,
             distributed=distributed,
             use_amp=use_amp and not cpu_autocast,
-            optimizer=Lazy(players.optimizer),
+            optimizer=Lazy(partial(players.optimizer, sharded=distributed and shard_optimizer_states)),
             learning_rate_scheduler=Lazy(players.scheduler),
             ddp_accelerator=accelerator_of_run(ddp_accelerator, distributed, cuda_device),
             players=players,

@@ -21,6 +21,7 @@ from seal.training.bilevel import Bilevel
 from seal.training.inner_parameters import check_full_precision, inner_parameters, warn_of_kinks
 from seal.training.micro_batches import MicroBatch
 from seal.training.player import LOSS_NET, TASK_NET
+from seal.training.sharded_optimizer import ShardedOptimizer
 from seal.training.surrogate_loss import SurrogateLoss
 from seal.training.unrolling import Unrolling
 from seal.two_player import LossNetTurn, Plan
@@ -202,6 +203,11 @@ class ImplicitGradientTrainer(AlternatingTrainer):
                 check_full_precision(model, inner, trainer._cpu_autocast)
             if geometry == "adam":
                 check_adam(trainer.optimizer.players[TASK_NET])
+                if isinstance(trainer.optimizer, ShardedOptimizer):
+                    raise ConfigurationError(
+                        "trainer.shard_optimizer_states: the geometry 'adam' reads the states of all parameters; leave "
+                        "it out."
+                    )
             warn_of_kinks(model, inner)
         return trainer
 

@@ -14,6 +14,7 @@ from seal.models import SealModel
 from seal.training.micro_batches import most_steps
 from seal.training.phases import BOTH, Phases
 from seal.training.player import LOSS_NET, TASK_NET, Player
+from seal.training.sharded_optimizer import ShardedOptimizer
 from seal.training.two_player import TwoPlayerScheduler, follows_metric
 from seal.two_player.optimizer import TwoPlayerOptimizer
 
@@ -119,8 +120,12 @@ class Players:
     def grad_norms(self) -> dict[str, Optional[float]]:
         return {name: player.grad_norm for name, player in self._players.items()}
 
-    def optimizer(self, model_parameters: list[tuple[str, torch.nn.Parameter]]) -> TwoPlayerOptimizer:
+    def optimizer(
+        self, model_parameters: list[tuple[str, torch.nn.Parameter]], sharded: bool = False
+    ) -> TwoPlayerOptimizer:
         """
+        With `sharded`, each worker of a distributed run keeps a part of the states.
+
         # Raises
 
         `ConfigurationError` if a player has none of `model_parameters`, which are those that are not frozen, or its
@@ -144,7 +149,12 @@ class Players:
                 raise ConfigurationError(
                     f"trainer.{name}.learning_rate_scheduler: AllenNLP's optimizer 'multi' follows none; leave it out."
                 )
-        return TwoPlayerOptimizer(optimizers)
+            if isinstance(optimizers[name], MultiOptimizer) and sharded:
+                raise ConfigurationError(
+                    f"trainer.shard_optimizer_states: the {name} has AllenNLP's optimizer 'multi', which keeps its "
+                    "states elsewhere; leave it out, or take an optimizer with parameter_groups."
+                )
+        return ShardedOptimizer(optimizers) if sharded else TwoPlayerOptimizer(optimizers)
 
     def scheduler(
         self, optimizer: TwoPlayerOptimizer, num_steps_per_epoch: Optional[int], **_: Any
