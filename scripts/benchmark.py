@@ -19,6 +19,7 @@ SUITES = {
     "segmentation": (),
     "chains": (),
     "growth": (),
+    "processes": ("encoder", "layers", "width"),
     "gpu": ("encoder", "layers", "width"),
 }
 DEFAULTS = {"dataset": None, "encoder": None, "layers": 6, "width": 384, "warmup_steps": 100}
@@ -52,6 +53,13 @@ them, and predictions of SRL with and without a structure.
 growth: seconds of a step by each size, one size after the other. `slope` is that between the two largest, beside the
 power of the size in the formula of the operations (`baseline`).
 
+processes: each of 1, 2 and 4 processes on the CPUs of this machine has batches of one size. `examples_per_second` are
+those of all of them; `waiting_seconds` those of a step in which a worker waits for gradients, with their share in it as
+the ratio; `exchanged_mib` what a worker gives to the exchanges of a step, `states_mib` what its optimizers keep.
+`2_nodes`: one process each. `..._at_the_end`: gradients are sent in one piece when a turn ends. `..._in_parts`: with
+`trainer.shard_optimizer_states`. `2_unlike`: the workers are at different batches; elsewhere all are at the same, so
+that none waits for another's longer sentences.
+
 gpu: needs one. `agreement`: how far its results are from the CPU's. `synchronisations`: how often a step waits for
 it, in all and by line of code, on the samples. `step`: SRL with a transformer, 32 and 128 rows, in mixed precision,
 with products in TF32 and with an optimizer that is not fused. `compiled`: what torch.compile gains.
@@ -68,6 +76,7 @@ examples:
   python scripts/benchmark.py --suite text --out results/benchmark_text --methods nce_20,nce_20_shared --batches 3
   python scripts/benchmark.py --suite tagging --out results/benchmark_tagging
   python scripts/benchmark.py --suite segmentation --out results/benchmark_segmentation
+  python scripts/benchmark.py --suite processes --out results/benchmark_processes
   python scripts/benchmark.py --suite all --device gpu --out results/benchmark_gpu
 """
 
@@ -84,7 +93,8 @@ def parser() -> argparse.ArgumentParser:
         "step, inference, evaluation, prediction, memory, load, epoch; of implicit, step, solver, memory; "
         "of text, step, memory; of tagging, step, energies, speed, prediction; of segmentation, step, prediction, "
         "memory; of chains, step, space, prediction; of growth, labels, samples, rows, tags, chain, tokens, pieces, "
-        "width; of gpu, agreement, synchronisations, step, compiled",
+        "width; of processes, srl_cross_entropy, srl_nce, tagging_cross_entropy, tagging_nce; of gpu, agreement, "
+        "synchronisations, step, compiled",
     )
     result.add_argument(
         "--dataset", help="of multilabel: the data set with the rows and nets (default: sample, the embedded one)"
@@ -306,6 +316,23 @@ def growth(arguments: argparse.Namespace) -> Any:
     return cases, GrowthBenchmark(arguments.repeats, arguments.batches, arguments.threads)
 
 
+def processes(arguments: argparse.Namespace) -> Any:
+    """As `srl`."""
+    from scripts.measure.bench_processes import CASES, VARIANTS, ProcessesBenchmark
+
+    cases = choose("cases", arguments.cases, list(CASES))
+    variants = choose("methods", arguments.methods, list(VARIANTS))
+    return cases, ProcessesBenchmark(
+        variants,
+        encoder=arguments.encoder,
+        repeats=arguments.repeats,
+        num_batches=arguments.batches,
+        threads=arguments.threads,
+        layers=arguments.layers,
+        width=arguments.width,
+    )
+
+
 def gpu(arguments: argparse.Namespace) -> Any:
     """As `srl`."""
     from scripts.measure.bench_gpu import CASES, VARIANTS, GpuBenchmark
@@ -359,6 +386,7 @@ def run(arguments: argparse.Namespace) -> None:
         "segmentation": segmentation,
         "chains": chains,
         "growth": growth,
+        "processes": processes,
         "gpu": gpu,
     }
     with mistakes_of_the_library():
@@ -382,7 +410,7 @@ def run(arguments: argparse.Namespace) -> None:
         f"{machine.machine()}, torch {machine.torch_version()}, commit {machine.commit()}"
     )
     drawn = table
-    if arguments.suite != "srl":
+    if arguments.suite not in ("srl", "processes"):
         # The figure shows one clock only, or every panel would appear twice. With a GPU it is the wall clock, since CPU
         # seconds do not include the GPU's work.
         left_out = ("cpu_seconds", "examples_per_cpu_second")

@@ -79,3 +79,35 @@ def draw_growth(table: pandas.DataFrame, path: Path, title: str, growths: Mappin
     with replacing(path) as draft:
         figure.savefig(draft, dpi=150)
     plt.close(figure)
+
+
+def draw_processes(table: pandas.DataFrame, path: Path, title: str) -> None:
+    """A panel a case: the examples a second by the number of processes, and a line of as many times those of one."""
+    speeds = table[table["metric"] == "examples_per_second"]
+    groups = list(speeds.groupby("case", sort=False))
+    figure, axes = plt.subplots(1, len(groups), figsize=(3.6 * len(groups), 3.4), squeeze=False, layout="constrained")
+    for panel, (case, rows) in zip(axes.flat, groups):
+        found = rows.set_index("method")["value"]
+        for suffix, style, label in (
+            ("", "o-", "measured"),
+            ("_at_the_end", "v:", "gradients sent at the end"),
+            ("_in_parts", "^:", "optimizer states in parts"),
+            ("_nodes", "s", "on two nodes"),
+        ):
+            sizes = [size for size in (1, 2, 4) if f"{size}{suffix}" in found]
+            if sizes:
+                speed = [found[f"{size}{suffix}"] for size in sizes]
+                panel.plot(sizes, speed, style, label=label, markersize=5, fillstyle="none" if suffix else "full")
+        panel.plot([1, 4], [found["1"], 4 * found["1"]], "--", color="#999999", label="as many times one process")
+        panel.set_xticks([1, 2, 4])
+        panel.set_ylim(bottom=0)
+        panel.set_title(case, fontsize=9)
+        panel.set_xlabel("processes", fontsize=8)
+        panel.set_ylabel("examples a second", fontsize=8)
+        panel.tick_params(labelsize=8)
+        panel.legend(fontsize=7, frameon=False, loc="upper left")
+        panel.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(title, fontsize=9)
+    with replacing(path) as draft:
+        figure.savefig(draft, dpi=150)
+    plt.close(figure)

@@ -20,6 +20,7 @@ from scripts.measure import (
     bench_implicit,
     bench_multilabel,
     bench_multilabel_parts,
+    bench_processes,
     bench_segmentation,
     bench_srl,
     bench_tagging,
@@ -43,6 +44,7 @@ BENCHMARKS = {
     "segmentation": (bench_segmentation, "SegmentationBenchmark"),
     "chains": (bench_chains, "ChainsBenchmark"),
     "growth": (bench_growth, "GrowthBenchmark"),
+    "processes": (bench_processes, "ProcessesBenchmark"),
     "gpu": (bench_gpu, "GpuBenchmark"),
 }
 PARSERS = {
