@@ -12,8 +12,8 @@ import json
 import logging
 import os
 import re
+import secrets
 import shutil
-import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -254,7 +254,8 @@ def _draft(folder: str, key: str, files: Sequence[str]) -> Iterator[MappedArrays
     """The arrays of a new entry, which is there when the block has ended without an error."""
     os.makedirs(folder, exist_ok=True)
     _prune(folder)
-    place = tempfile.mkdtemp(prefix=f"draft-{key}-", dir=folder)
+    place = os.path.join(folder, f"draft-{key}-{secrets.token_hex(4)}")
+    os.mkdir(place)
     arrays = MappedArrays(place)
     try:
         yield arrays
