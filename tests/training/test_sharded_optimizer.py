@@ -69,15 +69,18 @@ def test_the_run_is_that_of_whole_states(tmp_path, more):
     assert sum(sizes) == pytest.approx(1) and max(sizes) < 0.6
 
 
-@pytest.mark.parametrize("then", [SHARDED, {}], ids=["in_parts", "with_whole_states"])
-def test_a_killed_run_goes_on(tmp_path, then):
-    """Bit for bit: a checkpoint has all states, and each worker takes its part, or all of them."""
+@pytest.mark.parametrize(
+    "then, nodes", [(SHARDED, 1), (SHARDED, 2), ({}, 1)], ids=["in_parts", "on_two_nodes", "with_whole_states"]
+)
+def test_a_killed_run_goes_on(tmp_path, then, nodes):
+    """Bit for bit: the checkpoint of each node has all states, and each worker takes its part, or all of them."""
     settings = config(epochs=3, trainer__checkpointer={"save_every_num_batches": 1}, **SHARDED)
 
     def work(rank):
-        whole = build_worker(settings, tmp_path / "whole", rank)
+        folder, place = tmp_path / str(rank % nodes), {"rank": rank, "on_node": rank // nodes}
+        whole = build_worker(settings, folder / "whole", **place)
         found = comparable(whole.train()), weights(whole.model)
-        trainer = build_worker(settings, tmp_path / "killed", rank)
+        trainer = build_worker(settings, folder / "killed", **place)
         trainer._callbacks.append(KillAt(4))
         try:
             trainer.train()
@@ -85,13 +88,14 @@ def test_a_killed_run_goes_on(tmp_path, then):
             pass
         torch.distributed.barrier()
         continued = config(epochs=3, trainer__checkpointer={"save_every_num_batches": 1}, **then)
-        trainer = build_worker(continued, tmp_path / "killed", rank)
+        trainer = build_worker(continued, folder / "killed", **place)
         assert isinstance(trainer.optimizer, ShardedOptimizer) == bool(then)
         again = comparable(trainer.train()), weights(trainer.model)
         return found, again, (state_bytes(trainer.optimizer), state_bytes(whole.optimizer))
 
-    for folder in ("whole", "killed"):
-        build(settings, tmp_path / folder)
+    for node in range(nodes):
+        for folder in ("whole", "killed"):
+            build(settings, tmp_path / str(node) / folder)
     for (metrics, reached), (again, reached_again), (size, part) in on_workers(work, tmp_path):
         assert metrics == again
         assert same(reached, reached_again)
