@@ -23,7 +23,7 @@ CASES = {
     "evaluation": "examples a second with all metrics, against prediction alone",
     "prediction": "examples a second of the task-net, against a loop of PyTorch alone",
     "memory": "peak memory of training steps, against cross-entropy's",
-    "load": "seconds and memory of reading a large sparse file",
+    "load": "seconds and memory of reading a large sparse file, without the cache, and at a first and a second start",
     "epoch": "seconds of an epoch with the papers' steps a batch",
 }
 INFERENCE_STEPS = 20
