@@ -115,7 +115,7 @@ def test_the_first_layers_alone(folder):
 
 
 def test_no_such_layers(folder, tmp_path):
-    with pytest.raises(ConfigurationError, match='encoder.layers must be at least 1 and at most 2, found 3'):
+    with pytest.raises(ConfigurationError, match="encoder.layers must be at least 1 and at most 2, found 3"):
         encoder(folder, layers=3)
     # Its two stacks cannot be told apart.
     config = FunnelConfig(vocab_size=30, d_model=16, n_head=2, d_head=8, d_inner=24, block_sizes=[1, 1])
