@@ -34,7 +34,7 @@ class CouplingConvolution(Encoder):
     A network of whole images in the style of cGLOW's convolutions
     ([Lu & Huang 2020](https://arxiv.org/abs/1905.13288)), which implicit training (Shankar & Piratla) has as its
     inference network, without saying more of it. After a first convolution of 3 x 3 at full size there are `levels`
-    times a squeeze of each 2 x 2 pixels into one of four times the channels, `steps` coupling steps, and a split: half
+    times a squeeze of each 2 x 2 pixels into one of four times the channels, `depth` coupling steps, and a split: half
     of the channels go on, and half wait. On the way back each level has as many steps again, with both halves, and
     unfolds each pixel into its 2 x 2.
 
@@ -53,7 +53,7 @@ class CouplingConvolution(Encoder):
     width : `int`, optional (default = `64`)
         The channels inside a step.
     levels : `int`, optional (default = `3`)
-    steps : `int`, optional (default = `2`)
+    depth : `int`, optional (default = `2`)
         The steps at each level, on the way there and again on the way back.
     dropout : `float`, optional (default = `0.0`)
         Dropout of whole channels, where the image is smallest.
@@ -70,15 +70,15 @@ class CouplingConvolution(Encoder):
         channels: int = 16,
         width: int = 64,
         levels: int = 3,
-        steps: int = 2,
+        depth: int = 2,
         dropout: float = 0.0,
         activation: Optional[Activation] = None,
     ) -> None:
         super().__init__()
         check_convolutions("encoder", [channels, width], kernel_size=3)
-        if min(levels, steps) < 1 or channels % 2:
+        if min(levels, depth) < 1 or channels % 2:
             raise ConfigurationError(
-                "encoder: give at least one of levels and of steps, and an even number of channels."
+                "encoder: give at least one of levels and of depth, and an even number of channels."
             )
         activation = activation or Activation.by_name("relu")()
         self._levels, self._size = levels, channels
@@ -87,7 +87,7 @@ class CouplingConvolution(Encoder):
         sizes = [4 * channels * 2**level for level in range(levels)]
 
         def steps_of(size: int) -> torch.nn.Sequential:
-            return torch.nn.Sequential(*(CouplingStep(size, width, activation) for _ in range(steps)))
+            return torch.nn.Sequential(*(CouplingStep(size, width, activation) for _ in range(depth)))
 
         self._there = torch.nn.ModuleList(map(steps_of, sizes))
         self._back = torch.nn.ModuleList(map(steps_of, sizes))

@@ -22,7 +22,7 @@ def started(net):
 @pytest.mark.parametrize("size", [(24, 24), (9, 14), (5, 5), (1, 3)])
 @pytest.mark.parametrize("levels", [1, 2, 3])
 def test_a_vector_for_every_pixel(size, levels):
-    net = started(CouplingConvolution(4, 5, levels, steps=1))
+    net = started(CouplingConvolution(4, 5, levels, depth=1))
     hidden = net(image(*size))
     assert hidden.shape == (2, *size, 4) == (2, *size, net.get_output_dim())
 
@@ -45,7 +45,7 @@ def unfolded(hidden):
 
 
 def test_the_layers_one_after_the_other():
-    net = started(CouplingConvolution(2, 3, levels=2, steps=1))
+    net = started(CouplingConvolution(2, 3, levels=2, depth=1))
     weights = dict(net.named_parameters())
 
     def convolved(hidden, name, padding=1):
@@ -103,7 +103,7 @@ def test_second_derivatives_with_a_smooth_activation():
     "net, millions",
     [
         (CouplingConvolution, 2.12),
-        (lambda: CouplingConvolution(width=256, steps=8), 36.21),
+        (lambda: CouplingConvolution(width=256, depth=8), 36.21),
         (FullyConvolutional, 1.23),
     ],
 )
@@ -116,7 +116,7 @@ def test_a_config_chooses_it_in_one_line():
     config = library_value("segmentation.libsonnet", call % "cross_entropy")
     settings = config["model"]["task_net"]["encoder"]
     assert settings == {
-        "type": "coupling_convolution", "channels": 16, "width": 8, "levels": 3, "steps": 2, "dropout": 0,
+        "type": "coupling_convolution", "channels": 16, "width": 8, "levels": 3, "depth": 2, "dropout": 0,
         "activation": "relu",
     }  # fmt: skip
     assert isinstance(Encoder.from_params(Params(dict(settings))), CouplingConvolution)
@@ -130,8 +130,8 @@ def test_a_config_chooses_it_in_one_line():
     [
         ({"width": 0}, "encoder has a convolution of 0 channels; give at least 1"),
         ({"channels": 3}, "an even number of channels"),
-        ({"levels": 0}, "at least one of levels and of steps"),
-        ({"steps": 0}, "at least one of levels and of steps"),
+        ({"levels": 0}, "at least one of levels and of depth"),
+        ({"depth": 0}, "at least one of levels and of depth"),
     ],
 )
 def test_mistakes(settings, message):
