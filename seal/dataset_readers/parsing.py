@@ -79,16 +79,17 @@ class ParsingReader(SentenceReader):
         self._valid_every, self._punctuation = valid_every, punctuation
 
     def _read(self, file_path: Union[str, list[str]]) -> Iterator[Instance]:
-        for tree in self._shard(self._short_enough(file_path, self._trees(file_path))):
+        paths = list(file_path) if isinstance(file_path, (list, tuple)) else [file_path]
+        for tree in self._shard(self._short_enough(str(file_path), self._trees(paths, str(file_path)))):
             yield self.text_to_instance(tree.words, tree.symbols, tree.tags, tree.source)
 
     def _of_line(self, line: str, source: str) -> Instance:
         return self.text_to_instance(line.split(), source=source)
 
-    def _trees(self, file_path: Union[str, list[str]]) -> Iterator[_ReadTree]:
-        paths = file_path if isinstance(file_path, (list, tuple)) else [file_path]
+    def _trees(self, paths: list[str], told: str) -> Iterator[_ReadTree]:
+        """Those of all paths, which messages call `told`."""
         trees = (tree for path in paths for tree in self._of_path(path))
-        return with_words(file_path, not_empty(trees, f"{file_path}: it has no tree with a word."))
+        return with_words(told, not_empty(trees, f"{told}: it has no tree with a word."))
 
     def _of_path(self, file_path: str) -> Iterator[_ReadTree]:
         path, part = split_off_part(file_path)
