@@ -9,12 +9,13 @@ are references to elements of `terminals/sw0001.A.terminals.xml`:
 
     <word nite:id="s1_1" orth="Rose" pos="NNP"/>
 
-The corpus was not at hand, and nothing here was tried on it. Its documentation (https://groups.inf.ed.ac.uk/switchboard,
-"Data Summary" and "Annotations") has the elements `word`, `punc`, `sil` and `trace`, and the attributes `orth`, `pos`,
-`cat`, `subcat` and `wc`. From programs of others that read it are the names and folders of the files, NXT's namespace,
-the element `parse` and the form of a reference; ranges, `#id(s1_1)..id(s1_3)`, are from its other layers. Nothing that
-was found says where a `punc` has its sign, and what part of speech: here the sign is `orth` or the element's text, and
-the part of speech `pos` or that of the sign in the Penn Treebank.
+The corpus was not at hand, and nothing here was tried on it. Its documentation
+(https://groups.inf.ed.ac.uk/switchboard, "Data Summary" and "Annotations") has the elements `word`, `punc`, `sil` and
+`trace`, and the attributes `orth`, `pos`, `cat`, `subcat` and `wc`. From programs of others that read it are the names
+and folders of the files, NXT's namespace, the element `parse` and the form of a reference; ranges,
+`#id(s1_1)..id(s1_3)`, are from its other layers. Nothing that was found says where a `punc` has its sign, and what part
+of speech: here the sign is `orth` or the element's text, and the part of speech `pos` or that of the sign in the Penn
+Treebank.
 """
 
 import os
