@@ -11,6 +11,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("WANDB_MODE", "disabled")
+# What is read of large files is not kept in the home folder.
+os.environ["SEAL_CACHE"] = "off"
 
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))

@@ -145,13 +145,21 @@ class MultilabelBenchmark(Benchmark):
         return in_own_process("bench_multilabel_memory", what, str(self._threads), *arguments)
 
     def load(self) -> list[Row]:
+        """Without the cache of parsed files, with an empty one, and once more; the ratios are to the first."""
         case = "load, %d rows, %d features, %d labels" % LOAD_SHAPE
         with tempfile.TemporaryDirectory(prefix="seal-benchmark-") as folder:
             path = parts.write_sparse_arff(Path(folder), *LOAD_SHAPE)
             size = path.stat().st_size / 2**20
-            found = self._in_own_process("load", str(path), str(path.parent / "labels.xml"))
+            caches = {"reader": "off", "first start": f"{folder}/cache", "second start": f"{folder}/cache"}
+            xml = str(path.parent / "labels.xml")
+            found = {name: self._in_own_process("load", str(path), xml, cache) for name, cache in caches.items()}
         units = {"seconds": "seconds", "cpu_seconds": "cpu_seconds", "peak": "peak_mib", "added": "added_mib"}
-        rows = [Row("multilabel", case, "reader", units[key], found[key], None, None) for key in units]
+        rows = [
+            Row("multilabel", case, name, unit, values[key], base, None if base is None else values[key] / base)
+            for name, values in found.items()
+            for key, unit in units.items()
+            for base in [None if name == "reader" else found["reader"][key]]
+        ]
         return [*rows, Row("multilabel", case, "reader", "file_mib", size, None, None)]
 
     def epoch(self) -> list[Row]:

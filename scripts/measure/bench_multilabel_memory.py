@@ -3,10 +3,11 @@ What has to be measured in a process of its own: the peak memory of training ste
 
     python -m scripts.measure.bench_multilabel_memory steps THREADS DATASET METHOD
     python -m scripts.measure.bench_multilabel_memory implicit THREADS VARIANT
-    python -m scripts.measure.bench_multilabel_memory load THREADS ARFF_FILE LABEL_XML
+    python -m scripts.measure.bench_multilabel_memory load THREADS ARFF_FILE LABEL_XML CACHE
 """
 
 import json
+import os
 import sys
 import time
 
@@ -28,7 +29,8 @@ def measure(what: str, threads: int, *arguments: str) -> dict[str, float]:
 
     torch.set_num_threads(threads)
     if what == "load":
-        path, xml = arguments
+        path, xml, cache = arguments
+        os.environ["SEAL_CACHE"] = cache
         before, wall, cpu = peak_memory(), time.perf_counter(), time.process_time()
         table = MultilabelReader(label_xml=xml).read_table(path)
         found = {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}

@@ -126,8 +126,9 @@ class SrlBenchmark(Benchmark):
         timings = interleaved({name: epoch.run for name, epoch in runs.items()}, self._repeats)
         rows = seconds_rows("srl", "training, an epoch", timings, 1, SRL_BERT)
         for name, epoch in runs.items():
-            base = runs[SRL_BERT].rows
-            rows.append(Row("srl", "training, an epoch", name, "rows", epoch.rows, base, epoch.rows / base))
+            for what in ("rows", "places"):
+                count, base = getattr(epoch, what), getattr(runs[SRL_BERT], what)
+                rows.append(Row("srl", "training, an epoch", name, what, count, base, count / base))
         return rows
 
     def metrics(self) -> list[Row]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import torch
 from allennlp.common import Params
 from allennlp.data import DataLoader, DatasetReader, Vocabulary
 
@@ -22,12 +23,13 @@ class Epoch(NamedTuple):
 
     run : `Callable[[], None]`
         The epoch: batches are formed of instances that are in memory, padded, and trained on.
-    rows : `int`
-        Its instances.
+    rows, places : `int`
+        The instances that it trains on, and what they take of the encoder's pieces, padding included.
     """
 
     run: Callable[[], None]
     rows: int
+    places: int
 
 
 def epochs(path: str, encoder: str, fraction: float, vocab: Vocabulary) -> dict[str, Epoch]:
@@ -45,6 +47,7 @@ def _epoch(config: dict[str, Any], path: str, vocab: Vocabulary) -> Epoch:
     reader = DatasetReader.from_params(Params(config["dataset_reader"]))
     loader = DataLoader.from_params(Params(config["data_loader"]), reader=reader, data_path=path)
     loader.index_with(vocab)
-    rows = sum(1 for _ in loader.iter_instances())
+    pieces = [next(iter(batch["tokens"].values()))["token_ids"] for batch in loader]
+    rows, places = sum(map(len, pieces)), sum(map(torch.numel, pieces))
     model = build_model(config["model"], vocab)
-    return Epoch(epoch_of(build_trainer(config["trainer"], model, loader)), rows)
+    return Epoch(epoch_of(build_trainer(config["trainer"], model, loader)), rows, places)

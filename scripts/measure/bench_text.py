@@ -43,13 +43,16 @@ class Measured(NamedTuple):
     mixed : `bool`
         Mixed precision.
     reuse : `bool`
-        Whether the task-net's energy reads the features that the loss-net's update computed.
+        Whether one pass of the loss-net's encoder serves both nets.
+    layers : `int`, optional
+        Of the loss-net's encoder; `None`: all.
     """
 
     method: str
     parts: int = 1
     mixed: bool = False
     reuse: bool = False
+    layers: Optional[int] = None
 
 
 METHODS = {
@@ -58,6 +61,8 @@ METHODS = {
     "margin": Measured("text.method.margin()"),
     "nce_20": Measured("text.method.nce(num_samples=20)"),
     "nce_20_reused": Measured("text.method.nce(num_samples=20)", reuse=True),
+    "nce_20_two_layers": Measured("text.method.nce(num_samples=20)", layers=2),
+    "nce_20_one_layer": Measured("text.method.nce(num_samples=20)", layers=1),
     "nce_20_mixed": Measured("text.method.nce(num_samples=20)", mixed=True),
     "nce_20_shared": Measured("text.method.nce(num_samples=20, share_encoder=true)"),
     "implicit_cd": Measured("text.method.implicit_cd()"),
@@ -147,7 +152,10 @@ class TextBenchmark(Benchmark):
     def _trainer(self, method: str) -> Trainer:
         """The config's trainer, with learning rates of 0, so that updates change nothing."""
         config = self._experiment(method)
-        model, measured = build_model(config["model"], self._vocab), METHODS[method]
+        measured = METHODS[method]
+        if measured.layers is not None:
+            config["model"]["loss_net"]["encoder"]["layers"] = measured.layers
+        model = build_model(config["model"], self._vocab)
         loader = SimpleDataLoader(self._instances, BATCH_SIZE // measured.parts, vocab=self._vocab)
         changes = {
             "num_gradient_accumulation_steps": measured.parts,

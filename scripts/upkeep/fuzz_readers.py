@@ -11,6 +11,7 @@ import gzip
 import io
 import math
 import multiprocessing
+import os
 import random
 import re
 import resource
@@ -31,6 +32,7 @@ from allennlp.modules.token_embedders import Embedding
 from PIL import Image
 
 import seal  # noqa: F401  (registers the readers)
+from seal.files.kept_arrays import VARIABLE
 from seal.patches.input_lines import input_lines
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -292,6 +294,7 @@ def main() -> None:
     parser.add_argument("--megabytes", type=float, default=1000.0, help="the limit of memory that is reported")
     parser.add_argument("--out", help="keep the files here; otherwise they are removed")
     arguments = parser.parse_args()
+    os.environ[VARIABLE] = "off"  # No two files are the same.
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(arguments.out or temporary)
         folder.mkdir(parents=True, exist_ok=True)

@@ -117,6 +117,7 @@ MEANING = {
     "scheduler": "the schedule of the learning rates; `null`: none",
     "search_path": "whether a regression loss sees all points of the search, and gold",
     "seed": "of all random numbers",
+    "sentence_share": "the part of the sentences that train the predicate finder in an epoch, each time others",
     "share_encoder": "whether the loss-net reads the task-net's vectors in place of those of an encoder of its own",
     "solver_steps": "steps of the solver of the implicit gradient",
     "step_size": "the step of gradient-based inference; of `spen_end_to_end` before it is learned",

@@ -35,28 +35,41 @@ _LOST = re.compile(r"\s@(?:attribute\s|data\b)", re.IGNORECASE)
 
 
 @dataclass
-class ArffTable:
+class ArffHeader:
     """
-    The content of an ARFF file.
+    What an ARFF file declares.
 
     # Parameters
 
     path : `str`
     relation : `str`
     attributes : `list[Attribute]`
-    codes : `Union[numpy.ndarray, scipy.sparse.csr_array]`
-        float32, shape (rows, attributes); sparse where any row is. A numeric value is itself, a nominal value
-        its place in its list (so what a sparse row leaves out is 0, as the format has it), a string its
-        place in `texts`; a missing value is NaN.
-    texts : `dict[int, list[str]]`
-        For every string, date and hierarchical column its texts; place 0 is the empty text.
-    lines : `numpy.ndarray`
-        The line number of each row, counted from 1.
     """
 
     path: str
     relation: str
     attributes: list[Attribute]
+
+
+@dataclass
+class ArffTable(ArffHeader):
+    """
+    A piece of an ARFF file: some of its rows, in their order.
+
+    # Parameters
+
+    path, relation, attributes :
+        As for `ArffHeader`.
+    codes : `Union[numpy.ndarray, scipy.sparse.csr_array]`
+        float32, shape (rows, attributes); sparse where any row of the piece is. A numeric value is itself, a
+        nominal value its place in its list (so what a sparse row leaves out is 0, as the format has it), a string its
+        place in `texts`; a missing value is NaN.
+    texts : `dict[int, list[str]]`
+        For every string, date and hierarchical column the texts of these rows; place 0 is the empty text.
+    lines : `numpy.ndarray`
+        The line number of each row, counted from 1.
+    """
+
     codes: Union[numpy.ndarray, sparse.csr_array]
     texts: dict[int, list[str]]
     lines: numpy.ndarray
@@ -68,11 +81,11 @@ def stripped_lines(path: str, expected: Optional[str] = None) -> Iterator[tuple[
         yield number, line.strip()
 
 
-def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
+def read_arff(path: str, repeated_names: str = "error") -> Iterator[ArffTable]:
     """
-    Read one ARFF file, dense or sparse: names and values bare or in either quotes (with backslash escapes), keywords in
-    any case, `?` for a missing value, `%` comments. A nominal list that is just 0, 1, 2, ... is read as numbers (`1.0`
-    is `1`). Dates are read as texts, and the range in `real [0,1]` is ignored.
+    Read one ARFF file, dense or sparse, in pieces: names and values bare or in either quotes (with backslash escapes),
+    keywords in any case, `?` for a missing value, `%` comments. A nominal list that is just 0, 1, 2, ... is read as
+    numbers (`1.0` is `1`). Dates are read as texts, and the range in `real [0,1]` is ignored.
 
     # Parameters
 
@@ -82,14 +95,27 @@ def read_arff(path: str, repeated_names: str = "error") -> ArffTable:
         What to do with an attribute name that comes again: `"error"`, or `"number"`, which calls the second
         one `name#2` (KU Leuven's expression data need it).
     """
+    header, lines, number = _opened(path, repeated_names)
+    empty = True
+    for codes, texts, rows in ArffRows(header.path, header.attributes).read(lines):
+        empty = False
+        yield ArffTable(header.path, header.relation, header.attributes, codes, texts, rows)
+    if empty:
+        raise ConfigurationError(f"{header.path}:{number}: no row follows @data.")
+
+
+def read_header(path: str, repeated_names: str = "error") -> ArffHeader:
+    """What a file declares before its rows; as for `read_arff`."""
+    return _opened(path, repeated_names)[0]
+
+
+def _opened(path: str, repeated_names: str) -> tuple[ArffHeader, Iterator[tuple[int, str]], int]:
+    """A file's header, the numbered lines below it, and the number of the line `@data`."""
     path = os.fspath(path)
     check_choice("dataset_reader.repeated_names", repeated_names, ("error", "number"))
     lines = stripped_lines(path, "ARFF, which begins with @relation")
     relation, attributes, number = _header(path, lines, repeated_names)
-    codes, texts, rows = ArffRows(path, attributes).read(lines)
-    if not len(rows):
-        raise ConfigurationError(f"{path}:{number}: no row follows @data.")
-    return ArffTable(path, relation, attributes, codes, texts, rows)
+    return ArffHeader(path, relation, attributes), lines, number
 
 
 def _header(path: str, lines: Iterator[tuple[int, str]], repeated_names: str) -> tuple[str, list[Attribute], int]:

@@ -6,7 +6,7 @@ once. Other rows are read value by value, and all errors are found there.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Optional, Union
 
@@ -33,6 +33,9 @@ _WEIGHT = re.compile(r"[^\s,{][\s,]*+,?\s*(\{\s*[+-]?[\d.]+(?:[eE][+-]?\d+)?\s*\
 ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 _LARGEST = float(numpy.finfo(numpy.float32).max)
+
+#: A piece of a file ends with so many values, or rows.
+PIECE_VALUES, PIECE_ROWS = 2**20, 2**14
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ class ArffRows:
     def __init__(self, path: str, attributes: list[Attribute]) -> None:
         self.path = path
         self.attributes = attributes
-        self.texts: dict[int, list[str]] = {}
+        self._texts: dict[int, list[str]] = {}
         # For a nominal attribute: value -> place in its list. For a text column: text -> place, growing with the texts.
         self._places: list[dict[str, int]] = []
         # The largest numeral that is its own code; -1 where numerals are not their own codes.
@@ -100,41 +103,60 @@ class ArffRows:
                 if attribute.values == tuple(map(str, range(len(attribute.values)))):
                     self._bounds[column] = len(attribute.values) - 1
             else:
-                self.texts[column] = [""]
-                self._places[column] = {"": 0}
+                self._texts[column] = []
         self._numeric = self._bounds == _LARGEST
 
     def read(
         self, lines: Iterable[tuple[int, str]]
-    ) -> tuple[Union[numpy.ndarray, sparse.csr_array], dict[int, list[str]], numpy.ndarray]:
+    ) -> Iterator[tuple[Union[numpy.ndarray, sparse.csr_array], dict[int, list[str]], numpy.ndarray]]:
         """
-        `codes`, `texts` and `lines` of an `ArffTable`, of numbered lines without white space at either end; empty ones
-        are skipped.
+        `codes`, `texts` and `lines` of an `ArffTable` for each piece of the rows, of numbered lines without white space
+        at either end; empty ones are skipped.
         """
-        width = len(self.attributes)
-        everything = numpy.arange(width, dtype=numpy.int32)
-        columns, values, numbers, any_sparse = [], [], [], False
+        columns: list[Optional[numpy.ndarray]] = []
+        values: list[numpy.ndarray] = []
+        numbers: list[int] = []
+        count = 0
+        self._forget_texts()
         for number, line in lines:
             line = uncommented(line)
             if not line:
                 continue
             if line[0] == "{":
                 row = self._sparse_numerals(line) or self._sparse(f"{self.path}:{number}", line)
-                any_sparse = True
             else:
-                row = everything, self._dense(f"{self.path}:{number}", line)
+                row = None, self._dense(f"{self.path}:{number}", line)
             columns.append(row[0])
             values.append(row[1])
             numbers.append(number)
-        lines_of_rows = numpy.array(numbers, dtype=numpy.int64)
-        if not any_sparse:
-            return numpy.array(values, numpy.float32).reshape(len(values), width), self.texts, lines_of_rows
+            count += len(row[1])
+            if count >= PIECE_VALUES or len(numbers) == PIECE_ROWS:
+                yield self._codes(columns, values), self._texts, numpy.array(numbers, dtype=numpy.int64)
+                columns, values, numbers, count = [], [], [], 0
+                self._forget_texts()
+        if numbers:
+            yield self._codes(columns, values), self._texts, numpy.array(numbers, dtype=numpy.int64)
+
+    def _codes(
+        self, columns: list[Optional[numpy.ndarray]], values: list[numpy.ndarray]
+    ) -> Union[numpy.ndarray, sparse.csr_array]:
+        """The rows as a matrix; a row without `columns` has a value for each."""
+        width = len(self.attributes)
+        if all(some is None for some in columns):
+            return numpy.array(values, numpy.float32).reshape(len(values), width)
+        everything = numpy.arange(width, dtype=numpy.int32)
+        columns = [everything if some is None else some for some in columns]
         indptr = numpy.cumsum([0] + [len(row) for row in columns])
         codes = sparse.csr_array(
             (numpy.concatenate(values), numpy.concatenate(columns), indptr), shape=(len(values), width)
         )
         codes.sort_indices()
-        return codes, self.texts, lines_of_rows
+        return codes
+
+    def _forget_texts(self) -> None:
+        for column in self._texts:
+            self._places[column] = {"": 0}
+        self._texts = {column: [""] for column in self._texts}
 
     def _sparse_numerals(self, line: str) -> Optional[tuple[numpy.ndarray, numpy.ndarray]]:
         if not SPARSE_NUMERALS.fullmatch(line):
@@ -221,7 +243,7 @@ class ArffRows:
         if not value and not quoted:
             raise ConfigurationError(f"{where}: the value of {attribute.name!r} is empty.")
         places[value] = len(places)
-        self.texts[column].append(value)
+        self._texts[column].append(value)
         return places[value]
 
 

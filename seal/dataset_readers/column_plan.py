@@ -8,8 +8,9 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
-from seal.dataset_readers.arff import ArffTable
-from seal.dataset_readers.feature_columns import feature_columns, is_binary
+from seal.dataset_readers.arff import ArffHeader, ArffTable
+from seal.dataset_readers.feature_columns import FeaturePlan, is_binary
+from seal.dataset_readers.growing_matrix import Matrix
 from seal.dataset_readers.label_sources import hierarchy_of, meka_columns, read_mulan_xml
 from seal.files.names import clean_name, composed
 from seal.files.taxonomy import Taxonomy
@@ -46,8 +47,8 @@ class ColumnPlan:
 
     # Parameters
 
-    table : `ArffTable`
-        The first file.
+    header : `ArffHeader`
+        Of the first file.
     label_xml, labels, drop_attributes, hierarchy :
         As for `read_multilabel`.
 
@@ -55,6 +56,8 @@ class ColumnPlan:
 
     features : `list[int]`
         The columns that are features, in the order of the file.
+    feature_names : `list[str]`
+        An attribute's name, or `name=value` for a value of a nominal attribute that is not yes/no.
     label_names : `list[str]`
     taxonomy : `Optional[Taxonomy]`
         That of a hierarchical attribute or a nested XML.
@@ -66,25 +69,25 @@ class ColumnPlan:
 
     def __init__(
         self,
-        table: ArffTable,
+        header: ArffHeader,
         label_xml: Optional[str],
         labels: Optional[Sequence[str]],
         drop_attributes: Sequence[str],
         hierarchy: str,
     ) -> None:
-        self._first = table
+        self._first = header
         columns: dict[str, int] = {}
-        for column, attribute in enumerate(table.attributes):
+        for column, attribute in enumerate(header.attributes):
             first = columns.setdefault(composed(attribute.name), column)
             if first != column:
                 raise ConfigurationError(
-                    f"{table.path}:{attribute.line}: the attribute {attribute.name!r} looks like that of line "
-                    f"{table.attributes[first].line}, and differs only in how its accents are encoded; rename one."
+                    f"{header.path}:{attribute.line}: the attribute {attribute.name!r} looks like that of line "
+                    f"{header.attributes[first].line}, and differs only in how its accents are encoded; rename one."
                 )
         for name in drop_attributes:
             if name not in columns:
-                raise ConfigurationError(f"{table.path}:1: no attribute {name!r} to drop.")
-        found = _labels_of(table, label_xml, labels, drop_attributes, hierarchy)
+                raise ConfigurationError(f"{header.path}:1: no attribute {name!r} to drop.")
+        found = _labels_of(header, label_xml, labels, drop_attributes, hierarchy)
         self.label_names, self.taxonomy, self._hierarchical = found.names, found.taxonomy, found.hierarchical
         if self._hierarchical is not None:
             self._label_columns = [self._hierarchical]
@@ -92,24 +95,29 @@ class ColumnPlan:
             for name in self.label_names:
                 if name not in columns:
                     where = found.wheres.get(name, "dataset_reader.labels")
-                    raise ConfigurationError(f"{where}: {table.path} has no attribute for the label {name!r}.")
+                    raise ConfigurationError(f"{where}: {header.path} has no attribute for the label {name!r}.")
                 if name in drop_attributes:
-                    where = found.wheres.get(name, f"{table.path}:1")
+                    where = found.wheres.get(name, f"{header.path}:1")
                     raise ConfigurationError(f"{where}: the label {name!r} is in 'drop_attributes'.")
             self._label_columns = [columns[name] for name in self.label_names]
             for name, column in zip(self.label_names, self._label_columns):
-                clean_name(name, f"{table.path}:{table.attributes[column].line}: the label")
+                clean_name(name, f"{header.path}:{header.attributes[column].line}: the label")
         left_out = {columns[name] for name in drop_attributes}.union(self._label_columns)
         self.features = [column for column in range(len(columns)) if column not in left_out]
         self._used = self.features + self._label_columns
-        self._check(table)
+        self._check(header)
+        self._feature_plan = FeaturePlan(header.attributes, self.features)
+        self._label_plan = None
+        if self._hierarchical is None:
+            self._label_plan = FeaturePlan(header.attributes, self._label_columns)
+        self.feature_names = self._feature_plan.names
 
-    def _check(self, table: ArffTable) -> None:
+    def _check(self, header: ArffHeader) -> None:
         if not self.features:
-            raise ConfigurationError(f"{table.path}:1: no attribute is left to be a feature.")
+            raise ConfigurationError(f"{header.path}:1: no attribute is left to be a feature.")
         for column in self.features:
-            attribute = table.attributes[column]
-            where = f"{table.path}:{attribute.line}"
+            attribute = header.attributes[column]
+            where = f"{header.path}:{attribute.line}"
             if attribute.kind not in ("numeric", "nominal"):
                 raise ConfigurationError(
                     f"{where}: the {attribute.kind} attribute {attribute.name!r} cannot be a feature; name it in "
@@ -121,28 +129,28 @@ class ColumnPlan:
                     "features; if it is an identifier, name it in 'drop_attributes'."
                 )
         for column in self._label_columns:
-            attribute = table.attributes[column]
+            attribute = header.attributes[column]
             if not attribute.name.strip():
-                raise ConfigurationError(f"{table.path}:{attribute.line}: the label has no name.")
+                raise ConfigurationError(f"{header.path}:{attribute.line}: the label has no name.")
             if column != self._hierarchical and not (attribute.kind == "numeric" or is_binary(attribute)):
                 raise ConfigurationError(
-                    f"{table.path}:{attribute.line}: the label {attribute.name!r} must be numeric, {{0,1}}, "
+                    f"{header.path}:{attribute.line}: the label {attribute.name!r} must be numeric, {{0,1}}, "
                     f"{{NO,YES}} or {{FALSE,TRUE}}, found {attribute.kind} "
                     f"{{{','.join(attribute.values)[:60]}}}."
                 )
 
     def wheres(self) -> dict[str, str]:
         """`file:line` of the attribute of each feature and label."""
-        found = {}
+        found, label_columns = {}, set(self._label_columns)
         for column in self._used:
             attribute = self._first.attributes[column]
             names = [attribute.name, *(f"{attribute.name}={value}" for value in attribute.values)]
-            if column in self._label_columns:
+            if column in label_columns:
                 names = self.label_names if column == self._hierarchical else [composed(attribute.name)]
             found.update(dict.fromkeys(names, f"{self._first.path}:{attribute.line}"))
         return found
 
-    def check_same(self, table: ArffTable) -> None:
+    def check_same(self, table: ArffHeader) -> None:
         """Refuses another file of the split whose attributes in use differ from the first one's."""
         if len(table.attributes) != len(self._first.attributes):
             raise ConfigurationError(
@@ -157,14 +165,18 @@ class ColumnPlan:
                     f"counterpart {ours.name!r} in {self._first.path}:{ours.line}."
                 )
 
+    def features_of(self, table: ArffTable) -> Matrix:
+        """The features, `(rows, features)`: NaN where a value is missing, sparse where the table is."""
+        return self._feature_plan.features_of(table.codes)
+
     def labels_of(self, table: ArffTable) -> sparse.csr_array:
         """
-        The labels of a file of the split: boolean, shape (rows, labels), indices sorted. Each must be 0 or 1, or a node
+        The labels of rows of the split: boolean, shape (rows, labels), indices sorted. Each must be 0 or 1, or a node
         of the hierarchy.
         """
         if self._hierarchical is not None:
             return self._nodes_of(table)
-        matrix = sparse.csr_array(feature_columns(table, self._label_columns)[0])
+        matrix = sparse.csr_array(self._label_plan.features_of(table.codes))
         matrix.eliminate_zeros()
         wrong = numpy.flatnonzero(matrix.data != 1)
         if len(wrong):
@@ -211,7 +223,7 @@ class ColumnPlan:
 
 
 def _labels_of(
-    table: ArffTable,
+    header: ArffHeader,
     label_xml: Optional[str],
     labels: Optional[Sequence[str]],
     drop_attributes: Sequence[str],
@@ -227,12 +239,12 @@ def _labels_of(
         lines, edges = read_mulan_xml(label_xml)
         taxonomy = Taxonomy(list(lines), edges) if edges else None
         return _Labels(list(lines), taxonomy, wheres={name: f"{label_xml}:{line}" for name, line in lines.items()})
-    for column, attribute in enumerate(table.attributes):
+    for column, attribute in enumerate(header.attributes):
         if attribute.kind == "hierarchical" and attribute.name not in drop_attributes:
-            where = f"{table.path}:{attribute.line}"
+            where = f"{header.path}:{attribute.line}"
             nodes = [clean_name(node, f"{where}: the label") for node in attribute.values]
             taxonomy = hierarchy_of(where, nodes, hierarchy)
             return _Labels(taxonomy.labels, taxonomy, column)
-    where = f"{table.path}:{table.attributes[-1].line}"
-    found = meka_columns(where, table.relation, len(table.attributes))
-    return _Labels([composed(table.attributes[column].name) for column in found])
+    where = f"{header.path}:{header.attributes[-1].line}"
+    found = meka_columns(where, header.relation, len(header.attributes))
+    return _Labels([composed(header.attributes[column].name) for column in found])

@@ -2,16 +2,15 @@
 Columns of an ARFF table as feature columns: nominal values as zeros and ones, missing values filled.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Optional
 
 import numpy
 from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
-from seal.dataset_readers.arff import ArffTable
 from seal.dataset_readers.arff_rows import Attribute
-from seal.dataset_readers.tensor_table import Matrix
+from seal.dataset_readers.growing_matrix import Matrix, pieces
 
 # No, then yes. The words decide, and not their order in the file: Mulan's genbase lists {YES, NO}.
 _PAIRS = (("no", "yes"), ("false", "true"), ("0", "1"))
@@ -22,42 +21,53 @@ def is_binary(attribute: Attribute) -> bool:
     return attribute.kind == "nominal" and _pair(attribute) is not None
 
 
-def feature_columns(table: ArffTable, columns: Sequence[int]) -> tuple[Matrix, list[str]]:
+class FeaturePlan:
     """
-    The columns of numeric or nominal attributes as features.
+    How columns of numeric or nominal attributes become features: a numeric attribute one column as it is, a binary one
+    a column of 0 and 1, and any other nominal one a column for each value.
 
-    # Returns
+    # Parameters
 
-    `tuple[Union[numpy.ndarray, scipy.sparse.csr_array], list[str]]`
-        A matrix of shape (rows, features), NaN where a value is missing, sparse where the table is; and the features'
-        names. A numeric attribute becomes one column as it is, a binary one a column of 0 and 1, and any other
-        nominal one a column for each value.
+    attributes : `Sequence[Attribute]`
+        All of a file.
+    columns : `Sequence[int]`
+        The places of those that become features.
+
+    # Attributes
+
+    names : `list[str]`
+        The features' names.
     """
-    # Each feature is a column of codes: itself where `place` is None, else whether the code is `place`.
-    plan: list[tuple[int, Optional[int]]] = []
-    names: list[str] = []
-    for column in columns:
-        attribute = table.attributes[column]
-        if attribute.kind == "numeric":
-            plan.append((column, None))
-            names.append(attribute.name)
-        elif is_binary(attribute):
-            # The place of "yes"; a list that lacks it never has that code.
-            lower = [value.lower() for value in attribute.values]
-            yes = _pair(attribute)[1]
-            place = lower.index(yes) if yes in lower else -1
-            plan.append((column, None if place == 1 else place))
-            names.append(attribute.name)
-        else:
-            plan += [(column, place) for place in range(len(attribute.values))]
-            names += [f"{attribute.name}={value}" for value in attribute.values]
-    if sparse.issparse(table.codes):
-        return _sparse_columns(table.codes, plan), names
-    result = table.codes[:, [column for column, _ in plan]]
-    for feature, (_, place) in enumerate(plan):
-        if place is not None:
-            result[:, feature] = _is_place(result[:, feature], place)
-    return result, names
+
+    def __init__(self, attributes: Sequence[Attribute], columns: Sequence[int]) -> None:
+        # Each feature is a column of codes: itself where `place` is None, else whether the code is `place`.
+        self._plan: list[tuple[int, Optional[int]]] = []
+        self.names: list[str] = []
+        for column in columns:
+            attribute = attributes[column]
+            if attribute.kind == "numeric":
+                self._plan.append((column, None))
+                self.names.append(attribute.name)
+            elif is_binary(attribute):
+                # The place of "yes"; a list that lacks it never has that code.
+                lower = [value.lower() for value in attribute.values]
+                yes = _pair(attribute)[1]
+                place = lower.index(yes) if yes in lower else -1
+                self._plan.append((column, None if place == 1 else place))
+                self.names.append(attribute.name)
+            else:
+                self._plan += [(column, place) for place in range(len(attribute.values))]
+                self.names += [f"{attribute.name}={value}" for value in attribute.values]
+
+    def features_of(self, codes: Matrix) -> Matrix:
+        """Of codes, `(rows, features)`: NaN where a value is missing, sparse where the codes are."""
+        if sparse.issparse(codes):
+            return _sparse_columns(codes, self._plan)
+        result = codes[:, [column for column, _ in self._plan]]
+        for feature, (_, place) in enumerate(self._plan):
+            if place is not None:
+                result[:, feature] = _is_place(result[:, feature], place)
+        return result
 
 
 def fill_missing(
@@ -65,15 +75,16 @@ def fill_missing(
     names: Sequence[str],
     sources: Sequence[str],
     missing: str,
-    means: Optional[numpy.ndarray] = None,
-) -> tuple[Matrix, numpy.ndarray]:
+    means: Optional[numpy.ndarray],
+    write: Callable[[int, numpy.ndarray], None],
+) -> numpy.ndarray:
     """
-    Replaces missing values.
+    Replaces missing values, piece by piece.
 
     # Parameters
 
     matrix : `Union[numpy.ndarray, scipy.sparse.csr_array]`
-        NaN where a value is missing; changed in place.
+        NaN where a value is missing.
     names : `Sequence[str]`
         The names of the columns, for messages.
     sources : `Sequence[str]`
@@ -83,39 +94,58 @@ def fill_missing(
     means : `Optional[numpy.ndarray]`
         The values to fill in with `"mean"`. `None`: the matrix's own means over the values that are not missing (0 for
         a column where all are missing).
+    write : `Callable[[int, numpy.ndarray], None]`
+        Puts values in the place of the matrix's rows, or stored values, from one on.
 
     # Returns
 
-    `tuple[Union[numpy.ndarray, scipy.sparse.csr_array], numpy.ndarray]`
-        The matrix without NaN, and the means.
+    `numpy.ndarray`
+        The means.
 
     # Raises
 
     `ConfigurationError`
         At the first missing value with `"error"`.
     """
-    if sparse.issparse(matrix):
-        values, columns = matrix.data, matrix.indices
-        holes = numpy.flatnonzero(numpy.isnan(values))
-        rows, of_hole = numpy.searchsorted(matrix.indptr, holes, side="right") - 1, columns[holes]
-    else:
-        values, columns = matrix, None
-        rows, of_hole = holes = numpy.nonzero(numpy.isnan(values))
-    if missing == "error" and len(rows):
-        raise ConfigurationError(
-            f"{sources[rows[0]]}: the value of {names[of_hole[0]]!r} is missing; set dataset_reader.missing to 'zero', "
-            "or to 'mean' and dataset_reader.statistics_from to the training file."
-        )
-    if means is None:
-        # Summed in float64: the rows of a large file would round in float32.
+    # Summed in float64: the rows of a large file would round in float32.
+    totals, absent = numpy.zeros(len(names)), numpy.zeros(len(names), dtype=numpy.int64)
+    for start, values, columns in _pieces(matrix):
+        holes = numpy.isnan(values)
+        if holes.any():
+            of_hole = columns[holes] if columns is not None else holes.nonzero()[1]
+            absent += numpy.bincount(of_hole, minlength=len(names))
+            if missing == "error":
+                place = start + int(holes.nonzero()[0][0])
+                row = place if columns is None else int(numpy.searchsorted(matrix.indptr, place, side="right")) - 1
+                raise ConfigurationError(
+                    f"{sources[row]}: the value of {names[of_hole[0]]!r} is missing; set dataset_reader.missing to "
+                    "'zero', or to 'mean' and dataset_reader.statistics_from to the training file."
+                )
         if columns is None:
-            totals = numpy.nansum(values, axis=0, dtype=numpy.float64)
+            totals += numpy.nansum(values, axis=0, dtype=numpy.float64)
         else:
-            totals = numpy.bincount(columns, numpy.nan_to_num(values).astype(float), len(names))
-        present = len(sources) - numpy.bincount(of_hole, minlength=len(names))
-        means = (totals / numpy.maximum(present, 1)).astype(numpy.float32)
-    values[holes] = means[of_hole] if missing == "mean" else 0
-    return matrix, means
+            totals += numpy.bincount(columns, numpy.nan_to_num(values).astype(float), len(names))
+    if means is None:
+        means = (totals / numpy.maximum(len(sources) - absent, 1)).astype(numpy.float32)
+    if absent.any():
+        for start, values, columns in _pieces(matrix):
+            holes = numpy.isnan(values)
+            if holes.any():
+                of_hole = columns[holes] if columns is not None else holes.nonzero()[1]
+                filled = values.copy()
+                filled[holes] = means[of_hole] if missing == "mean" else 0
+                write(start, filled)
+    return means
+
+
+def _pieces(matrix: Matrix) -> Iterator[tuple[int, numpy.ndarray, Optional[numpy.ndarray]]]:
+    """Pieces of the rows, or of the stored values with their columns, each with the place where it begins."""
+    if sparse.issparse(matrix):
+        for start, end in pieces(len(matrix.data)):
+            yield start, matrix.data[start:end], matrix.indices[start:end]
+    else:
+        for start, end in pieces(*matrix.shape):
+            yield start, matrix[start:end], None
 
 
 def _pair(attribute: Attribute) -> Optional[tuple[str, str]]:

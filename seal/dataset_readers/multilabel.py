@@ -1,5 +1,5 @@
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Optional, Union
 
@@ -12,12 +12,13 @@ from scipy import sparse
 
 from seal.common.setting_checks import short
 from seal.common.vocabularies import ATTRIBUTES, LABELS
+from seal.dataset_readers.growing_matrix import Matrix, pieces
 from seal.dataset_readers.multilabel_files import MultilabelData, read_multilabel
 from seal.dataset_readers.named_columns import NamedColumns, NamesField
-from seal.dataset_readers.tensor_table import TensorTable
+from seal.dataset_readers.tensor_table import TensorTable, dense_rows
+from seal.files.kept_arrays import Arrays, kept_or_read
 from seal.files.names import clean_label
 from seal.files.paths import expanded
-from seal.files.taxonomy import Taxonomy
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ class MultilabelReader(DatasetReader):
     AllenNLP's own loaders work too, with one instance a row.
 
     A path is a file, a list of files that make one split (stratified folds), or a pattern with `*`; packed ones are
-    read as well.
+    read as well. What is read of large ones is kept for the next start (see `seal.files.kept_arrays`).
 
     # Parameters
 
@@ -85,8 +86,8 @@ class MultilabelReader(DatasetReader):
             missing="error" if missing == "mean" and statistics_from is None else missing,
             hierarchy=hierarchy,
             repeated_names=repeated_names,
+            root=root,
         )
-        self._root = root
         #: For callers with features that are not from a file, as is `training_statistics`.
         self.missing = missing
         self.standardize = standardize
@@ -105,7 +106,8 @@ class MultilabelReader(DatasetReader):
         `ConfigurationError` at everything that is wrong in the files, with file and line; or if no row has a label.
         """
         data = self._read_data(path)
-        sizes = numpy.diff(data.labels.indptr)
+        of_root = self._settings["root"] is not None
+        sizes = numpy.diff(data.labels.indptr) - of_root
         if not len(sizes) or sizes.max() == 0:
             raise ConfigurationError(f"{path}: no row has a label; is this the file with the labels filled in?")
         empty = numpy.flatnonzero(sizes == 0)
@@ -116,35 +118,72 @@ class MultilabelReader(DatasetReader):
                 len(empty),
                 len(sizes),
             )
-        unseen = numpy.flatnonzero(numpy.bincount(data.labels.indices, minlength=data.labels.shape[1]) == 0)
+        counts = numpy.zeros(data.labels.shape[1], dtype=numpy.int64)
+        for start, end in pieces(len(data.labels.indices)):
+            counts += numpy.bincount(data.labels.indices[start:end], minlength=len(counts))
+        unseen = numpy.flatnonzero(counts == 0)
         if len(unseen):
             logger.warning(
                 "%s: no row has %d of the %d labels; the first is '%s'.",
                 path,
                 len(unseen),
-                data.labels.shape[1],
+                len(counts) - of_root,
                 data.label_names[unseen[0]],
             )
-        return data if self._root is None else _with_root(data, self._root)
+        return data
 
     def _read_data(self, path: Union[str, Sequence[str]]) -> MultilabelData:
         """The data of a path, whatever its labels, with standardized features where they are asked for."""
-        data = read_multilabel(_files(path), **self._settings, statistics=self.training_statistics())
-        if self.standardize:
-            data = replace(data, features=self.standardized(_dense(data), data.feature_names))
-            rows, columns = numpy.nonzero(~numpy.isfinite(data.features))
+        files = _files(path)
+        if not self.standardize and files == self._statistics_files():
+            return self.training_statistics()
+        return self._kept_or_read(files, self._statistics_files(), self._parsed)
+
+    def _parsed(self, files: list[str], arrays: Arrays) -> MultilabelData:
+        data = read_multilabel(files, **self._settings, statistics=self.training_statistics(), arrays=arrays)
+        if not self.standardize:
+            return data
+        features = _dense(data)
+        for start, end in pieces(*features.shape):
+            part = self.standardized(features[start:end], data.feature_names)
+            rows, columns = numpy.nonzero(~numpy.isfinite(part))
             if len(rows):
                 raise ConfigurationError(
-                    f"{data.source[rows[0]]}: the value of {short(data.feature_names[columns[0]])} is too large to be "
-                    "standardized, for single precision; correct it, or scale the attribute."
+                    f"{data.source[start + rows[0]]}: the value of {short(data.feature_names[columns[0]])} is too "
+                    "large to be standardized, for single precision; correct it, or scale the attribute."
                 )
-        return data
+            arrays.write("features", start, part)
+        return replace(data, features=arrays.array("features"))
+
+    def _kept_or_read(
+        self,
+        files: list[str],
+        statistics_from: Optional[list[str]],
+        read: Callable[[list[str], Arrays], MultilabelData],
+    ) -> MultilabelData:
+        """The data of files: from the cache, or as `read` reads them."""
+        xml = self._settings["label_xml"]
+        standardized = self.standardize and statistics_from is not None
+        settings = {**self._settings, "label_xml": xml is not None, "standardize": standardized}
+        return kept_or_read(
+            [files, [] if xml is None else [xml], statistics_from or []],
+            settings,
+            lambda arrays: read(files, arrays),
+            lambda arrays: read_multilabel(files, **self._settings, arrays=arrays),
+        )
+
+    def _statistics_files(self) -> Optional[list[str]]:
+        if self._statistics_from is None:
+            return None
+        return _files(self._statistics_from, "dataset_reader.statistics_from")
 
     def training_statistics(self) -> Optional[MultilabelData]:
         """The split `statistics_from`, read once; `None` where none is named."""
-        if self._statistics is None and self._statistics_from is not None:
-            files = _files(self._statistics_from, "dataset_reader.statistics_from")
-            data = read_multilabel(files, **self._settings)
+        files = self._statistics_files()
+        if self._statistics is None and files is not None:
+            data = self._kept_or_read(
+                files, None, lambda files, arrays: read_multilabel(files, **self._settings, arrays=arrays)
+            )
             if self.standardize:
                 self._take_deviations(_dense(data))
             self._statistics = data
@@ -153,9 +192,16 @@ class MultilabelReader(DatasetReader):
     def _take_deviations(self, features: numpy.ndarray) -> None:
         # A small deviation is not a sign of a constant: by rounding equal values have one, and so may large values that
         # differ little.
-        constant = features.min(axis=0) == features.max(axis=0)
-        self._deviations = numpy.where(constant, numpy.inf, features.std(axis=0, dtype=numpy.float64))
-        self._centre = features.mean(axis=0, dtype=numpy.float64)
+        rows, columns = features.shape
+        least, most, total, squares = (numpy.full(columns, value) for value in (numpy.inf, -numpy.inf, 0.0, 0.0))
+        for start, end in pieces(rows, columns):
+            part = features[start:end]
+            least, most = numpy.minimum(least, part.min(axis=0)), numpy.maximum(most, part.max(axis=0))
+            total += part.sum(axis=0, dtype=numpy.float64)
+        self._centre = total / rows
+        for start, end in pieces(rows, columns):
+            squares += numpy.square(features[start:end] - self._centre).sum(axis=0)
+        self._deviations = numpy.where(least == most, numpy.inf, numpy.sqrt(squares / rows))
 
     def standardized(self, features: numpy.ndarray, names: Optional[list[str]] = None) -> numpy.ndarray:
         """`(features - means) / deviations` of the training data, in float32; columns as `names`, or as in training."""
@@ -186,8 +232,8 @@ class MultilabelReader(DatasetReader):
 
     def _fields(self, data: MultilabelData, columns: dict[str, NamedColumns], row: int) -> dict[str, Field]:
         return {
-            "features": ColumnsField(_dense_row(data.features, row), columns["features"]),
-            "labels": ColumnsField(_dense_row(data.labels, row), columns["labels"]),
+            "features": ColumnsField(_row(data.features, row), columns["features"]),
+            "labels": ColumnsField(_row(data.labels, row), columns["labels"]),
             # The first row names the columns for all rows.
             "metadata": NamesField(data.source[row], list(columns.values()) if row == 0 else []),
         }
@@ -230,32 +276,9 @@ def _dense(data: MultilabelData) -> numpy.ndarray:
     return data.features
 
 
-def _dense_row(table: Union[numpy.ndarray, sparse.csr_matrix], row: int) -> numpy.ndarray:
-    """A row, `(columns,)`; of a sparse table in a twentieth of the time that SciPy takes to cut it out."""
-    if isinstance(table, numpy.ndarray):
-        return table[row]
-    place = slice(*table.indptr[row : row + 2])
-    values = numpy.zeros(table.shape[1], dtype=numpy.float32)
-    values[table.indices[place]] = table.data[place]
-    return values
-
-
-def _with_root(data: MultilabelData, root: str) -> MultilabelData:
-    if root in data.label_names:
-        raise ConfigurationError(f"dataset_reader.root: '{root}' is the name of a label; take another.")
-    everywhere = numpy.ones((len(data.source), 1), dtype=bool)
-    taxonomy = data.taxonomy
-    if taxonomy is not None:
-        edges = [(taxonomy.labels[above], taxonomy.labels[below]) for above, below in taxonomy.edges]
-        tops = set(taxonomy.labels) - {below for _, below in edges}
-        edges += [(root, label) for label in taxonomy.labels if label in tops]
-        taxonomy = Taxonomy([root, *taxonomy.labels], edges)
-    return replace(
-        data,
-        labels=sparse.csr_array(sparse.hstack([sparse.csr_array(everywhere), data.labels], format="csr")),
-        label_names=[root, *data.label_names],
-        taxonomy=taxonomy,
-    )
+def _row(table: Matrix, row: int) -> numpy.ndarray:
+    """A row, `(columns,)`."""
+    return table[row] if isinstance(table, numpy.ndarray) else dense_rows(table, numpy.array([row]))[0]
 
 
 def _files(path: Union[str, Sequence[str]], key: str = _PATHS) -> list[str]:

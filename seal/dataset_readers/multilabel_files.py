@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Optional, Union
 
 import numpy
@@ -10,11 +10,13 @@ from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
 from seal.common.setting_checks import check_choice, short
-from seal.dataset_readers.arff import ArffTable, read_arff
+from seal.dataset_readers.arff import ArffHeader, ArffTable, read_arff, read_header
 from seal.dataset_readers.column_plan import ColumnPlan
-from seal.dataset_readers.feature_columns import feature_columns, fill_missing
+from seal.dataset_readers.feature_columns import fill_missing
+from seal.dataset_readers.growing_matrix import GrowingMatrix, Matrix, matrix_of
 from seal.dataset_readers.label_sources import HIERARCHIES
-from seal.dataset_readers.tensor_table import Matrix
+from seal.dataset_readers.row_sources import RowSources
+from seal.files.kept_arrays import Arrays
 from seal.files.names import composed
 from seal.files.taxonomy import Taxonomy
 
@@ -33,7 +35,7 @@ class MultilabelData:
     feature_names : `list[str]`
         An attribute's name, or `name=value` for a value of a nominal attribute that is not yes/no.
     label_names : `list[str]`
-    source : `list[str]`
+    source : `Sequence[str]`
         `file:line` of each row.
     means : `numpy.ndarray`
         float32, shape (features,): the values of missing features with `missing="mean"`.
@@ -47,7 +49,7 @@ class MultilabelData:
     labels: sparse.csr_array
     feature_names: list[str]
     label_names: list[str]
-    source: list[str]
+    source: Sequence[str]
     means: numpy.ndarray
     taxonomy: Optional[Taxonomy] = None
     wheres: dict[str, str] = field(default_factory=dict)
@@ -67,6 +69,8 @@ def read_multilabel(
     statistics: Optional[MultilabelData] = None,
     hierarchy: str = "auto",
     repeated_names: str = "error",
+    root: Optional[str] = None,
+    arrays: Optional[Arrays] = None,
 ) -> MultilabelData:
     """
     Read ARFF files as one split.
@@ -97,6 +101,11 @@ def read_multilabel(
         `"tree"`, `"graph"` or `"auto"`; see `hierarchy_of`.
     repeated_names : `str`, optional (default = `"error"`)
         See `read_arff`.
+    root : `str`, optional (default = `None`)
+        The name of an additional label above all others, which every row has.
+    arrays : `Arrays`, optional (default = `None`)
+        Where all that grows with the rows is put; `None`: in memory. If they hold what an earlier call with the same
+        content and settings has put there, the files are not read again, but for the header of the first.
 
     # Raises
 
@@ -115,37 +124,82 @@ def read_multilabel(
     paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not paths:
         raise ConfigurationError("the list of the files to read is empty; name one or more.")
-    tables = (read_arff(path, repeated_names) for path in paths)
-    plan, stacked, names, gold, sources = _stacked(
-        tables, lambda table: ColumnPlan(table, label_xml, labels, drop_attributes, hierarchy)
-    )
+    arrays = Arrays() if arrays is None else arrays
+
+    def plan_of(header: ArffHeader) -> ColumnPlan:
+        plan = ColumnPlan(header, label_xml, labels, drop_attributes, hierarchy)
+        if root in plan.label_names:
+            raise ConfigurationError(f"dataset_reader.root: '{root}' is the name of a label; take another.")
+        return plan
+
+    if "lines" in arrays:
+        return _data(plan_of(read_header(paths[0], repeated_names)), root, paths, arrays)
+    tables = ((file, table) for file, path in enumerate(paths) for table in read_arff(path, repeated_names))
+    plan, features = _put_rows(tables, plan_of, root, arrays)
+    data = _data(plan, root, paths, arrays)
     given = None
     if statistics is not None:
         training = statistics.source[0].rpartition(":")[0]
-        plan.check_names("label", plan.label_names, statistics.label_names, training)
-        plan.check_names("feature", names, statistics.feature_names, training)
-        given = statistics.means[statistics.columns_of(names)]
-    filled, means = fill_missing(stacked, names, sources, missing, given)
-    return MultilabelData(filled, gold, names, plan.label_names, sources, means, plan.taxonomy, plan.wheres())
+        plan.check_names("label", data.label_names, statistics.label_names, training)
+        plan.check_names("feature", data.feature_names, statistics.feature_names, training)
+        given = statistics.means[statistics.columns_of(data.feature_names)]
+    means = fill_missing(data.features, data.feature_names, data.source, missing, given, features.write)
+    arrays.append("means", means)
+    return replace(data, features=features.matrix(), means=means)
 
 
-def _stacked(
-    tables: Iterable[ArffTable], plan_of: Callable[[ArffTable], ColumnPlan]
-) -> tuple[ColumnPlan, Union[numpy.ndarray, sparse.csr_array], list[str], sparse.csr_array, list[str]]:
+def _put_rows(
+    tables: Iterable[tuple[int, ArffTable]],
+    plan_of: Callable[[ArffHeader], ColumnPlan],
+    root: Optional[str],
+    arrays: Arrays,
+) -> tuple[ColumnPlan, GrowingMatrix]:
     """
-    The plan of the first table, by which all are read, and of all rows: the features, before missing ones are filled,
-    with their names; the labels; and the sources.
+    Puts the rows of tables, each with the number of its file, into the arrays: features before missing ones are filled,
+    labels, lines. Returns the plan of the first table, by which all are read, and the features.
     """
-    plan, features, gold, sources = None, [], [], []
-    for table in tables:
+    plan, rows_of_files = None, []
+    for file, table in tables:
         if plan is None:
-            plan = plan_of(table)
-        else:
+            plan = plan_of(ArffHeader(table.path, table.relation, table.attributes))
+            features = GrowingMatrix(arrays, "features", len(plan.feature_names))
+            gold = GrowingMatrix(arrays, "labels", len(plan.label_names) + (root is not None))
+        if file == len(rows_of_files):
             plan.check_same(table)
-        part, names = feature_columns(table, plan.features)
-        features.append(part)
-        gold.append(plan.labels_of(table))
-        sources += [f"{table.path}:{line}" for line in table.lines.tolist()]
-    anywhere_sparse = any(sparse.issparse(part) for part in features)
-    stacked = sparse.vstack(features, format="csr") if anywhere_sparse else numpy.concatenate(features)
-    return plan, stacked, names, sparse.csr_array(sparse.vstack(gold, format="csr")), sources
+            rows_of_files.append(0)
+        features.add(plan.features_of(table))
+        labels = plan.labels_of(table)
+        gold.add(labels if root is None else _with_root(labels))
+        arrays.append("lines", table.lines)
+        rows_of_files[file] += len(table.lines)
+    arrays.append("rows_of_files", numpy.array(rows_of_files, dtype=numpy.int64))
+    return plan, features
+
+
+def _data(plan: ColumnPlan, root: Optional[str], paths: Sequence[str], arrays: Arrays) -> MultilabelData:
+    """What the arrays hold, with the names of the plan."""
+    names, taxonomy = plan.label_names, plan.taxonomy
+    if root is not None:
+        names = [root, *names]
+        if taxonomy is not None:
+            edges = [(taxonomy.labels[above], taxonomy.labels[below]) for above, below in taxonomy.edges]
+            tops = set(taxonomy.labels) - {below for _, below in edges}
+            edges += [(root, label) for label in taxonomy.labels if label in tops]
+            taxonomy = Taxonomy([root, *taxonomy.labels], edges)
+    source = RowSources([os.fspath(path) for path in paths], arrays.array("rows_of_files"), arrays.array("lines"))
+    return MultilabelData(
+        matrix_of(arrays, "features", len(plan.feature_names)),
+        matrix_of(arrays, "labels", len(names)),
+        plan.feature_names,
+        names,
+        source,
+        arrays.array("means") if "means" in arrays else numpy.empty(0, numpy.float32),
+        taxonomy,
+        plan.wheres(),
+    )
+
+
+def _with_root(labels: sparse.csr_array) -> sparse.csr_array:
+    """The labels with a first one that every row has."""
+    everywhere = sparse.csr_array(numpy.ones((labels.shape[0], 1), dtype=bool))
+    return sparse.csr_array(sparse.hstack([everywhere, labels], format="csr"))

@@ -130,11 +130,19 @@ class LossNet(OverOutputs, Registrable):
 
         The features of the input, one item for each term.
         """
+        return self.condition(self.vectors(inputs, task_hidden), inputs, mask)
+
+    def vectors(self, inputs: dict[str, Any], task_hidden: Optional[torch.Tensor]) -> torch.Tensor:
+        """The encoder's vectors, the first and, with an encoder of its own, the longer part of `encode`."""
         if self.encoder is None:
-            hidden = needed(task_hidden, "the task_net's vectors").detach()
-        else:
-            hidden = self.encoder(inputs)
-        hidden = self._dropout(hidden)
+            return needed(task_hidden, "the task_net's vectors").detach()
+        return self.encoder(inputs)
+
+    def condition(
+        self, vectors: torch.Tensor, inputs: dict[str, Any], mask: Optional[torch.Tensor] = None
+    ) -> list[Any]:
+        """The rest of `encode`: what each term makes of the encoder's vectors."""
+        hidden = self._dropout(vectors)
         if self._layer is not None:
             hidden = torch.tanh(self._layer(hidden))
         return [energy.condition(hidden, mask, inputs) for energy in cast(Iterable[Energy], self.energies)]

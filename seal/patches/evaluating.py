@@ -75,10 +75,14 @@ def _batches_by_length(module: Any, batch_size: Optional[int]) -> Iterator[None]
         module.load_archive = original
 
 
+# Samplers whose batches are of similar length.
+_BY_TOKENS = ("bucket", "by_size", "frames")
+
+
 def _set_batches(loader: Params, batch_size: Optional[int]) -> None:
     sampler = loader.get("batch_sampler")
     of_sampler = sampler.params if isinstance(sampler, Params) else {}
-    by_tokens = of_sampler.get("type") == "bucket" and of_sampler.get("sorting_keys", ["tokens"]) == ["tokens"]
+    by_tokens = of_sampler.get("sorting_keys", ["tokens"]) == ["tokens"] and of_sampler.get("type") in _BY_TOKENS
     if batch_size is None and sampler is not None and not by_tokens:
         return
     size = batch_size or of_sampler.get("batch_size") or loader.get("batch_size")

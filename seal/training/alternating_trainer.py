@@ -65,10 +65,9 @@ class AlternatingTrainer(PhasedTrainer):
         The player that is updated first in a batch.
     reuse_features : `bool`, optional (default = `False`)
         Whether one pass of the loss-net's own encoder serves both players, where otherwise each has its own. If the
-        task-net is first, this changes nothing else. If the loss-net is, all that the energy computes from the input
-        alone is from before the loss-net's last update: the whole of the term `local`, and the features that the other
-        terms read; their own parameters are those after it. In both cases these features have the dropout of the
-        loss-net's encoder, if there is any.
+        task-net is first, this changes nothing else. If the loss-net is, the task-net follows vectors of the encoder
+        from before the loss-net's last update, and terms from after it. In both cases these vectors have the dropout of
+        the loss-net's encoder, if there is any.
     fresh_batches : `bool`, optional (default = `False`)
         Whether each of a player's several updates takes the next batch, where otherwise all updates are on the same
         one: with `task_net.steps = 5` (the `k` of Tu, Pang & Gimpel 2020, section 4.3) and `loss_net.steps = 1`, the

@@ -115,16 +115,30 @@ class Objectives(torch.nn.Module):
                 self.monitor("ranking_accuracy", 100 * ranked)
         return loss
 
-    def features(self, state: TaskState) -> list[Any]:
-        """The loss-net's features of the input, one item for each of its terms, with their graph."""
+    def vectors(self, state: TaskState) -> Optional[torch.Tensor]:
+        """Those of the loss-net's encoder, with their graph; `None` of an empty batch."""
         if len(state.logits) == 0:
-            return []
-        return needed(self.loss_net, "model.loss_net").encode(state.inputs, state.hidden, state.mask)
+            return None
+        return needed(self.loss_net, "model.loss_net").vectors(state.inputs, state.hidden)
 
-    def frozen_features(self, state: TaskState) -> list[Any]:
+    def features(self, state: TaskState, vectors: Optional[torch.Tensor] = None) -> list[Any]:
+        """
+        The loss-net's features of the input, one item for each of its terms, with their graph.
+
+        # Parameters
+
+        vectors : optional
+            What `vectors` returned for this state; computed here if it is `None`.
+        """
+        vectors = self.vectors(state) if vectors is None else vectors
+        if vectors is None:
+            return []
+        return needed(self.loss_net, "model.loss_net").condition(vectors, state.inputs, state.mask)
+
+    def frozen_features(self, state: TaskState, vectors: Optional[torch.Tensor] = None) -> list[Any]:
         """`features` as constants."""
         with without_dropout(self.loss_net), torch.no_grad():
-            return self.features(state)
+            return self.features(state, vectors)
 
     def energy(self, state: TaskState, outputs: torch.Tensor) -> torch.Tensor:
         """

@@ -145,9 +145,8 @@ class LossNetTurn(Turn):
     player = LOSS_NET
 
     def updated(self, parts: list[MicroBatch]) -> None:
-        if not self.reuse_features:
-            for part in parts:
-                part.features.drop()
+        for part in parts:
+            part.features.drop(but_vectors=self.reuse_features)
 
     def _loss(self, part: MicroBatch, plan: Plan) -> torch.Tensor:
         nets = self.nets

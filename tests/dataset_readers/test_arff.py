@@ -21,13 +21,19 @@ def write(tmp_path, text, name="d.arff"):
     return str(path)
 
 
+def table_of(path, *args):
+    """The one piece of a small file."""
+    (table,) = read_arff(path, *args)
+    return table
+
+
 def dense(table):
     return table.codes.toarray() if sparse.issparse(table.codes) else table.codes
 
 
 def message_of(path, *args):
     with pytest.raises(ConfigurationError) as error:
-        read_arff(path, *args)
+        table_of(path, *args)
     assert "\n" not in error.value.message and error.value.message.endswith(".")
     assert error.value.message.startswith(path)
     return error.value.message[len(path) :]
@@ -50,7 +56,7 @@ def test_reads_dense_rows_of_every_kind(tmp_path):
         "0,1,2,'b,c','',a\n"
         "0,1,2,'b,c',don't,a % it's 5%\n"
     )
-    table = read_arff(write(tmp_path, text))
+    table = table_of(write(tmp_path, text))
     assert table.relation == "my 'data': -C 2"
     assert [a.name for a in table.attributes] == [
         "plain", "with space", 'say "hi", %d', "50%_x", "m\\'usica", "class",
@@ -74,7 +80,7 @@ def test_reads_dates_as_texts_and_ignores_ranges(tmp_path):
         "@attribute d date \"yyyy-MM-dd HH:mm, 'o''clock'\"\n@attribute e DATE\n@attribute a real [0,1]\n"
         "@attribute b Integer[ -1 , 1e3 ]\n@data\n'2020-01-02 03:04, x',2021-05-06,0.5,7\n?,?,2,-3\n"
     )
-    table = read_arff(write(tmp_path, text))
+    table = table_of(write(tmp_path, text))
     assert [a.kind for a in table.attributes] == ["date", "date", "numeric", "numeric"]
     assert table.texts == {0: ["", "2020-01-02 03:04, x"], 1: ["", "2021-05-06"]}
     assert dense(table)[:, 2:].tolist() == [[0.5, 7], [2, -3]]
@@ -85,7 +91,7 @@ def test_reads_dates_as_texts_and_ignores_ranges(tmp_path):
 
 def test_reads_sparse_rows(tmp_path):
     rows = "{}\n{ 0 2.5 , 2 1 }\n{2 1,1 'y z'}\n{0 ?,1 0}\n{1 ?}\n1,x,1\n{02 1.0}\n"
-    table = read_arff(write(tmp_path, HEADER + rows))
+    table = table_of(write(tmp_path, HEADER + rows))
     nan = numpy.nan
     expected = [[0, 0, 0], [2.5, 0, 1], [0, 1, 1], [nan, 2, 0], [0, nan, 0], [1, 0, 1], [0, 0, 1]]
     assert sparse.issparse(table.codes) and table.codes.dtype == numpy.float32
@@ -96,18 +102,18 @@ def test_reads_sparse_rows(tmp_path):
 def test_reads_packed_files_and_a_byte_order_mark(tmp_path):
     packed = write(tmp_path, gzip.compress((HEADER + "1,x,0\n").encode()), "d.arff.gz")
     marked = write(tmp_path, "\ufeff" + HEADER + "1,x,0", "e.arff")
-    assert dense(read_arff(packed)).tolist() == dense(read_arff(marked)).tolist() == [[1, 0, 0]]
+    assert dense(table_of(packed)).tolist() == dense(table_of(marked)).tolist() == [[1, 0, 0]]
 
 
 def test_numbers_repeated_names(tmp_path):
     text = "@attribute a real\n@attribute a#2 real\n@attribute a real\n@attribute a real\n@data\n1,2,3,4\n"
     path = write(tmp_path, text)
-    assert [a.name for a in read_arff(path, "number").attributes] == ["a", "a#2", "a#3", "a#4"]
+    assert [a.name for a in table_of(path, "number").attributes] == ["a", "a#2", "a#3", "a#4"]
     assert message_of(path) == (
         ":3: the attribute name 'a' comes a second time; rename it, or set 'repeated_names' to 'number'."
     )
     with pytest.raises(ConfigurationError, match="dataset_reader.repeated_names must be"):
-        read_arff(path, "maybe")
+        table_of(path, "maybe")
 
 
 @pytest.mark.parametrize(
@@ -224,7 +230,7 @@ def decoded(table):
 @given(files())
 def test_round_trip(tmp_path, file):
     text, names, kinds, rows = file
-    table = read_arff(write(tmp_path, text))
+    table = table_of(write(tmp_path, text))
     assert [a.name for a in table.attributes] == names
     assert [a.kind if a.kind != "nominal" else list(a.values) for a in table.attributes] == kinds
     assert decoded(table) == rows
@@ -279,7 +285,7 @@ def test_damage_is_read_as_it_stands_or_refused(tmp_path, data):
         text = text[:start] + put + text[end:]
     path = write(tmp_path, text)
     try:
-        table = read_arff(path)
+        table = table_of(path)
     except ConfigurationError as error:
         assert re.match(re.escape(path) + r":\d+: .*\.$", error.message)
     else:
@@ -294,7 +300,7 @@ def test_any_bytes_are_read_or_refused(tmp_path, start, put, packed):
     start %= len(body)
     path = write(tmp_path, body[:start] + put + body[start + len(put) :], "d.arff.gz" if packed else "d.arff")
     try:
-        table = read_arff(path)
+        table = table_of(path)
     except ConfigurationError as error:
         # The name must tell a file that begins as gzip files do; all else stands in a line.
         wrong_name = "this is a gzip file; its name must end in '.gz'."

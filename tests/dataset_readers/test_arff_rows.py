@@ -18,7 +18,7 @@ FINITE = st.floats(-1e6, 1e6, width=32) | st.integers(-50, 50).map(float)
 
 def message_of(lines):
     with pytest.raises(ConfigurationError) as error:
-        ArffRows("f", THREE).read(enumerate(lines, start=1))
+        list(ArffRows("f", THREE).read(enumerate(lines, start=1)))
     assert "\n" not in error.value.message
     return error.value.message
 
@@ -52,16 +52,16 @@ def test_split_values():
 
 def test_rows_of_numerals_of_both_shapes():
     rows = ArffRows("f", [Attribute("a", "numeric", (), 1), Attribute("b", "nominal", ("0", "1"), 2)])
-    codes, texts, lines = rows.read([(3, "1.5,1"), (4, ""), (5, "-2, ?")])
+    ((codes, texts, lines),) = rows.read([(3, "1.5,1"), (4, ""), (5, "-2, ?")])
     assert codes.dtype == numpy.float32 and texts == {} and lines.tolist() == [3, 5]
     numpy.testing.assert_array_equal(codes, [[1.5, 1], [-2, numpy.nan]])
-    codes, _, _ = rows.read([(3, "{ }"), (4, "{}"), (5, "{1 1}")])
+    ((codes, _, _),) = rows.read([(3, "{ }"), (4, "{}"), (5, "{1 1}")])
     assert codes.toarray().tolist() == [[0, 0], [0, 0], [0, 1]]
 
 
 def test_listed_numerals_that_are_not_their_own_places():
     rows = ArffRows("f", [Attribute("a", "nominal", ("1", "2", "3"), 1), Attribute("b", "nominal", ("1", "0"), 2)])
-    codes, _, _ = rows.read([(3, "2,0"), (4, "1,1"), (5, "{0 3,1 0}")])
+    ((codes, _, _),) = rows.read([(3, "2,0"), (4, "1,1"), (5, "{0 3,1 0}")])
     assert codes.toarray().tolist() == [[1, 1], [0, 0], [2, 1]]
 
 

@@ -1,7 +1,7 @@
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from seal.dataset_readers.arff import read_arff
+from seal.dataset_readers.arff import read_arff, read_header
 from seal.dataset_readers.column_plan import ColumnPlan
 from tests.attributes_of_all_kinds import HEADER, ROWS, write
 
@@ -9,7 +9,7 @@ XML = '<labels>\n<label name="red"/>\n<label name="big"/>\n</labels>\n'
 
 
 def plan_of(path, label_xml=None, labels=None, drop_attributes=(), hierarchy="auto"):
-    table = read_arff(path)
+    (table,) = read_arff(path)
     return ColumnPlan(table, label_xml, labels, drop_attributes, hierarchy), table
 
 
@@ -117,14 +117,14 @@ def test_files_of_a_split_must_agree(tmp_path):
     plan, table = plan_of(path, labels=["red", "big"], **DROP)
     plan.check_same(table)
     other = write(tmp_path, HEADER.replace("{YES,NO}", "{NO,YES}") + ROWS, "other.arff")
-    assert message_of(plan.check_same, read_arff(other)) == (
+    assert message_of(plan.check_same, read_header(other)) == (
         f"{other}:4: the attribute 'big' is not declared as its counterpart 'big' in {path}:4."
     )
     # What is dropped need not agree.
     named = write(tmp_path, HEADER.replace("id string", "key string") + ROWS, "named.arff")
-    plan.check_same(read_arff(named))
+    plan.check_same(read_header(named))
     short = write(tmp_path, "@attribute red {0,1}\n@data\n1\n", "short.arff")
-    assert message_of(plan.check_same, read_arff(short)) == f"{short}:1: the file has 1 attributes, {path} has 6."
+    assert message_of(plan.check_same, read_header(short)) == f"{short}:1: the file has 1 attributes, {path} has 6."
 
 
 def test_names_must_be_those_of_the_training_file(tmp_path):

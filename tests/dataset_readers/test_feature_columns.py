@@ -3,6 +3,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
+from seal.dataset_readers import growing_matrix
 from seal.dataset_readers.arff_rows import Attribute
 from seal.dataset_readers.feature_columns import fill_missing, is_binary
 
@@ -19,23 +20,35 @@ def test_is_binary():
     assert not is_binary(Attribute("a", "numeric", (), 1))
 
 
+def filled(values, thin, names, missing):
+    """The filled values and the means."""
+    matrix = sparse.csr_array(values) if thin else values.copy()
+    held = matrix.data if thin else matrix
+
+    def write(start, part):
+        held[start : start + len(part)] = part
+
+    means = fill_missing(matrix, names, [f"f:{row}" for row in range(1, len(values) + 1)], missing, None, write)
+    return matrix.toarray() if thin else matrix, means
+
+
+@pytest.mark.parametrize("piece", [2**20, 2])
 @pytest.mark.parametrize("thin", [False, True])
-def test_fills_with_means(thin):
+def test_fills_with_means(thin, piece, monkeypatch):
+    monkeypatch.setattr(growing_matrix, "PIECE", piece)
     nan = numpy.nan
     values = numpy.array([[1, nan, 0], [0, nan, nan], [nan, nan, 4]], numpy.float32)
-    matrix = sparse.csr_array(values) if thin else values.copy()
-    filled, means = fill_missing(matrix, "abc", ["f:1", "f:2", "f:3"], "mean")
+    found, means = filled(values, thin, "abc", "mean")
     assert means.tolist() == [0.5, 0, 2] and means.dtype == numpy.float32
-    filled = filled.toarray() if thin else filled
-    assert filled.tolist() == [[1, 0, 0], [0, 0, 2], [0.5, 0, 4]] and filled.dtype == numpy.float32
-    matrix = sparse.csr_array(values) if thin else values.copy()
+    assert found.tolist() == [[1, 0, 0], [0, 0, 2], [0.5, 0, 4]] and found.dtype == numpy.float32
+    assert filled(values, thin, "abc", "zero")[0].tolist() == [[1, 0, 0], [0, 0, 0], [0, 0, 4]]
     with pytest.raises(ConfigurationError, match="^f:1: the value of 'b' is missing; set dataset_reader.missing to"):
-        fill_missing(matrix, "abc", ["f:1", "f:2", "f:3"], "error")
+        filled(values, thin, "abc", "error")
+    with pytest.raises(ConfigurationError, match="^f:2: the value of 'c' is missing"):
+        filled(values[:, [0, 2]], thin, "ac", "error")
 
 
 @pytest.mark.parametrize("thin", [False, True])
 def test_means_are_summed_in_double_precision(thin):
     # In float32 the ones would be lost.
-    values = numpy.array([[2**24], [1], [1], [-(2**24)]], numpy.float32)
-    means = fill_missing(sparse.csr_array(values) if thin else values, "a", range(4), "mean")[1]
-    assert means.tolist() == [0.5]
+    assert filled(numpy.array([[2**24], [1], [1], [-(2**24)]], numpy.float32), thin, "a", "mean")[1].tolist() == [0.5]

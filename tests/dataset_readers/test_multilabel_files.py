@@ -34,7 +34,7 @@ def test_labels_by_xml_wherever_they_stand(tmp_path):
     assert data.features.dtype == numpy.float32
     means = [1.5, 0.5, 0.5, 0.5, 0]
     assert data.features.tolist() == [[0.5, 1, 0, 1, 0], [1.5, 0.5, 1, 0, 0], [2.5, 0, 0.5, 0.5, 0]]
-    assert data.means.tolist() == means and data.source == [f"{path}:{n}" for n in (9, 10, 11)]
+    assert data.means.tolist() == means and list(data.source) == [f"{path}:{n}" for n in (9, 10, 11)]
 
 
 def test_sparse_rows_mean_the_same_as_dense_ones(tmp_path):
@@ -50,7 +50,7 @@ def test_sparse_rows_mean_the_same_as_dense_ones(tmp_path):
     assert thin.feature_names == dense.feature_names
     both = read_multilabel([str(tmp_path / "thin.arff"), str(tmp_path / "train.arff")], **options)
     numpy.testing.assert_array_equal(array(both.features), numpy.concatenate([dense.features] * 2))
-    assert both.source == thin.source + dense.source and both.labels.shape == (6, 2)
+    assert list(both.source) == [*thin.source, *dense.source] and both.labels.shape == (6, 2)
 
 
 def test_missing_values(tmp_path):

@@ -11,6 +11,7 @@ import torch
 from scripts import benchmark
 from scripts.measure import bench_multilabel as bench
 from scripts.measure import bench_multilabel_parts as parts
+from scripts.measure.bench_rows import Row
 from scripts.measure.bench_timing import counted_operations, train_epoch
 from seal.dataset_readers.multilabel import MultilabelReader
 
@@ -145,7 +146,17 @@ def test_where_nothing_can_be_measured_a_sentence_says_so(tmp_path, capsys, monk
     assert "--cases epoch: nothing to measure with these methods" in capsys.readouterr().err
 
 
-def test_what_has_no_ratio_has_no_figure(tmp_path, monkeypatch, memory_of_forks):
+def test_a_file_is_read_without_the_cache_and_twice_with_it(tmp_path, monkeypatch, memory_of_forks):
     monkeypatch.setattr(bench, "LOAD_SHAPE", (30, 40, 20))
+    monkeypatch.setenv("SEAL_CACHE", str(tmp_path / "mine"))
     assert benchmark.main(["--suite", "multilabel", "--cases", "load", "--out", str(tmp_path)]) == 0
-    assert (tmp_path / "benchmark.csv").exists() and not (tmp_path / "benchmark.png").exists()
+    table = pandas.read_csv(tmp_path / "benchmark.csv").query("metric == 'cpu_seconds'").set_index("method")
+    assert list(table.index) == ["reader", "first start", "second start"]
+    assert (table.baseline[1:] == table.value["reader"]).all() and (table.ratio[1:] > 0).all()
+    assert not (tmp_path / "mine").exists()
+
+
+def test_what_has_no_ratio_has_no_figure(tmp_path):
+    rows = [Row("multilabel", "load", "reader", "seconds", 1.0, None, None)]
+    bench.MultilabelBenchmark(["nce"]).draw(pandas.DataFrame(rows), tmp_path / "benchmark.png", "none")
+    assert not (tmp_path / "benchmark.png").exists()

@@ -87,7 +87,9 @@ class Reference:
         return self.model.loss_net(features, outputs, state.mask)
 
     def encode(self, state) -> None:
-        self.features_with_graph = self.model.loss_net.encode(state.inputs, state.hidden, state.mask)
+        vectors = self.model.loss_net.vectors(state.inputs, state.hidden)
+        self.vectors = vectors.detach()
+        self.features_with_graph = self.model.loss_net.condition(vectors, state.inputs, state.mask)
         self.features = [None if feature is None else feature.detach() for feature in self.features_with_graph]
 
     def loss_net_step(self, state, drawn) -> None:
@@ -102,12 +104,16 @@ class Reference:
         noise = (log_prob * state.mask.unsqueeze(1)).sum(-1)
         rank = -self.energy(state, outputs, features) - noise
         self.update("loss_net", -rank.log_softmax(dim=1)[:, 0].mean(), self.theta)
+        self.features = None
 
     def task_net_step(self, state) -> None:
         self.model.loss_net.eval()
         with torch.no_grad():
             features = self.model.loss_net.encode(state.inputs, state.hidden, state.mask)
-        features = self.features if self.reuse else features
+            if self.reuse:
+                # Of the vectors, what the loss-net makes of them after its update.
+                renewed = self.model.loss_net.condition(self.vectors, state.inputs, state.mask)
+                features = renewed if self.features is None else self.features
         probabilities = state.logits.softmax(-1) * state.mask.unsqueeze(-1)
         energy = self.energy(state, probabilities.unsqueeze(1), features).mean()
         gold = torch.nn.functional.one_hot(state.gold, state.logits.shape[-1])

@@ -151,7 +151,7 @@ def test_fine_tuning_takes_all_sentences_of_a_file(name):
         key: value for key, value in plain["dataset_reader"].items() if key not in chosen
     }
     assert set(config["data_loader"]) == {"batch_sampler"}
-    assert config["data_loader"]["batch_sampler"]["type"] == "bucket"
+    assert config["data_loader"]["batch_sampler"]["type"] == "by_size"
 
 
 def test_more_epochs_leave_fine_tuning_its_own():

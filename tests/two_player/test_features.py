@@ -21,12 +21,20 @@ class Counted:
     def __init__(self):
         self.weight = torch.ones(1, requires_grad=True)
         self.passes = []
+        self.encoded = []
 
-    def features(self, state):
+    def vectors(self, state):
+        self.encoded.append(torch.ones(1))
+        return self.encoded[-1]
+
+    def features(self, state, vectors):
+        assert vectors is self.encoded[-1]
         self.passes.append("with graph")
         return [None, len(self.passes) * self.weight]
 
-    def frozen_features(self, state):
+    def frozen_features(self, state, vectors):
+        if vectors is None:
+            self.vectors(state)
         self.passes.append("frozen")
         return [None, len(self.passes) * self.weight.detach()]
 
@@ -69,6 +77,15 @@ def test_none_is_left_of_stale_ones(prepare):
         features.frozen(nets, None)
     features.drop()
     assert values(features.take(nets, None)) == (None, 2, True)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_vectors_may_outlive_what_is_made_of_them(keep):
+    nets, features = Counted(), Features()
+    features.take(nets, None)
+    features.drop(but_vectors=keep)
+    assert values(features.frozen(nets, None)) == (None, 2, False)
+    assert nets.passes == ["with graph", "frozen"] and len(nets.encoded) == (1 if keep else 2)
 
 
 def test_an_update_of_a_shared_encoder_makes_them_stale():

@@ -51,9 +51,8 @@ local components = import 'components.libsonnet';
     data_loader: {
       local sampler = std.get(config.data_loader, 'batch_sampler', {}),
       batch_sampler: {
-        type: 'bucket',
+        type: 'by_size',
         batch_size: std.get(sampler, 'batch_size', std.get(config.data_loader, 'batch_size', 16)),
-        sorting_keys: ['tokens'],
       },
     },
   },
@@ -102,7 +101,7 @@ local components = import 'components.libsonnet';
     datasets_for_vocab_creation: encoder.vocabulary_from,
     model: model,
     data_loader: {
-      batch_sampler: { type: 'bucket', batch_size: training.batch_size, sorting_keys: ['tokens'] },
+      batch_sampler: { type: 'by_size', batch_size: training.batch_size },
       [if training.batches_per_epoch != null then 'batches_per_epoch']: training.batches_per_epoch,
     },
     validation_data_loader: {

@@ -22,10 +22,14 @@ local sentences = import 'sentences.libsonnet';
     default: sentences.training {
       // The part of the training sentences that is used, always the same ones.
       fraction: 1.0,
+      // The part of the sentences that train the predicate finder in an epoch, each time others. A sentence takes as
+      // long as a frame; where frames are few, the roles gain from all of them.
+      sentence_share: 1.0,
     },
     sample: self.default { epochs: 15, task_net_lr: 3e-3 },
     ewt: self.default {
       epochs: 3,
+      sentence_share: 0.25,
       batch_size: 16,
       task_net_lr: 1e-4,
       loss_net_lr: 1e-4,
@@ -80,6 +84,9 @@ local sentences = import 'sentences.libsonnet';
     ) {
       local reader = { type: 'seal_srl', token_indexers: encoder.indexers } + std.get(d, 'reader', {}),
       dataset_reader: reader { fraction: all.fraction },
+      data_loader+: {
+        batch_sampler: { type: 'frames', batch_size: all.batch_size, sentence_share: all.sentence_share },
+      },
       validation_dataset_reader: reader,
       [if std.objectHasAll(d, 'tags') then 'vocabulary']+: { tokens_to_add: { srl_tags: d.tags } },
     },

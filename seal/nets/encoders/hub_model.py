@@ -1,7 +1,10 @@
 from typing import Optional
 
+import torch
 from allennlp.common.checks import ConfigurationError
 from transformers import PreTrainedModel
+
+from seal.common.setting_checks import check_range
 
 
 def positions_of(transformer: PreTrainedModel) -> Optional[int]:
@@ -36,3 +39,31 @@ def set_gradient_checkpointing(transformer: PreTrainedModel, wanted: Optional[bo
         transformer.gradient_checkpointing_enable({"use_reentrant": False})
     elif wanted is not None:
         transformer.gradient_checkpointing_disable()
+
+
+def keep_layers(transformer: PreTrainedModel, layers: Optional[int]) -> None:
+    """
+    Takes away all layers but the first so many; `None`: none. AllenNLP keeps one copy of a model in memory, whatever
+    arguments it is asked for with, so it cannot be asked for fewer layers.
+
+    # Raises
+
+    `ConfigurationError` if it has fewer, or its layers are not found.
+    """
+    if layers is None:
+        return
+    number = getattr(transformer.config, "num_hidden_layers", None)
+    stacks = [
+        (parent, name)
+        for parent in transformer.modules()
+        for name, child in parent.named_children()
+        if isinstance(child, torch.nn.ModuleList) and len(child) == number
+    ]
+    if number is None or len(stacks) != 1:
+        raise ConfigurationError(
+            f"encoder.layers: {type(transformer).__name__} has no one stack of layers; leave it out."
+        )
+    check_range("encoder.layers", layers, least=1, most=number)
+    ((parent, name),) = stacks
+    setattr(parent, name, getattr(parent, name)[:layers])
+    transformer.config.num_hidden_layers = layers

@@ -8,7 +8,7 @@ from seal.common.precision import at_least_float, mixed_precision
 from seal.common.setting_checks import check_choice
 from seal.nets.encoders.adapters import Adapters
 from seal.nets.encoders.encoder import Encoder
-from seal.nets.encoders.hub_model import positions_of, set_gradient_checkpointing
+from seal.nets.encoders.hub_model import keep_layers, positions_of, set_gradient_checkpointing
 
 _POOLINGS = ("cls", "mean")
 
@@ -35,6 +35,8 @@ class TextTransformer(Encoder):
         Only these are trained.
     gradient_checkpointing : `bool`, optional (default = `None`)
         Less memory for more time: what the layers compute inside is computed again in the backward pass.
+    layers : `int`, optional (default = `None`)
+        Only the first so many of the transformer's layers: a smaller encoder, such as for a loss-net.
     bfloat16_prediction : `bool`, optional (default = `False`)
         Outside training, the transformer runs in mixed precision with bfloat16: faster on a processor with
         `avx512_bf16` or `amx_bf16`, and on a recent GPU.
@@ -52,6 +54,7 @@ class TextTransformer(Encoder):
         train_parameters: bool = True,
         adapters: Optional[Adapters] = None,
         gradient_checkpointing: Optional[bool] = None,
+        layers: Optional[int] = None,
         bfloat16_prediction: bool = False,
     ) -> None:
         super().__init__()
@@ -64,6 +67,7 @@ class TextTransformer(Encoder):
             train_parameters=train_parameters,
             eval_mode=not train_parameters,
         )
+        keep_layers(self._embedder.transformer_model, layers)
         set_gradient_checkpointing(self._embedder.transformer_model, gradient_checkpointing)
         self._pooling = pooling
         if adapters is not None:

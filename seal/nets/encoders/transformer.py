@@ -7,7 +7,7 @@ from transformers import PreTrainedModel
 
 from seal.common.precision import at_least_float, mixed_precision
 from seal.nets.encoders.encoder import Encoder
-from seal.nets.encoders.hub_model import positions_of, set_gradient_checkpointing
+from seal.nets.encoders.hub_model import keep_layers, positions_of, set_gradient_checkpointing
 
 
 @Encoder.register("transformer")
@@ -33,6 +33,8 @@ class TransformerWordEncoder(Encoder):
         Less memory for more time: what the layers compute inside is computed again in the backward pass.
     marks_predicate : `bool`, optional (default = `True`)
         `False`: for tasks without a predicate, and for transformers without token types.
+    layers : `int`, optional (default = `None`)
+        Only the first so many of the transformer's layers: a smaller encoder, such as for a loss-net.
     bfloat16_prediction : `bool`, optional (default = `False`)
         Outside training, the transformer runs in mixed precision with bfloat16: faster on a processor with
         `avx512_bf16` or `amx_bf16`, and on a recent GPU.
@@ -51,6 +53,7 @@ class TransformerWordEncoder(Encoder):
         train_parameters: bool = True,
         gradient_checkpointing: Optional[bool] = None,
         marks_predicate: bool = True,
+        layers: Optional[int] = None,
         bfloat16_prediction: bool = False,
     ) -> None:
         super().__init__()
@@ -63,6 +66,7 @@ class TransformerWordEncoder(Encoder):
         )
         pieces = self._embedder._matched_embedder
         _check_max_length(max_length, pieces.transformer_model, model_name)
+        keep_layers(pieces.transformer_model, layers)
         set_gradient_checkpointing(pieces.transformer_model, gradient_checkpointing)
         if not train_parameters:
             # The embedder of pieces has an argument for this, which that of words does not pass on.

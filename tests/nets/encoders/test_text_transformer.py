@@ -2,9 +2,10 @@ import pytest
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from transformers import AutoModel
+from transformers import AutoModel, FunnelConfig, FunnelModel
 
-from seal.nets.encoders import Encoder
+from seal.nets.encoders import Encoder, TransformerWordEncoder
+from seal.nets.encoders.hub_model import keep_layers
 from tests.nets.encoders.bfloat16 import check_that_it_is_for_prediction_alone
 from tests.tiny_bert import save_tiny_bert
 
@@ -100,6 +101,27 @@ def test_wrong_inputs(folder):
     inputs["tokens"]["tokens"]["segment_concat_mask"] = None
     with pytest.raises(ConfigurationError, match="must have no max_length"):
         net(inputs)
+
+
+def test_the_first_layers_alone(folder):
+    ids = torch.randint(5, 20, (2, 4))
+    inputs = {"tokens": {"tokens": {"token_ids": ids, "mask": torch.ones_like(ids).bool()}}}
+    states = AutoModel.from_pretrained(folder).eval()(ids, output_hidden_states=True).hidden_states
+    assert len(states) == 3
+    for layers, state in ((1, states[1]), (2, states[2]), (None, states[2])):
+        assert torch.allclose(encoder(folder, layers=layers).eval()(inputs), state.mean(dim=1), atol=1e-6)
+    words = TransformerWordEncoder(folder, layers=1, marks_predicate=False)
+    assert len(words._embedder._matched_embedder.transformer_model.encoder.layer) == 1
+
+
+def test_no_such_layers(folder, tmp_path):
+    with pytest.raises(ConfigurationError, match='encoder.layers must be at least 1 and at most 2, found 3'):
+        encoder(folder, layers=3)
+    # Its two stacks cannot be told apart.
+    config = FunnelConfig(vocab_size=30, d_model=16, n_head=2, d_head=8, d_inner=24, block_sizes=[1, 1])
+    FunnelModel(config).save_pretrained(tmp_path)
+    with pytest.raises(ConfigurationError, match="encoder.layers: FunnelModel has no one stack of layers; leave it"):
+        keep_layers(AutoModel.from_pretrained(tmp_path), 1)
 
 
 def test_bfloat16_is_for_prediction_alone(folder):

@@ -1,0 +1,277 @@
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy
+import pytest
+
+from seal.files import kept_arrays
+from seal.files.kept_arrays import Arrays, KeptArrays, MappedArrays, cache_folder, is_mapped, kept_or_read
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SEAL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(kept_arrays, "LEAST_BYTES", 0)
+    kept_arrays._warn.cache_clear()
+    return tmp_path / "cache"
+
+
+class Numbers:
+    """Reads the numbers of files, and counts how often it does."""
+
+    def __init__(self, *files):
+        self.files, self.times = list(map(str, files)), 0
+
+    def read(self, arrays):
+        self.times += 1
+        for file in self.files:
+            for number in Path(file).read_text().split():
+                arrays.append("numbers", numpy.array([float(number)]))
+        return self.again(arrays)
+
+    def again(self, arrays):
+        return arrays.array("numbers")
+
+    def kept(self, settings=None, others=()):
+        return kept_or_read([self.files, list(map(str, others))], settings, self.read, self.again)
+
+
+def numbers(folder, text="1 2.5 3", name="a.txt"):
+    path = folder / name
+    path.write_text(text)
+    return Numbers(path)
+
+
+@pytest.mark.parametrize("kind", ["memory", "files"])
+def test_rows_are_added_changed_and_removed(kind, tmp_path):
+    arrays = Arrays() if kind == "memory" else MappedArrays(str(tmp_path))
+    parts = [numpy.arange(6, dtype=numpy.float32).reshape(2, 3), numpy.full((1, 3), 7, numpy.float32)]
+    for part in parts:
+        arrays.append("a", part)
+    assert "a" in arrays and "b" not in arrays
+    found = arrays.array("a")
+    assert found.dtype == numpy.float32 and found.tolist() == [[0, 1, 2], [3, 4, 5], [7, 7, 7]]
+    assert is_mapped(found) == is_mapped(found[1:]) == (kind == "files")
+    arrays.write("a", 1, numpy.array([[8, 8, 8]], numpy.float32))
+    arrays.append("a", parts[1])
+    assert arrays.array("a").tolist() == [[0, 1, 2], [8, 8, 8], [7, 7, 7], [7, 7, 7]]
+    arrays.append("none", numpy.empty(0, bool))
+    assert arrays.array("none").tolist() == [] and arrays.array("none").dtype == bool
+    arrays.remove("a")
+    assert "a" not in arrays and os.listdir(tmp_path) == (["none.npy"] if kind == "files" else [])
+
+
+def test_what_was_read_is_mapped_at_the_next_start(cache, tmp_path):
+    one = numbers(tmp_path)
+    first, second = one.kept(), one.kept()
+    assert one.times == 1 and is_mapped(second)
+    assert first.tolist() == second.tolist() == [1, 2.5, 3]
+    # NumPy alone reads them.
+    (entry,) = cache.iterdir()
+    assert numpy.load(entry / "numbers.npy").tolist() == [1, 2.5, 3]
+    assert str(tmp_path / "a.txt") in (entry / "entry.json").read_text()
+    # Nothing that is done to an array reaches the file.
+    second[:] = 0
+    assert one.kept().tolist() == [1, 2.5, 3]
+
+
+def test_content_and_settings_decide_and_not_the_path(cache, tmp_path):
+    one, same = numbers(tmp_path), numbers(tmp_path, name="b.txt")
+    one.kept({"a": 1})
+    assert same.kept({"a": 1}).tolist() == [1, 2.5, 3] and same.times == 0
+    assert same.kept({"a": 2}) is not None and same.times == 1
+    assert same.kept({"a": 1}, others=[tmp_path / "a.txt"]) is not None and same.times == 2
+    twice = Numbers(tmp_path / "a.txt", tmp_path / "b.txt")
+    assert twice.kept({"a": 1}).tolist() == [1, 2.5, 3] * 2 and twice.times == 1
+    # Of the same size, with the same time of change.
+    state = os.stat(tmp_path / "a.txt")
+    (tmp_path / "a.txt").write_text("1 2.5 4")
+    os.utime(tmp_path / "a.txt", ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert one.kept({"a": 1}).tolist() == [1, 2.5, 4] and one.times == 2
+
+
+def test_another_version_of_the_parser_reads_anew(cache, tmp_path, monkeypatch):
+    one = numbers(tmp_path)
+    one.kept()
+    monkeypatch.setattr(kept_arrays, "_VERSION", kept_arrays._VERSION + 1)
+    one.kept()
+    assert one.times == 2
+
+
+def damages(entry):
+    """Ways to spoil an entry."""
+    array, told = entry / "numbers.npy", entry / "entry.json"
+    content = array.read_bytes()
+    yield lambda: array.write_bytes(content[:-1])
+    yield lambda: array.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
+    yield lambda: array.write_bytes(bytes(len(content)))
+    yield lambda: array.write_bytes(b"")
+    yield array.unlink
+    yield told.unlink
+    for text in ("", "{", "[]", '{"sums": 3}', '{"sums": {"../a": 1}}', "\0" * 80):
+        yield lambda text=text: told.write_text(text)
+
+
+def test_a_damaged_entry_is_made_anew(cache, tmp_path, caplog):
+    one = numbers(tmp_path)
+    one.kept()
+    (entry,) = cache.iterdir()
+    for times, damage in enumerate(damages(entry), start=1):
+        damage()
+        assert one.kept().tolist() == [1, 2.5, 3] and one.times == 1 + times
+        assert one.kept().tolist() == [1, 2.5, 3] and one.times == 1 + times
+    assert times == 12 and not caplog.records and [item.name for item in cache.iterdir()] == [entry.name]
+
+
+def test_small_files_and_off(cache, tmp_path, monkeypatch):
+    one = numbers(tmp_path)
+    monkeypatch.setenv("SEAL_CACHE", "off")
+    assert not is_mapped(one.kept())
+    monkeypatch.setenv("SEAL_CACHE", str(cache))
+    monkeypatch.setattr(kept_arrays, "LEAST_BYTES", 8)
+    # Of seven bytes; the others do not count.
+    assert not is_mapped(one.kept(others=[ROOT / "README.md"])) and not cache.exists()
+    (tmp_path / "a.txt").write_text("1 2.5 33")
+    assert is_mapped(one.kept()) and cache.exists()
+
+
+def test_where_the_cache_is(monkeypatch):
+    for name in ("SEAL_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", "/home/me")
+    assert cache_folder() == "/home/me/.cache/seal"
+    monkeypatch.setenv("XDG_CACHE_HOME", "not/from/the/root")
+    assert cache_folder() == "/home/me/.cache/seal"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/var/cache")
+    assert cache_folder() == "/var/cache/seal"
+    monkeypatch.setenv("SEAL_CACHE", "~/mine")
+    assert cache_folder() == "/home/me/mine"
+    monkeypatch.setenv("SEAL_CACHE", "off")
+    assert cache_folder() is None
+
+
+def test_a_folder_that_cannot_be_written_is_told_once(cache, tmp_path, caplog):
+    cache.write_text("a file in the place of the folder")
+    one, other = numbers(tmp_path), numbers(tmp_path, "7", "b.txt")
+    for _ in range(2):
+        assert one.kept().tolist() == [1, 2.5, 3] and other.kept().tolist() == [7]
+    (told,) = caplog.messages
+    assert told.startswith(f"{cache}: what was read of a file cannot be kept there (")
+    assert one.times == other.times == 2
+
+
+def test_a_full_disk(cache, tmp_path, monkeypatch, caplog):
+    one = numbers(tmp_path)
+    append = MappedArrays.append
+
+    def full(self, name, values):
+        if self._rows.get(name) == 2:
+            raise OSError(28, "No space left on device")
+        append(self, name, values)
+
+    monkeypatch.setattr(MappedArrays, "append", full)
+    assert one.kept().tolist() == [1, 2.5, 3]
+    (told,) = caplog.messages
+    assert "(No space left on device)" in told and list(cache.iterdir()) == []
+
+
+def test_an_error_in_reading_leaves_nothing(cache, tmp_path):
+    one = numbers(tmp_path, "1 x")
+    with pytest.raises(ValueError, match="could not convert"):
+        one.kept()
+    assert list(cache.iterdir()) == []
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_kept(cache, tmp_path):
+    one = numbers(tmp_path)
+    read = one.read
+
+    def slowly(arrays):
+        found = read(arrays)
+        (tmp_path / "a.txt").write_text("9 9")
+        return found
+
+    one.read = slowly
+    assert one.kept().tolist() == [1, 2.5, 3] and list(cache.iterdir()) == []
+
+
+def test_a_file_that_is_not_there_is_left_to_the_reader(cache, tmp_path):
+    with pytest.raises(FileNotFoundError, match="none.txt"):
+        Numbers(tmp_path / "none.txt").kept()
+
+
+READER = """
+import sys, time
+sys.path.insert(0, {root!r})
+from seal.files import kept_arrays
+from tests.files.test_kept_arrays import Numbers
+kept_arrays.LEAST_BYTES = 0
+one = Numbers({path!r})
+read = one.read
+def slowly(arrays):
+    print("reading", flush=True)
+    found = read(arrays)
+    time.sleep({seconds})
+    return found
+one.read = slowly
+print(one.kept().tolist(), flush=True)
+"""
+
+
+def start(path, seconds):
+    code = READER.format(root=str(ROOT), path=str(path), seconds=seconds)
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+
+
+def test_processes_that_read_at_once_and_one_that_is_killed(cache, tmp_path):
+    one = numbers(tmp_path)
+    killed, *others = [start(tmp_path / "a.txt", seconds) for seconds in (600, 1, 1)]
+    assert all(process.stdout.readline() == "reading\n" for process in (killed, *others))
+    killed.kill()
+    killed.communicate()
+    assert [process.communicate()[0] for process in others] == ["[1.0, 2.5, 3.0]\n"] * 2
+    assert [process.returncode for process in others] == [0, 0]
+    drafts = [item for item in cache.iterdir() if item.name.startswith("draft-")]
+    assert one.kept().tolist() == [1, 2.5, 3] and one.times == 0
+    assert len(drafts) == 1 and len(list(cache.iterdir())) == 2
+
+
+def test_what_was_not_used_for_long_is_removed(cache, tmp_path):
+    old, used, new = (numbers(tmp_path, text, f"{text}.txt") for text in "123")
+    old.kept(), used.kept()
+    (cache / "draft-of-the-user").mkdir()
+    names = {item.name for item in cache.iterdir()}
+    left = cache / f"draft-{'0' * 40}-abc"
+    left.mkdir()
+    (left / "numbers.npy").write_bytes(b"1")
+    past = time.time() - 31 * 86400
+    for item in cache.iterdir():
+        for path in (item, *item.iterdir()):
+            os.utime(path, (past, past))
+    used.kept()
+    new.kept()
+    found = {item.name for item in cache.iterdir()}
+    assert used.times == 1 and left.name not in found and "draft-of-the-user" in found
+    assert len(names & found) == 2 and len(found) == 3
+    old.kept()
+    assert old.times == 2
+
+
+def test_an_entry_of_a_folder_that_is_removed_stays_while_it_is_used(cache, tmp_path):
+    one = numbers(tmp_path)
+    one.kept()
+    found = one.kept()
+    assert is_mapped(found)
+    shutil.rmtree(cache)
+    assert found.tolist() == [1, 2.5, 3] and one.kept().tolist() == [1, 2.5, 3] and one.times == 2
+
+
+def test_kept_arrays_have_their_names():
+    arrays = KeptArrays({"a": numpy.arange(2)})
+    assert "a" in arrays and "b" not in arrays and arrays.array("a").tolist() == [0, 1]
