@@ -23,6 +23,7 @@ from allennlp.common.checks import ConfigurationError
 import seal  # noqa: F401
 from seal.dataset_readers.file_parts import split_off_part
 from seal.dataset_readers.multilabel import MultilabelReader
+from seal.dataset_readers.parsing import ParsingReader
 from seal.dataset_readers.srl import SrlReader
 from seal.dataset_readers.tagging import TaggingReader
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
@@ -72,12 +73,14 @@ READERS: dict[str, Callable[[str], list]] = {
     "SRL": lambda path: list(SrlReader(predicate_instances=False).read(path)),
     "texts": lambda path: list(TextMultilabelReader().read(path)),
     "feature vectors": lambda path: list(MultilabelReader(labels=["l"]).read(path)),
+    "trees": lambda path: list(ParsingReader().read(path)),
 }
-PREDICT, TAGGING, SRL, TEXTS, FEATURES = READERS
+PREDICT, TAGGING, SRL, TEXTS, FEATURES, TREES = READERS
 
 RECORD = {"words": ["she", "left"], "frames": [{"pred": 1, "tags": ["B-ARG0", "B-V"]}]}
 TOKENS = json.dumps({"tokens": ["Anna", "sells", "honey"], "tags": ["B-PER", "O", "O"]})
 SPREAD = json.dumps([{"text": "a", "labels": ["x"]}], indent=2)
+NITE = 'xmlns:nite="http://nite.sourceforge.net/"'
 HEAD = "@relation r\n@attribute a real\n@attribute l {0,1}\n"
 
 
@@ -236,6 +239,20 @@ FORMS = [
         ("a.arff", f"{HEAD}@data\nnan,1\n"), ("b.arff", f"{HEAD}@data\n1e39,1\n"),
         ("c.arff", f"{HEAD}@data\n{{0 -inf,1 1}}\n"),
         ("d.arff", f"{HEAD}@data\n{{0 1e400,1 1}}\n"), ("e.arff", f"{HEAD}@data\n1,1\nInfinity,0\n"),
+    ]),
+    Form(TREES, "Penn brackets, a tree a line or over several; also packed", "read", 2, [
+        ("a.mrg", "( (S (NP (NN tea))\n   (VP (VBZ is))))\n( (NP (NN ale)) )\n"),
+        ("b.trees", "(NP (NN tea)) (NP (NN ale))\r\n"), ("c.mrg.gz", gzip.compress(b"(NP (NN a))\n(NP (NN b))\n")),
+    ]),
+    Form(TREES, "a bracket that is not closed; words outside of brackets; JSON; XML under another name", "refused",
+         ":1: ", [
+        ("a.mrg", "(NP (NN tea)\n"), ("b.mrg", "tea (NP (NN ale))\n"), ("c.mrg", '{"tree": "(NP (NN tea))"}\n'),
+        ("d.mrg", '<?xml version="1.0"?>\n<a/>\n'),
+    ]),
+    Form(TREES, "NXT's XML (`.syntax.xml`) without its terminals, or with a document type", "refused, with its line",
+         ":2: (the file 'a.terminals.xml', which has its words, is neither|a document type)", [
+        ("a.syntax.xml", f'<a {NITE}>\n<parse><nt cat="X"><nite:child href="a.terminals.xml#id(b)"/></nt></parse></a>'),
+        ("b.syntax.xml.gz", gzip.compress(b'\n<!DOCTYPE a [<!ENTITY b "c">]>\n<a>&b;</a>')),
     ]),
 ]  # fmt: skip
 CASES = [

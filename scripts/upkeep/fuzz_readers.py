@@ -66,6 +66,12 @@ READERS: dict[str, tuple[Union[str, bytes], str, dict[str, Any]]] = {
     "frames": ("../tests/fixtures/srl/kitchen.jsonl", ".jsonl", {"type": "seal_srl"}),
     "tags": ("tagging_sample/dev.tsv", ".tsv", {"type": "seal_tagging"}),
     "trees": ("trees_sample/dev.mrg", ".mrg", {"type": "seal_parsing"}),
+    "nxt_syntax": ("../tests/fixtures/nxt/syntax/sw0001.A.syntax.xml", ".syntax.xml", {"type": "seal_parsing"}),
+    "nxt_terminals": (
+        "../tests/fixtures/nxt/terminals/sw0001.A.terminals.xml",
+        ".terminals.xml",
+        {"type": "seal_parsing"},
+    ),
     "json_lines": ("text_sample/valid.jsonl", ".jsonl", {"type": "seal_text_multilabel"}),
     "tsv": (b"a text\tfood,drink\nanother\t\nthe third\tfood\n", ".tsv", {"type": "seal_text_multilabel"}),
     "blurbs": (_BLURBS, ".txt", {"type": "seal_text_multilabel", "format": "blurbs"}),
@@ -226,6 +232,12 @@ def _in_its_place(name: str, path: Path) -> Path:
         return path.with_name(mine + path.name)
     if name == "lyrl_topics":
         path.with_name("whole.dat").write_bytes(READERS["lyrl"][0])
+    if name.startswith("nxt_"):
+        other = "terminals" if name == "nxt_syntax" else "syntax"
+        place = path.with_name(path.name.split(".")[0])
+        place.mkdir(exist_ok=True)
+        (place / f"sw0001.A.{other}.xml").write_bytes((DATA / READERS[f"nxt_{other}"][0]).read_bytes())
+        return place / path.name.replace(place.name, "sw0001.A")
     if path.suffix == ".png":
         mine, other, mode = ("images", "masks", "L") if name == "image" else ("masks", "images", "RGB")
         for folder in (mine, other):
@@ -264,6 +276,8 @@ def fuzz(
             used, read = {**settings, "topics": read}, str(folder / "whole.dat")
         elif name == "line_pairs_labels":
             read = str(path.with_name(path.name.replace("label_", "text_", 1)))
+        elif name.startswith("nxt_"):
+            read = str(path.parent)
         elif path.suffix == ".png":
             read = str(path.parents[1])
         endings.append((path, read_apart(used, read, seconds)))

@@ -44,6 +44,7 @@ MEANING = {
     "average_weights": "the decay of the average of the weights, which is validated and kept; `null`: none",
     "batch_size": "inputs a batch",
     "batches_per_epoch": "batches after which an epoch ends (of citations: one of labelled references); `null`: all",
+    "channels": "channels at the size of the image",
     "characters": "filters of each of the two widths of a character network; 0: none",
     "checkpoint": "whether training keeps less of each step of an unrolled descent, and computes it again",
     "cost": "the cost of an output, by its registered name",
@@ -51,6 +52,7 @@ MEANING = {
     "crops_per_side": "crops along a side in prediction",
     "damping": "what is added to the curvature in the implicit gradient",
     "decoder_dim": "the size of the decoder of trees",
+    "depth": "coupling steps at each level",
     "dropout": "the share of features that are dropped in training",
     "energy_loss": "an energy loss, of yours or registered",
     "energy_weight": "the weight of the energy in the task loss",
@@ -76,6 +78,7 @@ MEANING = {
     "labelled_share": "the share of instances with gold in an epoch of the student",
     "last_layer": "whether the implicit gradient passes through the last layer alone",
     "layers": "layers of the LSTM",
+    "levels": "how often the image is halved",
     "loss_net_activation": "the activation of the energy",
     "loss_net_dropout": "the dropout of the energy",
     "loss_net_epochs": "epochs of a static method's loss-net, before the task-net's",
@@ -142,6 +145,7 @@ MEANING = {
     "weight_decay": "of both nets' optimizers",
     "weights": "weights of the reward's rules that are not the defaults; of `spen_end_to_end`: how the steps count, "
     "`'late'` or `'equal'`",
+    "width": "channels inside a coupling step",
     "word_dim": "the size of a word's vector",
     "word_dropout": "the share of words that are unknown in training",
 }
@@ -234,8 +238,11 @@ def entries() -> dict[str, dict[str, list[Entry]]]:
             else:
                 names = owners[argument]
             found[argument][task] = [(name, "", _default(name, base[name])) for name in names]
-        for name, default in functions((LIBRARY_FOLDER / f"{task}.libsonnet").read_text(encoding="utf-8"))["own"]:
-            found["method"][task].append((name, "own", default))
+        of_library = functions((LIBRARY_FOLDER / f"{task}.libsonnet").read_text(encoding="utf-8"))
+        found["method"][task] += [(name, "own", default) for name, default in of_library["own"]]
+        # Those of its arguments that no other encoder has.
+        of_coupling = of_library.get("coupling", [])
+        found["encoder"][task] += [(name, "coupling", default) for name, default in of_coupling if default != "unset"]
     return found
 
 

@@ -3,7 +3,7 @@ The dataset reader for constituency parsing.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple, Optional
+from typing import NamedTuple, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
@@ -12,11 +12,13 @@ from allennlp.data.fields import SequenceField, TextField
 from seal.common.linear_trees import check_tree, linearised
 from seal.dataset_readers.fields import KnownLabelsField, WordsField
 from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
+from seal.dataset_readers.nxt_trees import read_nxt_trees
 from seal.dataset_readers.penn_trees import cleaned, read_trees
 from seal.dataset_readers.sentences import SentenceReader, with_words
-from seal.files.paths import data_files, not_empty
+from seal.files.paths import data_files, expanded, not_empty
+from seal.files.text_lines import without_packing
 
-_ENDINGS = (".mrg", ".prd", ".ptb", ".tree", ".trees")
+_ENDINGS = (".mrg", ".prd", ".ptb", ".tree", ".trees", ".syntax.xml")
 
 
 class _ReadTree(NamedTuple):
@@ -29,9 +31,10 @@ class _ReadTree(NamedTuple):
 @DatasetReader.register("seal_parsing")
 class ParsingReader(SentenceReader):
     """
-    Reads trees in Penn Treebank brackets (`read_trees`) from a file or from a folder, where it is every file below it
-    whose name ends in `.mrg`, `.prd`, `.ptb`, `.tree` or `.trees`, and cleans them (`cleaned`): no empty elements,
-    function tags or outer bracket. The fields of an instance, one a tree:
+    Reads trees in Penn Treebank brackets (`read_trees`) or, from files whose name ends in `.xml`, in the XML of NXT
+    (`read_nxt_trees`), and cleans them (`cleaned`): no empty elements, function tags or outer bracket. A path is a
+    file, a pattern with `*`, a folder, which is every file below it whose name ends in `.mrg`, `.prd`, `.ptb`, `.tree`,
+    `.trees` or `.syntax.xml`, or a list of these. The fields of an instance, one a tree:
 
     - `tokens`: the words.
     - `symbols`: the tree as a list of symbols (`seal.common.linear_trees`), vocabulary namespace `tree_tags`; absent
@@ -75,21 +78,27 @@ class ParsingReader(SentenceReader):
         check_valid_every(valid_every)
         self._valid_every, self._punctuation = valid_every, punctuation
 
-    def _read(self, file_path: str) -> Iterator[Instance]:
-        for tree in self._shard(self._short_enough(file_path, self._trees(file_path))):
+    def _read(self, file_path: Union[str, list[str]]) -> Iterator[Instance]:
+        paths = list(file_path) if isinstance(file_path, (list, tuple)) else [file_path]
+        for tree in self._shard(self._short_enough(str(file_path), self._trees(paths, str(file_path)))):
             yield self.text_to_instance(tree.words, tree.symbols, tree.tags, tree.source)
 
     def _of_line(self, line: str, source: str) -> Instance:
         return self.text_to_instance(line.split(), source=source)
 
-    def _trees(self, file_path: str) -> Iterator[_ReadTree]:
+    def _trees(self, paths: list[str], told: str) -> Iterator[_ReadTree]:
+        """Those of all paths, which messages call `told`."""
+        trees = (tree for path in paths for tree in self._of_path(path))
+        return with_words(told, not_empty(trees, f"{told}: it has no tree with a word."))
+
+    def _of_path(self, file_path: str) -> Iterator[_ReadTree]:
         path, part = split_off_part(file_path)
-        trees = of_part(self._whole(path), part, self._valid_every)
-        return with_words(file_path, not_empty(trees, f"{file_path}: it has no tree with a word."))
+        return of_part((tree for one in expanded(path) for tree in self._whole(one)), part, self._valid_every)
 
     def _whole(self, path: str) -> Iterator[_ReadTree]:
-        for file in data_files(path, _ENDINGS, "trees in Penn Treebank brackets"):
-            for number, tree in read_trees(file):
+        for file in data_files(path, _ENDINGS, "trees in Penn Treebank brackets or in NXT's XML"):
+            read = read_nxt_trees if without_packing(file).endswith(".xml") else read_trees
+            for number, tree in read(file):
                 tree = cleaned(tree, self._punctuation)
                 if tree is not None:
                     words, tags = map(list, zip(*tree.pos()))

@@ -26,9 +26,11 @@ MOST_DEEP = 200
 #: The label of a tree's root that is no constituent of the sentence.
 ROOT = "TOP"
 _ROOTS = ("", ROOT, "ROOT", "S1")
-_EMPTY = "-NONE-"
-# Marks of disfluencies and of turns in Switchboard: preterminals, and constituents.
-_MARKS = "-DFL-"
+#: The part of speech of an empty element.
+EMPTY = "-NONE-"
+#: That of a mark of disfluencies in Switchboard.
+MARKS = "-DFL-"
+# A constituent that marks a turn.
 _CODE = "CODE"
 # A label without function tags, indices and its alternatives; `-LRB-` has none of them.
 _BARE = re.compile(r"[^-=|]+")
@@ -103,7 +105,7 @@ def cleaned(tree: Tree, punctuation: bool = True) -> Optional[Tree]:
     - without `punctuation`, words with a part of speech of it (`,` `:` `.` and quotes), as transcribed speech has none
       in Tran et al.
     """
-    dropped = {_EMPTY, _MARKS} | (set() if punctuation else PUNCTUATION)
+    dropped = {EMPTY, MARKS} | (set() if punctuation else PUNCTUATION)
     kept = _cleaned(tree, dropped)
     while len(kept) == 1 and kept[0].label() in _ROOTS and not _is_tagged(kept[0]):
         kept = list(kept[0])

@@ -90,6 +90,28 @@ def test_the_task_net_alone_goes_down_the_energy(library, tmp_path, monkeypatch)
     assert not any("cross_entropy" in name for name in told[0] if name.startswith("training_"))
 
 
+@pytest.mark.parametrize("kind", ["supervised", "semi_supervised"])
+def test_citations(kind, tmp_path):
+    """Of all words of a file, whichever the run had tags of."""
+    path = tmp_path / "references"
+    path.write_text("R. author\nRose author\nSalt title\n1999 date\n\nIce title\n2001 date\n\n" * 4)
+    (tmp_path / "words").write_text("Snow 2003\nWind and rain\n")
+    method = "rewarded_cd(num_samples=2)" if kind == "semi_supervised" else "nce(num_samples=2)"
+    unlabelled = f"{{ unlabelled: '{tmp_path}/words', plain_text: true }}" if kind == "semi_supervised" else "{}"
+    config = f"""
+    local config = lib.{kind}(
+      lib.data.cora {{ train: '{path}', dev: '{path}' }} + {unlabelled}, labelled=2, method=lib.method.{method}
+    );
+    """
+    trained(of_library("citation_tagging", config + "config { trainer+: { num_epochs: 1 } }"), tmp_path / "run")
+    call = f"lib.fine_tuned(config, '{tmp_path}/run', '{path}', epochs=2)"
+    tuned = of_library("citation_tagging", config + call)
+    assert not {"labelled", "unlabelled", "plain_text", "max_instances"} & tuned["dataset_reader"].keys()
+    trained(tuned, tmp_path / "tuned")
+    told = json.loads((tmp_path / "tuned" / "metrics_epoch_1.json").read_text())
+    assert "training_energy_prediction" in told and "training_cross_entropy" not in told
+
+
 @pytest.mark.parametrize("library", ["tagging", "multilabel"])
 def test_what_is_of_implicit_gradients_alone_is_left_out(library):
     """And nothing else, whatever settings are added later."""

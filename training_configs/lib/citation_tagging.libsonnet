@@ -95,6 +95,10 @@ local tagging = (import 'tagging.libsonnet') {
   },
 
   training: tagging.training.default,
+  // Tunes the task-net of a finished run for the least energy on the words of a file; `config` is that of the run.
+  //   citations.fine_tuned(import '../cora/semi_supervised.jsonnet', 'runs/it', 'data/cora_citation/ref.train#valid')
+  fine_tuned: tagging.fine_tuned,
+
   // The settings of training that an experiment does not read, since it makes batches in another way.
   unread: { supervised: ['batch_size', 'num_unlabelled'], semi_supervised: ['batch_size', 'batches_per_epoch'] },
 

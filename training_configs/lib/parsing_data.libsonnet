@@ -1,4 +1,5 @@
-// Treebanks, relative to the working directory, in Penn Treebank brackets. To add a set: an entry here.
+// Treebanks, relative to the working directory, in Penn Treebank brackets or, `switchboard_nxt`, in NXT's XML. To add a
+// set: an entry here.
 {
   sample: {
     train: 'data/trees_sample/train.mrg',
@@ -18,10 +19,20 @@
     dev: 'data/wsj_sample/dev',
     test: 'data/wsj_sample/test',
   },
-  // The Switchboard treebank (Marcus et al. 1999) in brackets, the LDC's; the papers parse NXT's edition of it.
+  // The Switchboard treebank (Marcus et al. 1999) in brackets, the LDC's.
   switchboard: {
     train: 'data/switchboard/train',
     dev: 'data/switchboard/dev',
     test: 'data/switchboard/test',
+  },
+  // NXT's edition of it (Calhoun et al. 2010), which the papers parse, with `syntax` and `terminals` below the folder
+  // `xml`. The conversations of each part are those of Charniak & Johnson 2001, and punctuation goes, as in Tran et al.
+  // 2018.
+  switchboard_nxt: {
+    local sides(pattern) = 'data/switchboard_nxt/xml/syntax/sw%s*.syntax.xml' % pattern,
+    train: sides('[23]'),
+    dev: sides('4[5-9]'),
+    test: [sides('40'), sides('41[0-4]'), sides('415[0-3]')],
+    reader: { punctuation: false },
   },
 }

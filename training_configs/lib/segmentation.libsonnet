@@ -63,6 +63,20 @@ local callable(name, method=methods[name], like=name) =
       given:: given({ dropout: dropout, activation: activation }),
       settings(s):: { type: 'fully_convolutional', dropout: s.dropout, activation: s.activation },
     },
+    // The convolutions of cGLOW, for whole images: as `convolution`, with the channels at full size and inside a step,
+    // and with `depth` steps at each of `levels`.
+    coupling(channels=16, width=64, levels=3, depth=2, dropout=unset, activation=unset): {
+      given:: given({ dropout: dropout, activation: activation }),
+      settings(s):: {
+        type: 'coupling_convolution',
+        channels: channels,
+        width: width,
+        levels: levels,
+        depth: depth,
+        dropout: s.dropout,
+        activation: s.activation,
+      },
+    },
   },
 
   method: { [name]: callable(name) for name in std.objectFields(methods) } + {

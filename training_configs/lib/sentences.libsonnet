@@ -46,7 +46,7 @@ local components = import 'components.libsonnet';
     dataset_reader: {
       [key]: config.dataset_reader[key]
       for key in std.objectFields(config.dataset_reader)
-      if !std.member(['max_instances', 'labelled', 'fraction'], key)
+      if !std.member(['max_instances', 'labelled', 'unlabelled', 'plain_text', 'fraction'], key)
     },
     data_loader: {
       local sampler = std.get(config.data_loader, 'batch_sampler', {}),

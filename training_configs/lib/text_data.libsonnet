@@ -22,7 +22,8 @@
     test: 'data/goemotions/test.tsv',
     reader: { labels: 'data/goemotions/labels.txt' },
   },
-  // Yang et al. 2018, who leave out texts of over 500 words. Their 50,000 words are an encoder's `vocabulary_size`.
+  // Yang et al. 2018, who leave out texts of over 500 words. Their 50,000 words are an encoder's `vocabulary_size`, as
+  // in `aapd/*.jsonnet`.
   aapd: {
     train: 'data/aapd/text_train',
     dev: 'data/aapd/text_val',

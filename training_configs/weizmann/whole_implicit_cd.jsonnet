@@ -2,6 +2,7 @@ local segmentation = import '../lib/segmentation.libsonnet';
 
 segmentation.experiment(
   data=segmentation.data.weizmann,
+  encoder=segmentation.encoder.coupling(),
   method=segmentation.method.implicit_cd(),
   training={ crops: false },
 )

@@ -36,7 +36,7 @@ ENCODERS = EncoderChoice(
     of_words=(*OF_BILSTM, "characters", "word_dropout", "decoder_dim", "symbol_dim", "next_word"),
     of_transformer=("max_length", "dropout", "decoder_dim", "symbol_dim", "next_word"),
 )
-DATASETS = ("sample", "wsj")
+DATASETS = ("sample", "wsj", "switchboard_nxt")
 
 
 @lru_cache(maxsize=None)
@@ -51,7 +51,9 @@ def library() -> dict[str, Any]:
 
 
 def data(name: str) -> dict[str, Optional[str]]:
-    return {split: library()[name]["data"][split] for split in ("train", "dev", "test")}
+    paths = {split: library()[name]["data"][split] for split in ("train", "dev", "test")}
+    # A list of patterns, as test of Switchboard is, is no path that a page can name.
+    return {split: path if isinstance(path, str) else None for split, path in paths.items()}
 
 
 def setting_names(dataset: str, method: str) -> list[str]:

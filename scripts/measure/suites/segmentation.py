@@ -11,7 +11,7 @@ from seal.common.significance import Statistic
 
 # By the papers' groups, which are the headings of the tables.
 METHODS = {
-    "Feed-forward": {"cross_entropy": "FCN, cross-entropy"},
+    "Feed-forward": {"cross_entropy": "cross-entropy"},
     "Energy only, gradient-based inference": {"dvn": "DVN", "spen_end_to_end": "SPEN, end to end"},
     "SEAL-dynamic": {
         "regression": "regression",

@@ -4,6 +4,7 @@ AllenNLP, and are imported only when they are asked for.
 """
 
 from seal.nets.encoders.attention_decoder import AttentionDecoder
+from seal.nets.encoders.coupling import CouplingConvolution
 from seal.nets.encoders.encoder import Encoder
 from seal.nets.encoders.features import FeatureMlp
 from seal.nets.encoders.image import FullyConvolutional, ImageConvolution

@@ -1,0 +1,116 @@
+from typing import Any, Optional
+
+import torch
+from torch.nn import functional
+
+from seal.common.convolutions import check_convolutions, convolution
+from seal.nets.encoders.encoder import Encoder
+from seal.nets.encoders.image import COLOURS, channels_last
+from seal.registry import Activation, ConfigurationError
+
+
+class CouplingStep(torch.nn.Module):
+    """
+    `h + f(h)`, where `f` is the coupling network of Glow and cGLOW: convolutions of 3 x 3, 1 x 1 and 3 x 3 with an
+    activation between them, of which the last begins at zero, so that the step changes nothing at first.
+    """
+
+    def __init__(self, channels: int, width: int, activation: torch.nn.Module) -> None:
+        super().__init__()
+        self._first = convolution(channels, width, 3)
+        self._second = convolution(width, width, 1)
+        self._last = convolution(width, channels, 3)
+        torch.nn.init.zeros_(self._last.weight)
+        self._activation = activation
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        changed = self._activation(self._second(self._activation(self._first(hidden))))
+        return hidden + self._last(changed)
+
+
+@Encoder.register("coupling_convolution")
+class CouplingConvolution(Encoder):
+    """
+    A network of whole images in the style of cGLOW's convolutions
+    ([Lu & Huang 2020](https://arxiv.org/abs/1905.13288)), which implicit training (Shankar & Piratla) has as its
+    inference network, without saying more of it. After a first convolution of 3 x 3 at full size there are `levels`
+    times a squeeze of each 2 x 2 pixels into one of four times the channels, `depth` coupling steps, and a split: half
+    of the channels go on, and half wait. On the way back each level has as many steps again, with both halves, and
+    unfolds each pixel into its 2 x 2.
+
+    Published are the squeeze, the split and the coupling network, and the sizes of the authors' program for Weizmann's
+    horses: 3 levels of 8 steps, and a `width` of 256. Ours is what predicts instead of inverting: a step adds to all
+    channels in place of scaling and shifting one half by the other, nothing is normalised or mixed by an invertible
+    matrix, and the first convolution and the way back are there. So are the default sizes, for 160 training images.
+
+    Reads `image (batch, 3, H, W)` of any size, which is filled up at its right and lower edges to a multiple of
+    `2 ** levels`; gives `(batch, H, W, channels)`, a vector a pixel.
+
+    # Parameters
+
+    channels : `int`, optional (default = `16`)
+        The channels at full size, an even number; there are twice as many at each further level.
+    width : `int`, optional (default = `64`)
+        The channels inside a step.
+    levels : `int`, optional (default = `3`)
+    depth : `int`, optional (default = `2`)
+        The steps at each level, on the way there and again on the way back.
+    dropout : `float`, optional (default = `0.0`)
+        Dropout of whole channels, where the image is smallest.
+    activation : `Activation`, optional (default = `relu`)
+        A smooth one, such as `softplus`, where second derivatives are taken.
+
+    # Raises
+
+    `ConfigurationError` if a size is below 1, or `channels` is odd.
+    """
+
+    def __init__(
+        self,
+        channels: int = 16,
+        width: int = 64,
+        levels: int = 3,
+        depth: int = 2,
+        dropout: float = 0.0,
+        activation: Optional[Activation] = None,
+    ) -> None:
+        super().__init__()
+        check_convolutions("encoder", [channels, width], kernel_size=3)
+        if min(levels, depth) < 1 or channels % 2:
+            raise ConfigurationError(
+                "encoder: give at least one of levels and of depth, and an even number of channels."
+            )
+        activation = activation or Activation.by_name("relu")()
+        self._levels, self._size = levels, channels
+        self._first = convolution(COLOURS, channels, 3)
+        # Squeezing makes four channels of one, and splitting leaves half of them: 4c, 8c, 16c.
+        sizes = [4 * channels * 2**level for level in range(levels)]
+
+        def steps_of(size: int) -> torch.nn.Sequential:
+            return torch.nn.Sequential(*(CouplingStep(size, width, activation) for _ in range(depth)))
+
+        self._there = torch.nn.ModuleList(map(steps_of, sizes))
+        self._back = torch.nn.ModuleList(map(steps_of, sizes))
+        self._dropout = torch.nn.Dropout2d(dropout)
+
+    def forward(self, inputs: dict[str, Any]) -> torch.Tensor:
+        # shape: (batch, channels, height, width), here and below
+        image = inputs["image"]
+        height, width = image.shape[-2:]
+        multiple = 2**self._levels
+        hidden = self._first(functional.pad(image, (0, -width % multiple, 0, -height % multiple)))
+        waiting = []
+        for level, steps in enumerate(self._there):
+            hidden = steps(functional.pixel_unshuffle(hidden, 2))
+            if level < self._levels - 1:
+                hidden, half = hidden.chunk(2, dim=1)
+                waiting.append(half)
+        hidden = self._dropout(hidden)
+        for steps in reversed(self._back):
+            hidden = functional.pixel_shuffle(steps(hidden), 2)
+            if waiting:
+                hidden = torch.cat([hidden, waiting.pop()], dim=1)
+        return channels_last(hidden[..., :height, :width])
+
+    def get_output_dim(self) -> int:
+        return self._size
