@@ -41,6 +41,7 @@ VARIANTS = {
     "2_in_parts": Variant(2, in_parts=True),
     "4_in_parts": Variant(4, in_parts=True),
     "2_unlike": Variant(2, unlike=True),
+    "2_apart": Variant(2, apart=True),
 }
 SENTENCES = 32
 

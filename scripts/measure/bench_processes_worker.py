@@ -29,6 +29,8 @@ class Variant(NamedTuple):
         With `trainer.shard_optimizer_states`.
     unlike : `bool`
         Whether the workers are at different batches, so that one waits for another's longer sentences.
+    apart : `bool`
+        Whether each trains a net of its own at the same time: what the machine allows, without an exchange.
     """
 
     processes: int
@@ -36,6 +38,7 @@ class Variant(NamedTuple):
     at_the_end: bool = False
     in_parts: bool = False
     unlike: bool = False
+    apart: bool = False
 
 
 class Net(NamedTuple):
@@ -100,20 +103,22 @@ class Worker:
             trainer = self._trainer(variant)
             if variant.processes > 1:
                 dist.barrier()
+            if variant.apart:
+                dist.destroy_process_group()
             self._watch.seconds, self._sent = 0.0, 0
             timing = timed(lambda: train_epoch(trainer))
             found = [state for player in trainer.optimizer.players.values() for state in player.state.values()]
             states = sum(value.nbytes for state in found for value in state.values() if torch.is_tensor(value))
             return Measured(timing, self._watch.seconds, self._sent, states)
         finally:
-            if variant.processes > 1:
+            if dist.is_initialized():
                 dist.destroy_process_group()
                 os.environ.pop("GLOO_SOCKET_IFNAME", None)
 
     def _trainer(self, variant: Variant) -> Trainer:
         """Variants with the same group and optimizers have one trainer; all have one model."""
-        alone = variant.processes == 1
-        key = variant.processes, variant.nodes, variant.in_parts
+        alone = variant.processes == 1 or variant.apart
+        key = 1 if alone else variant.processes, variant.nodes, variant.in_parts
         if key not in self._trainers:
             changes = {"distributed": True, "world_size": variant.processes, "local_rank": self._rank // variant.nodes}
             changes = {} if alone else {**changes, "shard_optimizer_states": variant.in_parts}
