@@ -23,13 +23,12 @@ local sentences = import 'sentences.libsonnet';
       // The part of the training sentences that is used, always the same ones.
       fraction: 1.0,
       // The part of the sentences that train the predicate finder in an epoch, each time others. A sentence takes as
-      // long as a frame; where frames are few, the roles gain from all of them.
+      // long as a frame, and the roles gain from it, too.
       sentence_share: 1.0,
     },
     sample: self.default { epochs: 15, task_net_lr: 3e-3 },
     ewt: self.default {
       epochs: 3,
-      sentence_share: 0.25,
       batch_size: 16,
       task_net_lr: 1e-4,
       loss_net_lr: 1e-4,
