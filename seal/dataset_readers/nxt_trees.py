@@ -40,7 +40,7 @@ _REFERENCE = re.compile(r"([^#/\\]+)#id\(([^()]+)\)(?:\.\.id\(([^()]+)\))?")
 _LABEL = re.compile(r"[^\s()]+")
 _SPOKEN = ("word", "punc")
 # What goes from a tree as it does from brackets: silences as other marks do, traces as empty elements.
-_UNSPOKEN = {"sil": Tree(MARKS, ["sil"]), "trace": Tree(EMPTY, ["*"])}
+_UNSPOKEN = {"sil": (MARKS, ["sil"]), "trace": (EMPTY, ["*"])}
 _SIGNS = {",": ",", ".": ".", "?": ".", "!": ".", "``": "``", "''": "''", '"': "''"}
 _OTHER_SIGN = ":"
 
@@ -180,7 +180,7 @@ class _Terminals(_Xml):
         if name in _SPOKEN:
             self._attributes, self._content = attributes, []
         elif name in _UNSPOKEN:
-            self._add(_UNSPOKEN[name], attributes)
+            self._add(Tree(*_UNSPOKEN[name]), attributes)
 
     def _text(self, text: str) -> None:
         if self._attributes is not None:
