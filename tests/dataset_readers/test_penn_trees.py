@@ -220,7 +220,7 @@ def test_files_that_are_no_treebank(tmp_path, content, told):
 
 
 def test_the_time_is_linear():
-    """Of one long tree; eight times as many words take about eight times as long."""
+    """Of one long tree; 16 times as many words take far less than 256 times as long, on a busy machine, too."""
 
     def seconds(size):
         start = time.process_time()
@@ -229,4 +229,4 @@ def test_the_time_is_linear():
         return time.process_time() - start
 
     seconds(1000)
-    assert min(seconds(40_000) for _ in range(3)) < 20 * min(seconds(5000) for _ in range(3))
+    assert min(seconds(40_000) for _ in range(3)) < 80 * min(seconds(2500) for _ in range(3))
