@@ -214,6 +214,18 @@ def run_all(arguments: argparse.Namespace) -> None:
 # The functions below import torch and AllenNLP, which takes seconds: `run` checks first what can be checked without.
 
 
+def _with_encoder(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What the suites of a transformer are made with."""
+    return {
+        "encoder": arguments.encoder,
+        "repeats": arguments.repeats,
+        "num_batches": arguments.batches,
+        "threads": arguments.threads,
+        "layers": arguments.layers,
+        "width": arguments.width,
+    }
+
+
 def srl(arguments: argparse.Namespace) -> Any:
     """The cases that were asked for, and the object whose methods measure them."""
     from scripts.measure.bench_srl import CASES, SrlBenchmark
@@ -221,16 +233,7 @@ def srl(arguments: argparse.Namespace) -> Any:
 
     cases = choose("cases", arguments.cases, list(CASES))
     methods = choose("methods", arguments.methods, list(METHODS))
-    return cases, SrlBenchmark(
-        methods,
-        encoder=arguments.encoder,
-        repeats=arguments.repeats,
-        num_batches=arguments.batches,
-        warmup_steps=arguments.warmup_steps,
-        threads=arguments.threads,
-        layers=arguments.layers,
-        width=arguments.width,
-    )
+    return cases, SrlBenchmark(methods, warmup_steps=arguments.warmup_steps, **_with_encoder(arguments))
 
 
 def multilabel(arguments: argparse.Namespace) -> Any:
@@ -268,15 +271,7 @@ def text(arguments: argparse.Namespace) -> Any:
 
     cases = choose("cases", arguments.cases, list(CASES))
     methods = choose("methods", arguments.methods, list(METHODS))
-    return cases, TextBenchmark(
-        methods,
-        encoder=arguments.encoder,
-        repeats=arguments.repeats,
-        num_batches=arguments.batches,
-        threads=arguments.threads,
-        layers=arguments.layers,
-        width=arguments.width,
-    )
+    return cases, TextBenchmark(methods, **_with_encoder(arguments))
 
 
 def tagging(arguments: argparse.Namespace) -> Any:
@@ -322,15 +317,7 @@ def processes(arguments: argparse.Namespace) -> Any:
 
     cases = choose("cases", arguments.cases, list(CASES))
     variants = choose("methods", arguments.methods, list(VARIANTS))
-    return cases, ProcessesBenchmark(
-        variants,
-        encoder=arguments.encoder,
-        repeats=arguments.repeats,
-        num_batches=arguments.batches,
-        threads=arguments.threads,
-        layers=arguments.layers,
-        width=arguments.width,
-    )
+    return cases, ProcessesBenchmark(variants, **_with_encoder(arguments))
 
 
 def gpu(arguments: argparse.Namespace) -> Any:
@@ -339,15 +326,7 @@ def gpu(arguments: argparse.Namespace) -> Any:
 
     cases = choose("cases", arguments.cases, list(CASES))
     methods = choose("methods", arguments.methods, list(VARIANTS))
-    return cases, GpuBenchmark(
-        methods,
-        encoder=arguments.encoder,
-        repeats=arguments.repeats,
-        num_batches=arguments.batches,
-        threads=arguments.threads,
-        layers=arguments.layers,
-        width=arguments.width,
-    )
+    return cases, GpuBenchmark(methods, **_with_encoder(arguments))
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -43,10 +43,7 @@ def draw_benchmark(table: pandas.DataFrame, path: Path, title: str) -> None:
         panel.set_title(f"{case}: {metric}", fontsize=9)
         panel.set_xlabel("ratio to the baseline", fontsize=8)
         panel.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(title, fontsize=9)
-    with replacing(path) as draft:
-        figure.savefig(draft, dpi=150)
-    plt.close(figure)
+    _save(figure, path, title)
 
 
 def draw_growth(table: pandas.DataFrame, path: Path, title: str, growths: Mapping[str, Any]) -> None:
@@ -70,15 +67,8 @@ def draw_growth(table: pandas.DataFrame, path: Path, title: str, growths: Mappin
         panel.set_ylim(bottom=min(seconds) / 2)
         panel.set_xticks(sizes, sizes)
         panel.minorticks_off()
-        panel.set_title(case, fontsize=9)
-        panel.set_ylabel("seconds of a step", fontsize=8)
-        panel.tick_params(labelsize=8)
-        panel.legend(fontsize=7, frameon=False, loc="upper left")
-        panel.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(title, fontsize=9)
-    with replacing(path) as draft:
-        figure.savefig(draft, dpi=150)
-    plt.close(figure)
+        _finish_curves(panel, case, "seconds of a step")
+    _save(figure, path, title)
 
 
 def draw_processes(table: pandas.DataFrame, path: Path, title: str) -> None:
@@ -101,12 +91,20 @@ def draw_processes(table: pandas.DataFrame, path: Path, title: str) -> None:
         panel.plot([1, 4], [found["1"], 4 * found["1"]], "--", color="#999999", label="as many times one process")
         panel.set_xticks([1, 2, 4])
         panel.set_ylim(bottom=0)
-        panel.set_title(case, fontsize=9)
         panel.set_xlabel("processes", fontsize=8)
-        panel.set_ylabel("examples a second", fontsize=8)
-        panel.tick_params(labelsize=8)
-        panel.legend(fontsize=7, frameon=False, loc="upper left")
-        panel.spines[["top", "right"]].set_visible(False)
+        _finish_curves(panel, case, "examples a second")
+    _save(figure, path, title)
+
+
+def _finish_curves(panel: Any, title: str, what: str) -> None:
+    panel.set_title(title, fontsize=9)
+    panel.set_ylabel(what, fontsize=8)
+    panel.tick_params(labelsize=8)
+    panel.legend(fontsize=7, frameon=False, loc="upper left")
+    panel.spines[["top", "right"]].set_visible(False)
+
+
+def _save(figure: Any, path: Path, title: str) -> None:
     figure.suptitle(title, fontsize=9)
     with replacing(path) as draft:
         figure.savefig(draft, dpi=150)

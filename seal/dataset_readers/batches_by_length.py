@@ -34,7 +34,11 @@ class BatchesByLength(BatchSampler):
         return self._batch_size
 
 
-def _size_of(instance: Instance) -> Size:
-    size = size_of([token.text for token in instance["tokens"]])
+def pieces_in(instance: Instance) -> int:
+    """The pieces that the encoder of `tokens` reads; 0 where it reads words."""
     # A loader's instances are indexed; before, their pieces are not known.
-    return size._replace(pieces=pieces_of(instance["tokens"].get_padding_lengths())) if instance.indexed else size
+    return pieces_of(instance["tokens"].get_padding_lengths()) if instance.indexed else 0
+
+
+def _size_of(instance: Instance) -> Size:
+    return size_of([token.text for token in instance["tokens"]])._replace(pieces=pieces_in(instance))

@@ -4,7 +4,7 @@ from allennlp.data import BatchSampler, Instance
 from allennlp.data.samplers import BucketBatchSampler
 from allennlp.data.samplers.bucket_batch_sampler import add_noise_to_value
 
-from seal.common.length_groups import pieces_of
+from seal.dataset_readers.batches_by_length import pieces_in
 
 
 @BatchSampler.register("by_size")
@@ -24,14 +24,7 @@ class BatchesBySize(BucketBatchSampler):
         super().__init__(batch_size, sorting_keys=["tokens"], padding_noise=padding_noise)
 
     def _argsort_by_padding(self, instances: Sequence[Instance]) -> tuple[list[int], list[list[int]]]:
-        sizes = [_places(instance) for instance in instances]
+        sizes = [pieces_in(instance) or len(instance["tokens"]) for instance in instances]
         noisy = [add_noise_to_value(size, self.padding_noise) for size in sizes]
         order = sorted(range(len(sizes)), key=noisy.__getitem__)
         return order, [[sizes[place]] for place in order]
-
-
-def _places(instance: Instance) -> int:
-    """What the instance takes of a batch's length: pieces, or words where the encoder reads these."""
-    tokens = instance["tokens"]
-    # A loader's instances are indexed; before, their pieces are not known.
-    return (instance.indexed and pieces_of(tokens.get_padding_lengths())) or len(tokens)

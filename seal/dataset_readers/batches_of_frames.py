@@ -14,7 +14,7 @@ class BatchesOfFrames(BatchesBySize):
     """
     Batches of similar padded size (`by_size`) for training on semantic roles, of all frames and of some of the sentence
     instances, which train the predicate finder (`seal_srl` reader): each epoch has others. An instance of the finder
-    costs as much as a frame, and the finder needs fewer of them.
+    costs as much as a frame; with fewer of them an epoch is shorter, and both learn less.
 
     # Parameters
 
