@@ -34,7 +34,8 @@ class TensorTable:
         self.columns = columns
         self.source = source
         self._matrices = {name: _held(matrix) for name, matrix in matrices.items()}
-        # The matrix's column of each column of a batch, where that is another.
+        self._mapped = {name for name, matrix in matrices.items() if is_mapped(getattr(matrix, "indices", matrix))}
+        # Of a mapped matrix: its column of each column of a batch, where that is another.
         self._orders: dict[str, numpy.ndarray] = {}
 
     def __len__(self) -> int:
@@ -45,8 +46,11 @@ class TensorTable:
         for name, columns in list(self.columns.items()):
             order = columns.order(vocab)
             if not (order == numpy.arange(len(order))).all():
-                before = self._orders.get(name)
-                self._orders[name] = order if before is None else before[order]
+                if name in self._mapped:
+                    before = self._orders.get(name)
+                    self._orders[name] = order if before is None else before[order]
+                else:
+                    self._matrices[name] = self._matrices[name][:, order]
                 self.columns[name] = columns.ordered(order)
 
     def start_pass(self) -> None:
