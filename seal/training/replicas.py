@@ -60,6 +60,9 @@ class GradientExchange:
     no worker, such as a pooling layer of no use, comes last, so that no other bucket waits for it. What has one bucket
     is sent at the end.
 
+    Of a matrix that is more than a bucket by itself, the rows that some worker's gradient is not zero in are sent, and
+    before them which these are: a batch has a few hundred of the tens of thousands of pieces that an encoder embeds.
+
     # Parameters
 
     parameters : `Iterable[torch.nn.Parameter]`
@@ -92,7 +95,7 @@ class GradientExchange:
             self._send()
         for sent in self._sent:
             sent.wait()
-        found = torch.cat([sent.reached for sent in self._sent]).tolist()
+        found = torch.cat([sent.reached.bool() for sent in self._sent]).tolist()
         self._sent = []
         parameters = [parameter for bucket in self._buckets for parameter in bucket]
         unreached = {parameter for parameter, anywhere in zip(parameters, found) if not anywhere}
@@ -117,7 +120,9 @@ class GradientExchange:
             self._send()
 
     def _send(self) -> None:
-        self._sent.append(_Sent(self._buckets[len(self._sent)]))
+        bucket = self._buckets[len(self._sent)]
+        by_rows = len(bucket) == 1 and bucket[0].dim() == 2 and bucket[0].nbytes > self.bucket_bytes
+        self._sent.append(_SentByRows(bucket[0]) if by_rows else _Sent(bucket))
 
     def _form_buckets(self) -> None:
         self._buckets = [self._parameters]
@@ -151,3 +156,26 @@ class _Sent:
     def wait(self) -> None:
         self._work.wait()
         self._flat /= dist.get_world_size()
+
+
+class _SentByRows:
+    """The gradient of a matrix on its way: first which of its rows are reached, when these are known their values."""
+
+    def __init__(self, parameter: torch.nn.Parameter) -> None:
+        if parameter.grad is None:
+            rows, reached = parameter.new_zeros(len(parameter), dtype=torch.bool), False
+            parameter.grad = torch.zeros_like(parameter)
+        else:
+            # NaN counts as any other value.
+            rows, reached = parameter.grad.any(dim=1), True
+        self._gradient = parameter.grad
+        self._reached = torch.cat([rows, rows.new_tensor([reached])]).byte()
+        self._work = dist.all_reduce(self._reached, dist.ReduceOp.MAX, async_op=True)
+
+    def wait(self) -> None:
+        self._work.wait()
+        rows, self.reached = self._reached[:-1].nonzero().squeeze(1), self._reached[-1:]
+        if len(rows):
+            values = self._gradient[rows]
+            dist.all_reduce(values)
+            self._gradient[rows] = values / dist.get_world_size()

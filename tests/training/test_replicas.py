@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.nn.parallel import TorchDdpAccelerator
@@ -61,6 +62,28 @@ def test_gradients_are_averaged(tmp_path, monkeypatch, size):
         assert found[2] is None
         # An overflow in one worker is one in all: each of their scalers skips the update.
         assert found[3].isinf().all()
+
+
+def test_rows_that_no_worker_reaches_are_not_sent(tmp_path):
+    def work(rank):
+        tables = [torch.nn.Parameter(torch.zeros(50, 3)) for _ in range(3)]
+        tables[0].grad = torch.zeros(50, 3)
+        tables[0].grad[[4, 7 + rank, 40]] = torch.tensor([[2.0, 0, 0], [0, 1, 0], [0, 0, math.nan if rank else 1]])
+        if rank:
+            tables[1].grad = torch.ones(50, 3)
+        sent = []
+        record(dist, "all_reduce", sent, lambda tensor, *_, **__: tensor.shape)
+        GradientExchange(tables).finish()
+        return [table.grad for table in tables], sent
+
+    for found, sent in on_workers(work, tmp_path):
+        some, all_rows, none = found
+        wanted = torch.zeros(50, 3)
+        wanted[[4, 7, 8, 40]] = torch.tensor([[2, 0, 0], [0, 0.5, 0], [0, 0.5, 0], [0, 0, math.nan]])
+        assert torch.equal(some.isnan(), wanted.isnan()) and torch.equal(some.nan_to_num(), wanted.nan_to_num())
+        assert torch.equal(all_rows, torch.full((50, 3), 0.5))
+        assert none is None
+        assert sorted(sent) == [(4, 3), (50, 3), (51,), (51,), (51,)]
 
 
 def layers() -> torch.nn.ModuleList:
