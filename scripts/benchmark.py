@@ -118,8 +118,8 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument(
         "--device",
-        choices=("cpu", "gpu"),
-        help="where steps and predictions run (default: on a GPU where there is one)",
+        choices=("cpu", "gpu", "cuda"),
+        help="where steps and predictions run; gpu and cuda are the same (default: on a GPU where there is one)",
     )
     result.add_argument("--threads", type=int, default=1, help="of torch (default: %(default)s)")
     return result
@@ -167,17 +167,17 @@ def choose_device(device: Optional[str]) -> None:
 
     # Raises
 
-    `UserError` for `gpu`, where there is none.
+    `UserError` for `gpu` and `cuda`, where there is none.
     """
     from scripts.measure.suite import UserError
 
     if device == "cpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    elif device == "gpu":
+    elif device is not None:
         import torch
 
         if not torch.cuda.is_available():
-            raise UserError("--device gpu: torch finds no GPU here; leave it out, or say --device cpu.")
+            raise UserError(f"--device {device}: torch finds no GPU here; leave it out, or say --device cpu.")
 
 
 def run_all(arguments: argparse.Namespace) -> None:

@@ -90,7 +90,7 @@ MODELS = {
         "`git clone https://github.com/UniversalDependencies/UD_English-EWT data/UD_English-EWT` and `python "
         "scripts/samples/join_ewt.py data/propbank-release data/UD_English-EWT data/ewt_propbank_srl` make them",
         test="data/ewt_propbank_srl/dev.gold_conll#valid",
-        takes="about two and a half hours of one core with MiniLM, and 2 GB of memory",
+        takes="about three and a half hours of one core with MiniLM, and 2 GB of memory",
         example="The committee asked her to explain why the bridge had collapsed .",
     ),
     "tagger": ReadyModel(

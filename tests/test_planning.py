@@ -22,7 +22,7 @@ def value(file, case, method, metric):
 
 # In the order of the table, for each CPU second. A step has 16 frames, 32 sentences or 32 texts.
 RATES = [
-    lambda: value("srl", "prediction, 32 sentences a call", "seal_srl", "sentences_per_cpu_second"),
+    lambda: value("srl_prediction", "prediction, 32 sentences a call", "seal_srl_at_once", "sentences_per_cpu_second"),
     lambda: value("srl_prediction", "prediction, 32 sentences a call", "seal_srl_bfloat16", "sentences_per_cpu_second"),
     lambda: value("chains", "prediction, batch 64", "crf, without", "frames_per_cpu_second"),
     lambda: value("chains", "prediction, batch 64", "crf, structure", "frames_per_cpu_second"),

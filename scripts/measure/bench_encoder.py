@@ -1,12 +1,20 @@
-"""A BERT with random weights in a local folder, for timings that need no pretrained one."""
+"""What a benchmark's encoder is called, and a BERT with random weights for timings that need no pretrained one."""
 
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Optional
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 VOCABULARY = 30522
 """As many pieces as the uncased English BERT models have: their embeddings cost time in the optimizer."""
+
+
+def title_of(encoder: Optional[str], layers: int, width: int) -> str:
+    """The encoder in the title of a figure: of a local folder the last two names, not where it is on this machine."""
+    if encoder is None:
+        return f"random BERT, {layers} layers, {width} wide"
+    return "/".join(Path(encoder).parts[-2:])
 
 
 def save_random_bert(folder: Path, words: Iterable[str], layers: int, width: int, seed: int = 0) -> str:

@@ -15,7 +15,7 @@ import seal  # noqa: F401
 from scripts.measure import bench_gpu_parts as parts
 from scripts.measure import bench_srl_parts as srl
 from scripts.measure.bench_base import Batches, Benchmark, build_trainer
-from scripts.measure.bench_encoder import save_random_bert
+from scripts.measure.bench_encoder import save_random_bert, title_of
 from scripts.measure.bench_rows import Row, seconds_rows
 from scripts.measure.bench_timing import epoch_of, interleaved, train_epoch
 from scripts.measure.suite import UserError
@@ -119,7 +119,7 @@ class GpuBenchmark(Benchmark):
         self._methods = list(dict.fromkeys([BASELINE, *methods]))
         self._repeats, self._num_batches = repeats, num_batches
         self._encoder, self._layers, self._width = encoder, layers, width
-        self.description = encoder or f"random BERT, {layers} layers, {width} wide"
+        self.description = title_of(encoder, layers, width)
 
     def agreement(self) -> list[Row]:
         """Relative: the norm of the difference over that of what the CPU computes."""

@@ -17,7 +17,7 @@ import seal  # noqa: F401
 from scripts.measure import bench_srl_parts as srl
 from scripts.measure import bench_tagging_parts as tagging
 from scripts.measure.bench_base import Benchmark
-from scripts.measure.bench_encoder import save_random_bert
+from scripts.measure.bench_encoder import save_random_bert, title_of
 from scripts.measure.bench_processes_worker import Measured, Net, Variant, Worker
 from scripts.measure.bench_rows import Row, seconds_rows
 from scripts.measure.bench_timing import Timing, median_ratio
@@ -79,7 +79,7 @@ class ProcessesBenchmark(Benchmark):
         self._encoder, self._layers, self._width = encoder, layers, width
         self._folder = tempfile.TemporaryDirectory(prefix="bench-processes-")
         self.data = "English Web Treebank or the sample; of tags, random"
-        self.description = encoder or f"random BERT, {layers} layers, {width} wide"
+        self.description = title_of(encoder, layers, width)
 
     def srl_cross_entropy(self) -> list[Row]:
         return self._rows("srl_cross_entropy", self._srl("cross_entropy"))

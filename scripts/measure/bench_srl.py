@@ -10,7 +10,7 @@ import torch
 import seal  # noqa: F401
 from scripts.measure import bench_srl_parts as parts
 from scripts.measure.bench_base import Benchmark
-from scripts.measure.bench_encoder import save_random_bert
+from scripts.measure.bench_encoder import save_random_bert, title_of
 from scripts.measure.bench_rows import Row, memory_rows, seconds_of, seconds_rows, speed_rows
 from scripts.measure.bench_srl_memory import memory_of_steps, write_longest
 from scripts.measure.bench_timing import Stopwatch, epoch_of, interleaved, median_ratio, timed, train_epoch
@@ -58,7 +58,7 @@ class SrlBenchmark(Benchmark):
         self.data, train, self._dev = parts.read_data()
         self._train = train
         self._vocab = parts.label_vocabulary(train + self._dev)
-        self.description = encoder or f"random BERT, {layers} layers, {width} wide"
+        self.description = title_of(encoder, layers, width)
         self._encoder = encoder or save_random_bert(
             Path(self._folder.name) / "encoder",
             (word for item in train for word in item.words),

@@ -20,7 +20,7 @@ from allennlp.training import Trainer
 
 import seal  # noqa: F401
 from scripts.measure.bench_base import Benchmark, build_model, build_trainer
-from scripts.measure.bench_encoder import save_random_bert
+from scripts.measure.bench_encoder import save_random_bert, title_of
 from scripts.measure.bench_rows import Row, memory_rows, seconds_rows
 from scripts.measure.bench_timing import epoch_of, interleaved, train_epoch
 from scripts.measure.configs import library_value, text
@@ -110,7 +110,7 @@ class TextBenchmark(Benchmark):
         self._folder = tempfile.TemporaryDirectory(prefix="bench-text-")
         self.data = next(name for name in ("reuters", "sample") if is_present(name))
         self._paths = paths(self.data)
-        self.description = encoder or f"random BERT of {layers} layers, {width} wide"
+        self.description = title_of(encoder, layers, width)
         self._encoder = encoder or save_random_bert(Path(self._folder.name) / "bert", self._words(), layers, width)
         self._instances = self._read()
         self._vocab = Vocabulary.from_instances(self._instances)

@@ -119,6 +119,7 @@ MEANING = {
     "seed": "of all random numbers",
     "sentence_share": "the part of the sentences that train the predicate finder in an epoch, each time others",
     "share_encoder": "whether the loss-net reads the task-net's vectors in place of those of an encoder of its own",
+    "relative_damping": "what is added to the curvature in the implicit gradient, as a part of the largest that is met",
     "solver_steps": "steps of the solver of the implicit gradient",
     "step_size": "the step of gradient-based inference; of `spen_end_to_end` before it is learned",
     "steps": "updates of the networks a batch",

@@ -106,7 +106,7 @@ class Phases:
         if takes_rest and rest < 1 and len(phases) > 1:
             raise ConfigurationError(
                 f"trainer.phases: {given} epochs of the others leave phase {takes_rest[0]} nothing of the {num_epochs} "
-                "of trainer.num_epochs."
+                f"of trainer.num_epochs; set that to at least {given + 1}, or give the others fewer epochs."
             )
         if not takes_rest and rest != 0:
             raise ConfigurationError(

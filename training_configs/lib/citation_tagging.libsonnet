@@ -79,19 +79,24 @@ local tagging = (import 'tagging.libsonnet') {
           search: { rounds: rounds, flips: flips },
         },
 
-    // The same with implicit gradients.
+    // The same with implicit gradients. Here the curvature is not positive everywhere, so that the solver is one that
+    // needs no such curvature: with `neumann`, the others' solver, the accuracy on dev is 2.8 less.
     implicit_rewarded_cd(
       num_samples=20,
       energy_weight=1.0,
       rounds=10,
       flips=10,
       weights={},
-      solver_steps=5,
-      damping=0.1,
+      solver_steps=10,
+      relative_damping=0.1,
     ):
       function(encoder, energies)
         $.method.rewarded_cd(num_samples, energy_weight, rounds, flips, weights)(encoder, energies)
-        + { trainer:: $.method.implicit_cd(solver_steps=solver_steps, damping=damping)(encoder, energies).trainer },
+        {
+          trainer:: $.method.implicit_cd()(encoder, energies).trainer {
+            solver: { type: 'minres', max_steps: solver_steps, relative_damping: relative_damping },
+          },
+        },
   },
 
   training: tagging.training.default,
@@ -131,7 +136,7 @@ local tagging = (import 'tagging.libsonnet') {
   semi_supervised(
     data=$.data.cora,
     labelled=error 'set labelled: how many references have tags, 5, 10 or 50',
-    method=$.method.implicit_rewarded_cd(),
+    method=$.method.rewarded_cd(),
     training=$.training,
   ):
     experiment(data, method, with_new_names(training), 'semi_supervised') {
