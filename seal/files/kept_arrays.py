@@ -17,7 +17,7 @@ import shutil
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, BinaryIO, Optional, TypeVar
 
 import numpy
@@ -125,8 +125,9 @@ class MappedArrays(Arrays):
             json.dump({"of": [os.fspath(path) for path in of], "sums": sums}, file, indent=1)
 
     def close(self) -> None:
-        for file in self._files.values():
-            file.close()
+        with ExitStack() as closing:
+            for file in self._files.values():
+                closing.callback(file.close)
 
     def _path(self, name: str) -> str:
         return os.path.join(self._folder, f"{name}.npy")
@@ -252,6 +253,9 @@ def _entry(folder: str, key: str) -> Optional[KeptArrays]:
 @contextmanager
 def _draft(folder: str, key: str, files: Sequence[str]) -> Iterator[MappedArrays]:
     """The arrays of a new entry, which is there when the block has ended without an error."""
+    if folder.startswith("~"):
+        # Not a folder of that name in the working directory.
+        raise OSError("there is no home folder")
     os.makedirs(folder, exist_ok=True)
     _prune(folder)
     place = os.path.join(folder, f"draft-{key}-{secrets.token_hex(4)}")
@@ -268,8 +272,11 @@ def _draft(folder: str, key: str, files: Sequence[str]) -> Iterator[MappedArrays
                 if not os.path.isdir(os.path.join(folder, key)):
                     raise
     finally:
-        arrays.close()
-        shutil.rmtree(place, ignore_errors=True)
+        try:
+            # Which writes what is left, where the disk may be full.
+            arrays.close()
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def _prune(folder: str) -> None:

@@ -34,7 +34,8 @@ _EXCHANGES = ("all_gather_object", "all_reduce", "barrier", "broadcast", "broadc
 
 class Pulse:
     """
-    Tells the other workers that this one is alive, and which host it is on, as long as its process runs.
+    Tells the other workers that this one is alive, and which host it is on, as long as its process runs; and ends it
+    where the command that started it was killed, so that it does not write beside the run that goes on.
 
     # Parameters
 
@@ -55,9 +56,13 @@ class Pulse:
         atexit.register(self.end)
 
     def _beat(self, key: str) -> None:
+        command = multiprocessing.parent_process()
         try:
             self._store.add(key, 1)
             while not self._ended.wait(self._seconds):
+                if command is not None and not command.is_alive():
+                    # PyTorch sends SIGINT then, which what a shell script starts with `&` ignores.
+                    os.kill(os.getpid(), signal.SIGKILL)
                 self._store.add(key, 1)
         except RuntimeError:
             pass  # The first worker, which has the store, has ended.

@@ -3,7 +3,7 @@ import zipfile
 from typing import Optional
 
 import torch
-from allennlp.training import Checkpointer
+from allennlp.training import Checkpointer, Trainer
 
 logger = logging.getLogger(__name__)
 
@@ -12,9 +12,19 @@ logger = logging.getLogger(__name__)
 class ResumableCheckpointer(Checkpointer):
     """
     AllenNLP's checkpointer, except that it skips a checkpoint that a kill left half-written, or that the disk has
-    damaged since, and recovers from the one before it. It is the default of every config that names no other type. Its
-    parameters are AllenNLP's.
+    damaged since, and recovers from the one before it; and that all workers count alike the batches since the last one.
+    It is the default of every config that names no other type. Its parameters are AllenNLP's.
     """
+
+    def maybe_save_checkpoint(
+        self, trainer: Trainer, num_epochs_completed: int, num_batches_in_epoch_completed: int
+    ) -> bool:
+        saved = super().maybe_save_checkpoint(trainer, num_epochs_completed, num_batches_in_epoch_completed)
+        if saved:
+            # AllenNLP notes it where a file is written, but all workers take part in a checkpoint and wait for others.
+            self._last_save_num_epochs_completed = num_epochs_completed
+            self._last_save_num_batches_in_epoch_completed = num_batches_in_epoch_completed
+        return saved
 
     def find_latest_checkpoint(self) -> Optional[tuple[str, str]]:
         for checkpoint in sorted(self._find_all_checkpoints(), reverse=True):

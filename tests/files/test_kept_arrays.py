@@ -1,4 +1,5 @@
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -179,6 +180,27 @@ def test_a_full_disk(cache, tmp_path, monkeypatch, caplog):
     assert one.kept().tolist() == [1, 2.5, 3]
     (told,) = caplog.messages
     assert "(No space left on device)" in told and list(cache.iterdir()) == []
+
+
+def test_a_disk_that_is_full_when_the_files_are_closed(cache, tmp_path, caplog):
+    one = numbers(tmp_path)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        assert one.kept().tolist() == [1, 2.5, 3]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert len(caplog.messages) == 1 and list(cache.iterdir()) == []
+
+
+def test_without_a_home_folder_nothing_is_kept(cache, tmp_path, monkeypatch, caplog):
+    for name in ("SEAL_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    assert numbers(tmp_path).kept().tolist() == [1, 2.5, 3]
+    assert "there is no home folder" in caplog.text and os.listdir() == []
 
 
 def test_an_error_in_reading_leaves_nothing(cache, tmp_path):

@@ -3,6 +3,8 @@
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -19,6 +21,8 @@ from torch.multiprocessing import ProcessExitedException
 import seal  # noqa: F401  (puts the patches in place)
 from seal.patches import lost_workers
 from seal.patches.error_sentences import describe
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def work(rank: int, seconds: int, ending: int, folder: Path, port: int, size: int = 2, later: bool = False) -> None:
@@ -145,3 +149,27 @@ def test_a_pulse_that_has_ended_beats_no_more():
     assert beats > 1 and not pulse._thread.is_alive()
     time.sleep(0.1)
     assert store["beat-0"] == beats
+
+
+ORPHAN = """
+import multiprocessing, os, signal, time
+from seal.patches.lost_workers import Pulse
+
+class Store:
+    set = add = lambda *_: 0
+
+def work():
+    Pulse(Store(), 0, 1, 0.1)
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(100)
+
+multiprocessing.get_context("fork").Process(target=work).start()
+time.sleep(100)
+"""
+
+
+def test_a_worker_ends_with_the_command_that_started_it():
+    """Also where it ignores SIGINT."""
+    # This waits until both have closed their output.
+    done = subprocess.run([sys.executable, "-c", ORPHAN], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == -signal.SIGKILL and done.stderr == ""

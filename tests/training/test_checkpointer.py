@@ -106,3 +106,23 @@ def test_a_config_that_names_no_type_means_this_one(tmp_path):
     assert type(made) is ResumableCheckpointer and made._save_every_num_batches == 3
     plain = Checkpointer.from_params(Params({"type": "default"}), serialization_dir=str(tmp_path))
     assert type(plain) is Checkpointer
+
+
+def test_all_workers_save_at_the_same_batches(tmp_path):
+    """All take part in a checkpoint, and the first writes it."""
+
+    class Worker:
+        def __init__(self, rank):
+            self.place, self.saved, self.rank = (0, 0), [], rank
+
+        def get_checkpoint_state(self):
+            self.saved.append(self.place)
+            return None if self.rank else OneTrainer(*self.place).get_checkpoint_state()
+
+    workers = [Worker(0), Worker(1)]
+    for worker in workers:
+        made = ResumableCheckpointer(str(tmp_path), save_every_num_batches=3)
+        made._rank = worker.rank
+        for worker.place in [(0, batch) for batch in range(1, 8)] + [(1, batch) for batch in range(8)]:
+            made.maybe_save_checkpoint(worker, *worker.place)
+    assert workers[0].saved == workers[1].saved == [(0, 3), (0, 6), (1, 0), (1, 3), (1, 6)]
