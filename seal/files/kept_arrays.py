@@ -183,7 +183,7 @@ def kept_or_read(
 def cache_folder() -> Optional[str]:
     """The folder of the cache, which need not be there; `None` where none is wanted."""
     given = os.environ.get(VARIABLE)
-    if given == "off":
+    if given is not None and given.lower() == "off":
         return None
     if given:
         return user_path(given)

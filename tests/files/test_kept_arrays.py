@@ -153,7 +153,7 @@ def test_where_the_cache_is(monkeypatch):
     assert cache_folder() == "/var/cache/seal"
     monkeypatch.setenv("SEAL_CACHE", "~/mine")
     assert cache_folder() == "/home/me/mine"
-    monkeypatch.setenv("SEAL_CACHE", "off")
+    monkeypatch.setenv("SEAL_CACHE", "OFF")
     assert cache_folder() is None
 
 
