@@ -37,7 +37,7 @@ _REWARDED = ("num_samples", "energy_weight", "rounds", "flips", "weights")
 ARGUMENTS = {
     **tagging.ARGUMENTS,
     "rewarded_cd": _REWARDED,
-    "implicit_rewarded_cd": (*_REWARDED, "solver_steps", "damping"),
+    "implicit_rewarded_cd": (*_REWARDED, "solver_steps", "relative_damping"),
 }
 
 
