@@ -162,13 +162,11 @@ class _SentByRows:
     """The gradient of a matrix on its way: first which of its rows are reached, when these are known their values."""
 
     def __init__(self, parameter: torch.nn.Parameter) -> None:
-        if parameter.grad is None:
-            rows, reached = parameter.new_zeros(len(parameter), dtype=torch.bool), False
+        reached = parameter.grad is not None
+        if not reached:
             parameter.grad = torch.zeros_like(parameter)
-        else:
-            # NaN counts as any other value.
-            rows, reached = parameter.grad.any(dim=1), True
         self._gradient = parameter.grad
+        rows = self._gradient.any(dim=1)  # NaN counts as any other value.
         self._reached = torch.cat([rows, rows.new_tensor([reached])]).byte()
         self._work = dist.all_reduce(self._reached, dist.ReduceOp.MAX, async_op=True)
 
