@@ -50,13 +50,27 @@ setup(
     long_description=README.read_text(encoding="utf-8") if README.is_file() else "",
     long_description_content_type="text/markdown",
     license="Apache-2.0",
-    packages=[*find_packages(include=["seal", "seal.*"]), "seal.config_library"],
+    packages=[
+        *find_packages(include=["seal", "seal.*"]),
+        "seal.config_library",
+        *find_packages("scripts", include=["seal_inspect", "seal_inspect.*"]),
+    ],
     # What configs import: in a wheel a folder beside the modules, in a clone `training_configs/lib`.
-    package_dir={"seal.config_library": "training_configs/lib"},
-    package_data={"seal": ["py.typed"], "seal.config_library": ["*.libsonnet"], "seal.commands": ["demo_page.html"]},
+    package_dir={"seal.config_library": "training_configs/lib", "seal_inspect": "scripts/seal_inspect"},
+    package_data={"seal": ["py.typed"], "seal.config_library": ["*.libsonnet"], "seal_inspect": ["demo_page.html"]},
     python_requires=">=3.11,<3.13",
     install_requires=CORE,
-    entry_points={"console_scripts": ["seal=seal.__main__:run"]},
+    entry_points={
+        "console_scripts": ["seal=seal.__main__:run"],
+        # Sub-commands of `seal` that look at models and runs. The library imports none of them.
+        "seal.commands": [
+            "compare-networks=seal_inspect.compare_networks",
+            "demo=seal_inspect.demo",
+            "label-interactions=seal_inspect.label_interactions",
+            "report=seal_inspect.report",
+            "tag-interactions=seal_inspect.tag_interactions",
+        ],
+    },
     extras_require={
         "allennlp": ALLENNLP,
         "demo": ALLENNLP,

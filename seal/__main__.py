@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import entry_points
 from typing import Any, Optional
 
 from seal.late_imports import late
@@ -54,7 +55,7 @@ from allennlp.common import plugins  # noqa: E402
 from allennlp.common.checks import ConfigurationError  # noqa: E402
 from allennlp.common.util import install_sigterm_handler  # noqa: E402
 
-from seal.commands.runs import read_run  # noqa: E402
+from seal.files.runs import read_run  # noqa: E402
 from seal.files.shards import Shard, shard_of  # noqa: E402
 from seal.files.strict_json import read_json  # noqa: E402
 from seal.files.whole_files import replacing  # noqa: E402
@@ -71,6 +72,11 @@ NO_NEWS = (
 )
 #: AllenNLP's sub-commands that are not for the models of this package.
 NOT_SUPPORTED = ("diff", "find-lr", "push-to-hf")
+#: The group of entry points whose modules register sub-commands of their own: those that look at models and runs
+#: (`seal_inspect`), and those of other packages. None is imported before it is asked for.
+COMMANDS = "seal.commands"
+#: In the folder of a run and in its archive.
+CARD = "model_card.md"
 FORMATS = ("json", "plain", "allennlp")
 # The number of the command's process, by which workers know that it has spawned them.
 _STARTED = "SEAL_COMMAND"
@@ -269,13 +275,33 @@ class _Printer:
             print(first, *rest)
 
 
+def _add_commands() -> None:
+    """Adds the sub-command that is asked for, or all if it is none that is known, for the help or for the message."""
+    asked = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
+    known = Subcommand.list_available()
+    for entry in entry_points(group=COMMANDS):
+        if entry.name == asked or asked not in known:
+            entry.load()
+
+
 def _say_what_was_trained() -> None:
-    """Ends `train` with a line on what came out, as its log is in a file."""
+    """Puts a model card into the archive that `train` makes, and says what came out, as its log is in a file."""
 
     def archive_model(original: Callable, serialization_dir: Any, *args: Any, **kwargs: Any) -> str:
+        folder = os.fspath(serialization_dir)
+        try:
+            _write_card(folder)
+            kwargs["include_in_archive"] = [*(kwargs.get("include_in_archive") or ()), CARD]
+        except (
+            ConfigurationError,
+            ImportError,
+            KeyError,
+            OSError,
+        ) as error:  # The model itself must not be lost for it.
+            logging.getLogger(__name__).warning("There is no model card: %s", error)
         path = original(serialization_dir, *args, **kwargs)
         try:
-            found = read_run(os.fspath(serialization_dir), "")
+            found = read_run(folder, "")
         except ConfigurationError:  # A training of no epoch.
             print(path)
             return path
@@ -287,6 +313,13 @@ def _say_what_was_trained() -> None:
         return path
 
     replace_once(train, "archive_model", archive_model)
+
+
+def _write_card(folder: str) -> None:
+    """Writes the report of the run without figures and examples."""
+    text = entry_points(group=COMMANDS)["report"].load().card(folder)
+    with open(os.path.join(folder, CARD), "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _quietly() -> None:
@@ -302,6 +335,7 @@ def run() -> None:
     _name_what_is_here()
     _add_options_of_predict()
     _say_what_was_trained()
+    _add_commands()
     install_sigterm_handler()
     main(prog="seal")
 

@@ -14,8 +14,8 @@ os.environ.setdefault("WANDB_MODE", "disabled")
 # What is read of large files is not kept in the home folder.
 os.environ["SEAL_CACHE"] = "off"
 
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+# `scripts` has `seal_inspect`, which is installed as a package of its own.
+sys.path[:0] = [path for path in (str(ROOT), str(ROOT / "scripts")) if path not in sys.path]
 
 import torch  # noqa: E402
 

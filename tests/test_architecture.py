@@ -17,11 +17,10 @@ FLOORS = {room.removesuffix(".py"): int(floor) for floor, room, _ in ROWS}
 ROOMS = sorted(folder.parent.name for folder in (ROOT / "seal").glob("*/__init__.py"))
 #: The modules beside the rooms stand between the core and AllenNLP's room.
 BESIDE = 6
-#: A term may start from a trained model, whose archive must be safe to open; a run ends by writing its model's card.
+#: A term may start from a trained model, whose archive must be safe to open.
 EXCEPTIONS = {
     ("energies/pretrained_energy.py", "files"),
     ("files/trained_models.py", "patches"),
-    ("patches/run_record.py", "commands"),
 }
 #: In the rooms of the core, what its packages import only when it is asked for, and what that stands on.
 NEEDS_MORE = {

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CONFIGS = ROOT / "training_configs"
 OVERVIEW = ROOT / "docs" / "measurements.md"
 MEASUREMENTS = sorted((ROOT / "docs" / "measurements").glob("*.md"))
-# Written from the code, which tests/commands/test_components.py checks; its numbers are defaults.
+# Written from the code, which tests/seal_inspect/test_components.py checks; its numbers are defaults.
 COMPONENTS = ROOT / "docs" / "components.md"
 GUIDES = [
     ROOT / "README.md",

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import zipfile
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -164,7 +165,7 @@ def test_setup_py_tells_name_version_and_python(tmp_path):
 def test_a_wheel_brings_the_core_and_the_library_of_configs(tmp_path):
     command = [sys.executable, "setup.py", "-q", "bdist_wheel", "-d", str(tmp_path)]
     copied = tmp_path / "clone"
-    for folder in ("seal", "training_configs/lib"):
+    for folder in ("seal", "scripts/seal_inspect", "training_configs/lib"):
         shutil.copytree(ROOT / folder, copied / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for file in ("setup.py", "README.md"):
         shutil.copy(ROOT / file, copied)
@@ -176,7 +177,9 @@ def test_a_wheel_brings_the_core_and_the_library_of_configs(tmp_path):
     library = {path.name for path in (ROOT / "training_configs" / "lib").glob("*.libsonnet")}
     assert {Path(name).name for name in names if name.endswith(".libsonnet")} == library
     assert all(name.startswith("seal/config_library/") for name in names if name.endswith(".libsonnet"))
-    assert sum(name.endswith(".py") for name in names) == len(list((ROOT / "seal").rglob("*.py")))
+    packages = (ROOT / "seal", ROOT / "scripts" / "seal_inspect")
+    assert sum(name.endswith(".py") for name in names) == sum(len(list(one.rglob("*.py"))) for one in packages)
+    assert "seal_inspect/demo_page.html" in names
     needs = [Requirement(line) for line in re.findall(r"^Requires-Dist: (.+)$", told, flags=re.MULTILINE)]
     assert {need.name for need in needs if need.marker is None} == {"torch", "numpy"}
     extras = {extra: {n.name for n in needs if n.marker and n.marker.evaluate({"extra": extra})} for extra in EXTRAS}
@@ -196,11 +199,12 @@ def test_a_wheel_brings_the_core_and_the_library_of_configs(tmp_path):
         assert Path(done.stdout.strip()).is_relative_to(site)
 
 
-def test_the_command_and_the_page_come_with_the_package():
-    text = (ROOT / "setup.py").read_text(encoding="utf-8")
-    assert 'entry_points={"console_scripts": ["seal=seal.__main__:run"]}' in text
-    assert '"seal.commands": ["demo_page.html"]' in text
-    assert (ROOT / "seal" / "commands" / "demo_page.html").is_file()
+def test_the_command_and_its_sub_commands_come_with_the_package():
+    (command,) = entry_points(group="console_scripts", name="seal")
+    assert command.value == "seal.__main__:run"
+    found = {entry.name: entry.load() for entry in entry_points(group="seal.commands")}
+    assert set(found) == {"compare-networks", "demo", "label-interactions", "report", "tag-interactions"}
+    assert Path(found["demo"].__file__).with_name("demo_page.html").is_file()
 
 
 def test_the_plugin_file_names_seal():

@@ -182,18 +182,27 @@ def test_the_log_of_a_run_has_more_than_the_console(unpatched, allennlp_logging,
     assert told.err.splitlines() == ["warning: take care"] and told.out == ""
 
 
-def test_a_training_ends_with_what_came_out(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(train, "archive_model", lambda folder, **_: f"{folder}/model.tar.gz")
+def test_a_training_ends_with_what_came_out(tmp_path, monkeypatch, capsys, caplog):
+    archived = []
+
+    def archive(folder, include_in_archive=None):
+        archived.append(include_in_archive)
+        return f"{folder}/model.tar.gz"
+
+    monkeypatch.setattr(train, "archive_model", archive)
     command._say_what_was_trained()
     train.archive_model(str(tmp_path), include_in_archive=None)
-    assert capsys.readouterr().out == f"{tmp_path}/model.tar.gz\n"  # No epoch has ended.
-    (tmp_path / "config.json").write_text('{"trainer": {"validation_metric": "+f1"}}')
+    # No epoch has ended, of which a card could tell: the model is archived without one.
+    assert capsys.readouterr().out == f"{tmp_path}/model.tar.gz\n"
+    assert archived == [None] and "There is no model card" in caplog.text
+    (tmp_path / "config.json").write_text('{"model": {"type": "seal_srl"}, "trainer": {"validation_metric": "+f1"}}')
     for epoch in (0, 1):
         (tmp_path / f"metrics_epoch_{epoch}.json").write_text('{"best_epoch": 0, "best_validation_f1": 71.2345}')
     assert train.archive_model(str(tmp_path), include_in_archive=None) == f"{tmp_path}/model.tar.gz"
     first, second = capsys.readouterr().out.splitlines()
     assert first == f"{tmp_path}/model.tar.gz: epoch 1 of 2 was the best, validation f1 71.23"
     assert second == f"to look at it: seal report {tmp_path} --out report.html"
+    assert archived[1] == ["model_card.md"] and "seal_srl" in (tmp_path / "model_card.md").read_text()
 
 
 def test_a_warning_begins_with_what_it_is():

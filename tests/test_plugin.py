@@ -25,7 +25,7 @@ TELL = """
             from allennlp.common import cached_transformers
             patched = hasattr(cached_transformers.get_tokenizer, "__wrapped__")
             hook = sys.excepthook.__module__
-            print(json.dumps([entry, "seal.commands.tag_pairs" in sys.modules, patched, hook, told.getvalue()]))
+            print(json.dumps([entry, "seal.cli.components" in sys.modules, patched, hook, told.getvalue()]))
             sys.stdout.flush()
             os._exit(0)
         os.waitpid(child, 0)
@@ -43,7 +43,7 @@ COMMAND = "import allennlp.__main__; from allennlp.commands import main; import 
 # In a folder whose files have the names of sub-packages of seal.
 FOLDER = """import sys; sys.path.insert(0, "")
 from allennlp.common.util import import_module_and_submodules; import_module_and_submodules("seal")
-from allennlp.commands import Subcommand; assert "tag-interactions" in Subcommand.list_available()"""
+from allennlp.commands import Subcommand; assert "components" in Subcommand.list_available()"""
 
 
 @pytest.fixture(scope="module")

@@ -299,9 +299,9 @@ def ask(run: Path) -> dict[str, Any]:
     from allennlp.models.archival import load_archive
 
     import seal  # noqa: F401
-    from seal.commands.archives import tensors_of
     from seal.common.tag_encodings import tags_to_spans
     from seal.structure.tag_structure import TagPaths
+    from seal_inspect.archives import tensors_of
 
     archive = load_archive(str(run / "model.tar.gz"))
     model, reader, words = archive.model.eval(), archive.validation_dataset_reader, SENTENCE.split()

@@ -1,10 +1,9 @@
 """
-What a run leaves beside AllenNLP's files: what it was trained with (the commit, the versions, the machine and the day),
-and a model card.
+What a run leaves beside AllenNLP's files: what it was trained with (the commit, the versions, the machine and the day);
+and an archive that is whole or not there.
 """
 
 import json
-import logging
 import os
 import platform
 import subprocess
@@ -16,19 +15,12 @@ from typing import Any
 import allennlp
 import torch
 from allennlp.commands import train
-from allennlp.common.checks import ConfigurationError
 from allennlp.training import util
 
+from seal.files.runs import ARCHIVE, ENVIRONMENT, trainings
 from seal.files.whole_files import replacing
 from seal.patches.replacing import replace_once
 from seal.version import VERSION
-
-logger = logging.getLogger(__name__)
-
-#: The file in a run's folder: a list with an entry for each training, as a killed run is continued by another one.
-ENVIRONMENT = "environment.json"
-#: The report of the run without figures and examples, in its folder and in its archive.
-CARD = "model_card.md"
 
 
 def environment() -> dict[str, str]:
@@ -63,15 +55,6 @@ def _commit() -> str:
         return "unknown: no git"
 
 
-def trainings(folder: str) -> list[dict[str, str]]:
-    """The record of each training of a run; empty for a run that is older than these records."""
-    try:
-        with open(os.path.join(folder, ENVIRONMENT), encoding="utf-8") as file:
-            return json.load(file)
-    except (OSError, ValueError):
-        return []
-
-
 def record_the_environment() -> None:
     """
     Patches: `allennlp.training.util.create_serialization_dir`.
@@ -91,27 +74,17 @@ def record_the_environment() -> None:
     replace_once(util, "create_serialization_dir", create_serialization_dir)
 
 
-def add_a_model_card() -> None:
+def write_whole_archives() -> None:
     """
     Patches: `archive_model`, where `allennlp.commands.train` calls it.
 
-    Symptom: who is given a `model.tar.gz` cannot see what it was trained on and how well it does; and a run that is
-    killed while it writes one is left with a part of it, as if it had ended.
+    Symptom: a run that is killed while it writes its `model.tar.gz` is left with a part of it, as if it had ended.
 
-    Can go: when AllenNLP writes its own model card into the archive, and the archive under another name first.
+    Can go: when AllenNLP writes the archive under another name first.
     """
 
     def archive_model(original: Callable, serialization_dir: Any, *args: Any, **kwargs: Any) -> str:
-        from seal.commands.report import card
-
-        try:
-            text = card(os.fspath(serialization_dir))
-            with open(os.path.join(serialization_dir, CARD), "w", encoding="utf-8") as file:
-                file.write(text)
-            kwargs["include_in_archive"] = [*(kwargs.get("include_in_archive") or ()), CARD]
-        except (ConfigurationError, OSError) as error:  # The model itself must not be lost for it.
-            logger.warning("There is no model card: %s", error)
-        path = os.path.join(serialization_dir, "model.tar.gz")
+        path = os.path.join(serialization_dir, ARCHIVE)
         with replacing(path) as draft:
             original(serialization_dir, *args, archive_path=draft, **kwargs)
         return path
@@ -119,4 +92,4 @@ def add_a_model_card() -> None:
     replace_once(train, "archive_model", archive_model)
 
 
-PATCHES = (record_the_environment, add_a_model_card)
+PATCHES = (record_the_environment, write_whole_archives)

@@ -1,5 +1,4 @@
 import json
-import logging
 import subprocess
 import tarfile
 
@@ -56,13 +55,6 @@ def trained(tmp_path):
     (tmp_path / "vocabulary").mkdir()
     Params({"model": {}}).to_file(str(tmp_path / "config.json"))
     torch.save({}, tmp_path / "best.th")
-
-
-def test_a_model_is_archived_without_a_card_rather_than_not_at_all(trained, tmp_path, caplog):
-    """No epoch has ended, of which a card could tell."""
-    with caplog.at_level(logging.WARNING):
-        path = train.archive_model(str(tmp_path))
-    assert path.endswith("model.tar.gz") and "There is no model card" in caplog.text
 
 
 def test_an_archive_that_is_not_written_to_its_end_is_not_there(trained, tmp_path, monkeypatch):

@@ -1,0 +1,204 @@
+"""
+The `demo` sub-command: a page in the browser, served by this machine, to try a model.
+"""
+
+import argparse
+import json
+import logging
+import os
+import threading
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Optional
+
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common.checks import ConfigurationError, check_for_gpu
+from allennlp.models.archival import load_archive
+
+from seal.common.setting_checks import check_range
+from seal.files.runs import ARCHIVE, names_of
+from seal_inspect.demo_answers import Answers, answers_of
+from seal_inspect.label_colours import colours_of
+
+logger = logging.getLogger(__name__)
+
+# Of the standard library, not Gradio: that needs newer versions of huggingface_hub than transformers here takes, and
+# a dozen further packages.
+_PAGE = Path(__file__).with_name("demo_page.html")
+_ADDRESS = "127.0.0.1"
+#: The most bytes of a question: a picture of a camera.
+_MOST_BYTES = 20 * 2**20
+#: What the page may do: nothing but run its own script and ask this server.
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+@Subcommand.register("demo")
+class DemoCommand(Subcommand):
+    """
+    Serves a page to try models, to this machine alone and without a network: text in; frames, entities or tags as
+    coloured spans, labels as bars with their thresholds, masks over the image. For tags it also shows what competed:
+    the task-net's best outputs with their log-probability, and what the energy, with each of its terms, says of each.
+    Several models of one task answer side by side. Control-C ends it.
+    """
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        subparser = parser.add_parser(
+            self.name,
+            description="Try a model, or several side by side, on a page in the browser.",
+            help="Try a model on a page in the browser.",
+        )
+        subparser.add_argument(
+            "models", nargs="+", metavar="MODEL", help="the folder of a run, or its model.tar.gz; several of one task"
+        )
+        subparser.add_argument("--port", type=int, default=8000, help="of the page's address; 0: any that is free")
+        subparser.add_argument("--cuda-device", type=int, default=-1, help="id of the GPU to use, if any")
+        subparser.add_argument(
+            "--predicates-from", metavar="TAGGER", help="of roles: a tagging model, whose verbs are predicates, too"
+        )
+        subparser.set_defaults(func=demo_from_args)
+        return subparser
+
+
+def demo_from_args(args: argparse.Namespace) -> None:
+    """Serves until Control-C."""
+    check_range("--port", args.port, least=0, most=65535)
+    check_for_gpu(args.cuda_device)
+    # Before the models are loaded, as that takes a while.
+    server = DemoServer(args.port)
+    with server:
+        server.answers = _load(args.models, args.cuda_device, args.predicates_from)
+        print(f"Open {server.address} in a browser; Control-C ends this.", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print("closed")
+
+
+def _load(models: list[str], cuda_device: int, predicates_from: Optional[str] = None) -> list[Answers]:
+    paths = [os.path.join(model, ARCHIVE) if os.path.isdir(model) else model for model in models]
+    names = names_of(paths)
+    answers = [
+        answers_of(name, load_archive(path, cuda_device=cuda_device), predicates_from)
+        for name, path in zip(names, paths)
+    ]
+    for other in answers[1:]:
+        if other.asks != answers[0].asks:
+            raise ConfigurationError(
+                f"{other.name} predicts from {other.asks}, and {answers[0].name} from {answers[0].asks}; the models "
+                "of a page take the same input."
+            )
+    return answers
+
+
+class DemoServer(ThreadingHTTPServer):
+    """
+    The page and the answers of models, on this machine alone.
+
+    # Parameters
+
+    port : `int`
+        0: any that is free.
+
+    # Raises
+
+    `ConfigurationError` if the port is taken.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, port: int) -> None:
+        try:
+            super().__init__((_ADDRESS, port), _Handler)
+        except OSError as error:
+            raise ConfigurationError(
+                f"--port: {port} cannot be used ({error.strerror}); name another, or 0 for any that is free."
+            ) from error
+        self.answers: list[Answers] = []
+        #: Models are not made for several threads.
+        self.one_at_a_time = threading.Lock()
+
+    @property
+    def address(self) -> str:
+        return f"http://{_ADDRESS}:{self.server_address[1]}/"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: DemoServer
+    #: A client that sends less than it has promised.
+    timeout = 60
+
+    def do_GET(self) -> None:
+        if not self._is_for_us():
+            return
+        if self.path == "/":
+            self._send(HTTPStatus.OK, _PAGE.read_bytes(), "text/html; charset=utf-8")
+        elif self.path == "/models":
+            with self.server.one_at_a_time:
+                models = [answers.about() for answers in self.server.answers]
+            colours = colours_of(label for model in models for label in model["labels"])
+            self._send_json(HTTPStatus.OK, {"models": models, "colours": colours})
+        else:
+            self._send_json(HTTPStatus.NOT_FOUND, {"error": f"there is no page {self.path}."})
+
+    def do_POST(self) -> None:
+        if self._is_for_us():
+            self._send_json(*self._answered())
+
+    def _is_for_us(self) -> bool:
+        """
+        Whether the request names this server. A page of elsewhere that has its own name point here, to read what the
+        models say, does not.
+        """
+        port = self.server.server_address[1]
+        if self.headers.get("Host") in (f"{_ADDRESS}:{port}", f"localhost:{port}"):
+            return True
+        self._send_json(HTTPStatus.FORBIDDEN, {"error": "this server answers to 127.0.0.1 alone."})
+        return False
+
+    def _answered(self) -> tuple[HTTPStatus, Any]:
+        if self.path != "/predict":
+            return HTTPStatus.NOT_FOUND, {"error": f"there is no page {self.path}."}
+        # A form of another page can send no JSON without asking first, which nothing here allows.
+        if self.headers.get_content_type() != "application/json":
+            return HTTPStatus.UNSUPPORTED_MEDIA_TYPE, {"error": "send JSON."}
+        length = self.headers.get("Content-Length") or ""
+        if not length.isdigit() or int(length) > _MOST_BYTES:
+            self.close_connection = True
+            return HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {"error": f"at most {_MOST_BYTES // 2**20} MB can be sent."}
+        try:
+            asked = json.loads(self.rfile.read(int(length)))
+            place, given = asked["model"], asked["input"]
+            answers = self.server.answers[place]
+            if not isinstance(given, str) or place < 0:
+                raise TypeError
+        except (ValueError, LookupError, TypeError, RecursionError):
+            message = "send an object with 'model', the number of a model, and 'input', a string."
+            return HTTPStatus.BAD_REQUEST, {"error": message}
+        try:
+            with self.server.one_at_a_time:
+                return HTTPStatus.OK, {"blocks": answers.answer(given)}
+        except ConfigurationError as error:
+            return HTTPStatus.OK, {"error": str(error)}
+        except Exception as error:  # The page stays up.
+            logger.exception("the model failed")
+            return HTTPStatus.INTERNAL_SERVER_ERROR, {"error": f"the model failed: {type(error).__name__}: {error}"}
+
+    def _send_json(self, status: HTTPStatus, value: Any) -> None:
+        self._send(status, json.dumps(value, allow_nan=False).encode(), "application/json")
+
+    def _send(self, status: HTTPStatus, content: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Content-Security-Policy", _POLICY)
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing is logged: what a person tries is nobody's business."""

@@ -1,0 +1,41 @@
+"""
+What the page of `demo` shows for an input: the prediction, the outputs that competed with it, and the scores of each.
+"""
+
+from typing import Optional
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.models.archival import Archive
+
+from seal.models import MultilabelModel, ParsingModel, SegmentationModel, SrlModel, TaggingModel, TextMultilabelModel
+from seal_inspect.demo_answers.answers import LINES, Answers
+from seal_inspect.demo_answers.multilabel import FeatureAnswers
+from seal_inspect.demo_answers.parsing import TreeAnswers
+from seal_inspect.demo_answers.segmentation import MaskAnswers
+from seal_inspect.demo_answers.srl import FrameAnswers
+from seal_inspect.demo_answers.tagging import TagAnswers
+from seal_inspect.demo_answers.text_multilabel import LabelAnswers
+
+_KINDS = (
+    (SrlModel, FrameAnswers),
+    (TaggingModel, TagAnswers),
+    (ParsingModel, TreeAnswers),
+    (TextMultilabelModel, LabelAnswers),
+    (MultilabelModel, FeatureAnswers),
+    (SegmentationModel, MaskAnswers),
+)
+
+
+def answers_of(name: str, archive: Archive, predicates_from: Optional[str] = None) -> Answers:
+    """
+    The answers of a model of this package; `predicates_from`, an argument of the predictor of roles, is an error with
+    one of another task.
+    """
+    if predicates_from is not None:
+        if not isinstance(archive.model, SrlModel):
+            raise ConfigurationError(f"--predicates-from is for models of roles, and {name} is none; leave it out.")
+        return FrameAnswers(name, archive, predicates_from=predicates_from)
+    for kind, make in _KINDS:
+        if isinstance(archive.model, kind):
+            return make(name, archive)
+    raise ConfigurationError(f"{name}: the page is for models of this package, not {type(archive.model).__name__}.")

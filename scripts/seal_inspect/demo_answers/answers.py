@@ -1,0 +1,96 @@
+import itertools
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import JsonDict
+from allennlp.data import Instance
+from allennlp.models.archival import Archive
+from allennlp.predictors import Predictor
+
+from seal_inspect.archives import tensors_of
+
+#: How many lines of text are read.
+LINES = 20
+
+
+class Answers:
+    """
+    The answers of a model, as plain values for the page.
+
+    # Parameters
+
+    name : `str`
+        How the page calls the model.
+    archive : `Archive`
+    """
+
+    #: What the page asks for, and what it shows where there is no example.
+    asks = "text"
+    sample = "The chef sold the old car to a neighbour ."
+
+    def __init__(self, name: str, archive: Archive, **arguments: Any) -> None:
+        self.name = name
+        self.model = archive.model.eval()
+        self.reader = archive.validation_dataset_reader
+        if self.model.loss_net is not None:
+            arguments["energy"] = True
+        kind = Predictor.by_name(self.model.default_predictor)
+        self.predictor = kind(self.model, archive.dataset_reader, **arguments)
+        self._data = archive.config.get("validation_data_path")
+
+    def about(self) -> JsonDict:
+        """What the page is told of the model."""
+        examples = self._some_examples() or [self.sample]
+        return {"name": self.name, "asks": self.asks, "examples": examples, "labels": self._labels()}
+
+    def answer(self, given: str) -> list[JsonDict]:
+        """
+        The blocks that the page shows for an input.
+
+        # Raises
+
+        `ConfigurationError` if the input is wrong.
+        """
+        raise NotImplementedError
+
+    def _records(self, text: str) -> Iterator[tuple[JsonDict, JsonDict]]:
+        """What each line of a text asks for, and its record."""
+        lines = [line for line in text.splitlines() if line.strip()]
+        if not lines:
+            raise ConfigurationError("there is nothing to predict: the text is blank.")
+        if len(lines) > LINES:
+            raise ConfigurationError(f"the page takes {LINES} lines at a time, and there are {len(lines)}.")
+        for request in map(self.predictor.read, lines):
+            record = self.predictor.predict_json(request)
+            if "error" in record:
+                raise ConfigurationError(record["error"])
+            yield request, record
+
+    def _labels(self) -> list[str]:
+        """The labels of spans, each of which gets a colour."""
+        return []
+
+    def _tensors(self, instance: Instance) -> dict[str, Any]:
+        return tensors_of(self.model, self.reader, [instance])
+
+    def _some_examples(self) -> list[str]:
+        """A few inputs of the validation data, where these are at hand."""
+        path = str(self._data or "").partition("#")[0]
+        if not os.path.exists(path):
+            return []
+        found: dict[str, None] = {}
+        for instance in itertools.islice(self.reader.read(self._data), 200):
+            if len(found) == 6:
+                break
+            found[self._as_input(instance)] = None
+        return list(found)
+
+    def _as_input(self, instance: Instance) -> str:
+        """An instance as what a person would give."""
+        raise NotImplementedError
+
+
+def numbers_of(record: JsonDict) -> dict[str, Any]:
+    return {key: record[key] for key in ("probability", "energy") if key in record}

@@ -1,0 +1,67 @@
+from collections.abc import Iterable
+
+import torch
+from allennlp.common.util import JsonDict
+from allennlp.data import Instance
+
+from seal.common.tag_encodings import tags_to_spans
+from seal.models.srl import predicate_words
+from seal.structure.tag_structure import TagPaths
+from seal_inspect.demo_alternatives import ALTERNATIVES, broken, scores_of, structure_of, why
+from seal_inspect.demo_answers.answers import numbers_of
+from seal_inspect.demo_answers.sentences import SentenceAnswers
+
+
+class TagAnswers(SentenceAnswers):
+    """Entities or tags: a block for each sentence."""
+
+    def _blocks(self, request: JsonDict, record: JsonDict) -> Iterable[JsonDict]:
+        # The words as the model reads them, which may write brackets and quotes in another way.
+        _, instance = self.predictor.prepare(request)
+        yield self._block(record, record["words"], instance, "")
+
+    def _labels(self) -> list[str]:
+        tags = self.model.output_space.labels
+        if self.model.output_space.encoding is None:
+            return tags
+        return list(dict.fromkeys(tag[2:] for tag in tags if tag != "O"))
+
+    def _block(self, record: JsonDict, words: list[str], instance: Instance, heading: str) -> JsonDict:
+        return {
+            "kind": "spans",
+            "heading": heading,
+            "words": words,
+            "spans": self._spans(record["tags"]),
+            "numbers": numbers_of(record),
+            "alternatives": self._alternatives(instance, record["tags"]),
+            "why": why(self.model, self._score),
+        }
+
+    def _spans(self, tags: list[str]) -> list[tuple[str, int, int]]:
+        if self.model.output_space.encoding is not None:
+            return tags_to_spans(tags)
+        return [(tag, place, place) for place, tag in enumerate(tags)]
+
+    @torch.no_grad()
+    def _alternatives(self, instance: Instance, chosen: list[str]) -> list[JsonDict]:
+        """The best outputs of the task-net, with what scores them: a structure and its terms, or a loss-net."""
+        model, structure = self.model, structure_of(self.model)
+        if model.task_net is None or model.inference is not None:
+            return []
+        tensors = self._tensors(instance)
+        state = model.task_state(**tensors)
+        most = ALTERNATIVES if structure is None else structure.num_candidates
+        tags, log_prob = model.output_space.k_best(state.logits, most, state.mask)
+        competing = None
+        if structure is not None:
+            words = instance["metadata"].metadata["words"]
+            keys = predicate_words(tensors["predicate"], [words]) if "predicate" in tensors else [""]
+            competing = TagPaths(tags, log_prob, state.mask, keys=keys).competing(structure.scheme)
+        columns = scores_of(model, log_prob, competing, self._score)
+        if model.loss_net is not None:
+            columns["energy of the loss-net"] = model.energy(state, tags)[0]
+        columns |= broken(model, tags, state.mask)
+        # A short sentence has fewer outputs than were asked for; what is left has no probability, and comes last.
+        rows = tags[0, : int(log_prob[0].isfinite().sum()), : len(chosen)].tolist()
+        named = [[model.output_space.labels[tag] for tag in row] for row in rows]
+        return self._best([{"spans": self._spans(row), "chosen": row == chosen} for row in named], columns)

@@ -1,0 +1,117 @@
+from typing import Any, Optional
+
+import torch
+from allennlp.common.util import JsonDict
+from allennlp.data import Instance
+from allennlp.models.archival import Archive
+
+from seal.models import MultilabelModel
+from seal.predictors.line_predictor import finite
+from seal.structure.k_best_sets import k_best_sets
+from seal.structure.label_set_structure import LabelSetStructure
+from seal.two_player.task_state import TaskState
+from seal_inspect.demo_alternatives import ALTERNATIVES, broken, rows_of, scores_of, structure_of, why
+from seal_inspect.demo_answers.answers import Answers, numbers_of
+
+#: How many labels are shown.
+LABELS = 30
+_LINE = "A label is predicted where its bar, the probability by which it is chosen, reaches the line."
+_NO_LINE = "Bars are the task-net's own probabilities; a whole set was chosen, in which other things count, too."
+
+
+class LabelAnswers(Answers):
+    """Labels with their probabilities and thresholds."""
+
+    sample = "Cocoa exports fell by a third."
+
+    def __init__(self, name: str, archive: Archive) -> None:
+        super().__init__(name, archive, probabilities=True)
+
+    def answer(self, given: str) -> list[JsonDict]:
+        return [self._block(request, record) for request, record in self._records(given)]
+
+    @torch.no_grad()
+    def _block(self, request: JsonDict, record: JsonDict) -> JsonDict:
+        model, structure = self.model, structure_of(self.model)
+        state = None if model.inference is not None else model.task_state(**self._inputs(request))
+        probabilities, note = record["probabilities"], _LINE
+        thresholds: list[Optional[float]] = model.threshold.expand(len(probabilities)).tolist()
+        if structure is not None and state is not None:
+            deciding = structure.deciding(state.logits, model.score)
+            if deciding is None:
+                thresholds, note = [None] * len(probabilities), _NO_LINE
+            else:
+                values, threshold = deciding
+                probabilities = dict(zip(model.output_space.labels, map(finite, values[0].tolist())))
+                thresholds = [threshold] * len(probabilities)
+        labels = [
+            {"name": name, "probability": value, "threshold": threshold, "predicted": name in record["labels"]}
+            for (name, value), threshold in zip(probabilities.items(), thresholds)
+        ]
+        labels.sort(key=lambda label: (not label["predicted"], -(label["probability"] or 0)))
+        return {
+            "kind": "labels",
+            "labels": labels[:LABELS],
+            "text": note,
+            "numbers": numbers_of(record),
+            "alternatives": [] if state is None else self._alternatives(state, list(record["labels"])),
+            "why": why(self.model, self.model.score),
+        }
+
+    def _inputs(self, request: JsonDict) -> dict[str, Any]:
+        """What the model is given of one request."""
+        return self._tensors(self.predictor.prepare(request))
+
+    @torch.no_grad()
+    def _alternatives(self, state: TaskState, chosen: list[str]) -> list[JsonDict]:
+        """The best label sets and the chosen one: by the joint probability or, without a structure, the task-net's."""
+        model, structure = self.model, structure_of(self.model)
+        names = model.output_space.labels
+        predicted = torch.tensor([[name in chosen for name in names]]).to(state.logits)
+        if structure is None:
+            sets = k_best_sets(state.logits, ALTERNATIVES)[0].to(state.logits)
+            columns = scores_of(model, model.output_space.log_prob(state.logits, sets.unsqueeze(0)), None, model.score)
+            places = list(range(len(sets)))
+        else:
+            sets, columns, places = _competing_sets(model, structure, state.logits, predicted)
+        if not any(bool((one == predicted).all()) for one in sets):
+            # Of a set that does not compete, only the task-net and the loss-net say something.
+            own = model.output_space.log_prob(state.logits, predicted.unsqueeze(0))[0]
+            none = own.new_tensor([torch.nan])
+            for name, values in columns.items():
+                columns[name] = torch.cat([values, own if name == "log-probability" else none])
+            places.append(len(columns["log-probability"]) - 1)
+            sets = torch.cat([sets, predicted])
+        columns = {name: values[places] for name, values in columns.items()}
+        if model.loss_net is not None:
+            columns["energy of the loss-net"] = model.energy(state, sets.unsqueeze(0))[0]
+        columns |= broken(model, sets.unsqueeze(0))
+        return [
+            {
+                "text": ", ".join(names[label] for label in one.nonzero().flatten().tolist()) or "no label",
+                "chosen": bool((one == predicted).all()),
+                "numbers": numbers,
+            }
+            for one, numbers in zip(sets, rows_of(columns))
+        ]
+
+    def _as_input(self, instance: Instance) -> str:
+        return " ".join(token.text for token in instance["tokens"])
+
+
+def _competing_sets(
+    model: MultilabelModel, structure: LabelSetStructure, logits: torch.Tensor, predicted: torch.Tensor
+) -> tuple[torch.Tensor, dict[str, torch.Tensor], list[int]]:
+    """
+    The best sets among those that compete, and the predicted one if it does: `(sets, labels)`; what scores all that
+    compete, by column; and the places there of these sets.
+    """
+    competing = structure.competing(logits)
+    log_prob = torch.cat([part.log_prob for part in competing.parts()], dim=1)
+    columns = scores_of(model, log_prob, competing, model.score)
+    joint = columns["joint probability"]
+    places = [place for place in joint.topk(min(ALTERNATIVES, len(joint))).indices.tolist() if joint[place] > 0]
+    known = int(structure.set_index().of(predicted)[0])
+    if known >= 0 and known not in places:
+        places.append(known)
+    return competing.outputs(torch.tensor([places], device=logits.device))[0], columns, places

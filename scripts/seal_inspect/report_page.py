@@ -1,0 +1,205 @@
+"""
+The text of a report of runs in Markdown, and its HTML: one text, so that both say the same.
+"""
+
+import html
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, Optional
+
+from seal.cli.components import escaped
+from seal.files.runs import MISSING, Run, differences
+from seal.version import VERSION
+
+#: What stands for a value that a run does not have.
+NONE = "–"
+
+#: The most characters of a cell of a table that is not broken into lines.
+_SHORT = 20
+#: The most characters of a word that is not broken.
+_LONG_WORD = 30
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+h1, h2 { line-height: 1.2; } h2 { margin-top: 2.2rem; border-bottom: 1px solid #ddd; }
+table { border-collapse: collapse; font-size: .9rem; display: block; overflow-x: auto; }
+th, td { padding: .25rem .7rem; border-bottom: 1px solid #e4e4e4; text-align: left; vertical-align: top; }
+th { background: #f5f5f5; } td { font-variant-numeric: tabular-nums; overflow-wrap: break-word; }
+td.short { white-space: nowrap; } td.long { overflow-wrap: anywhere; }
+pre { background: #f7f7f7; padding: .8rem; overflow-x: auto; font-size: .8rem; max-height: 32rem; }
+svg, img { max-width: 100%; height: auto; } summary { cursor: pointer; }
+"""
+
+
+class Report:
+    """The text of a report, part by part."""
+
+    def __init__(self, runs: list[Run]) -> None:
+        self._runs = runs
+        self._parts: list[str] = []
+
+    def text(self) -> str:
+        """All parts so far, as Markdown."""
+        return "\n\n".join(self._parts) + "\n"
+
+    def add(self, *parts: str) -> None:
+        self._parts += parts
+
+    def add_summary(self) -> None:
+        """What was run, for how long, and what came out."""
+        runs = self._runs
+        title = f"Run {runs[0].name}" if len(runs) == 1 else f"Runs {', '.join(run.name for run in runs)}"
+        self.add(f"# {escaped(title)}")
+        metric = runs[0].validation_metric
+        rows: dict[str, list[Any]] = {
+            "model": [f"{_at(run, 'model.type')} on {_at(run, 'train_data_path')}" for run in runs],
+            "trainer": [_at(run, "trainer.type", "gradient_descent") for run in runs],
+            "epochs": [_epochs(run) for run in runs],
+            "best epoch": [f"{run.best_epoch + 1}, by {run.validation_metric} on validation data" for run in runs],
+            f"best {metric}": [run.scores.get(f"validation_{run.validation_metric}", NONE) for run in runs],
+            # Of label sets a structure's scores stand beside those of the threshold 0.5.
+            f"{metric} with structure": [run.scores.get(f"validation_{metric}_structured", NONE) for run in runs],
+            "time of training": [run.epochs[-1].get("training_duration", NONE).partition(".")[0] for run in runs],
+        }
+        if set(rows[f"{metric} with structure"]) == {NONE}:
+            del rows[f"{metric} with structure"]
+        self.add(self._table("", rows))
+        for run in runs:
+            gap = _energy_gap(run)
+            if gap is not None:
+                start = "" if len(runs) == 1 else f"{escaped(run.name)}: "
+                self.add(start + gap)
+
+    def add_scores(self) -> None:
+        """The scores of the best epoch, those of labels or roles in a table of their own."""
+        for data in ("validation", "test"):
+            names = dict.fromkeys(
+                name.removeprefix(f"{data}_") for run in self._runs for name in run.scores if name.startswith(data)
+            )
+            values = {name: [run.scores.get(f"{data}_{name}", NONE) for run in self._runs] for name in names}
+            of_all = {name: row for name, row in values.items() if not name.startswith("f1-")}
+            of_one = {name.removeprefix("f1-"): row for name, row in values.items() if name.startswith("f1-")}
+            if of_all:
+                self.add(f"## Scores on {data} data", "Of the best epoch.", self._table("score", of_all))
+            if of_one:
+                self.add(f"### F1 of each label, on {data} data", self._table("label", of_one))
+
+    def add_figure(self, heading: str, caption: str, name: str) -> None:
+        """A figure, which Markdown reads from a file; `as_html` puts the SVG in its place."""
+        self.add(f"## {heading}", caption, f"![{heading}]({name})")
+
+    def add_settings(self) -> None:
+        """The settings in which runs differ, and all settings of each."""
+        if len(self._runs) > 1:
+            rows = differences(self._runs)
+            self.add("## Settings that differ")
+            texts = {key: [NONE if v is MISSING else json.dumps(v) for v in values] for key, values in rows.items()}
+            self.add(self._table("setting", texts) if rows else "None.")
+        for run in self._runs:
+            name = "" if len(self._runs) == 1 else f" of {escaped(run.name)}"
+            self.add(f"## Settings{name}", _code(json.dumps(run.config, indent=2), "json"))
+
+    def add_environment(self) -> None:
+        """The commit, the versions and the machine that each run was trained with."""
+        self.add("## Environment")
+        last = [run.trainings[-1] if run.trainings else {} for run in self._runs]
+        keys = dict.fromkeys(key for record in last for key in record)
+        if not keys:
+            self.add("Not recorded: the run is older than these records.")
+            return
+        rows: dict[str, list[Any]] = {key: [record.get(key, NONE) for record in last] for key in keys}
+        rows["trainings"] = [
+            f"{len(run.trainings)}: continued with --recover" if len(run.trainings) > 1 else len(run.trainings)
+            for run in self._runs
+        ]
+        self.add(self._table("", rows))
+
+    def add_more(self) -> None:
+        """How this was made, and where else to look."""
+        folders = " ".join(run.folder for run in self._runs)
+        self.add(
+            "## More",
+            "Names of metrics: docs/glossary.md. Single batches: `tensorboard --logdir RUN/log`, where "
+            '`trainer.callbacks` has `"tensorboard"`, from the extra `viewer`; `"wandb"` sends them to W&B.',
+            f"Written by seal {VERSION}:",
+            _code(f"seal report {folders} --out report.html"),
+        )
+
+    def _table(self, corner: str, rows: dict[str, list[Any]]) -> str:
+        return table([corner, *(run.name for run in self._runs)], ([name, *values] for name, values in rows.items()))
+
+
+def table(header: Iterable[Any], rows: Iterable[Iterable[Any]]) -> str:
+    """A table in Markdown. Numbers that are not whole have four digits or two decimals."""
+    header = [escaped(cell) for cell in header]
+    lines = [header, ["---"] * len(header), *([escaped(shown(value)) for value in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def as_html(text: str, figures: dict[str, str]) -> str:
+    """
+    A report as one HTML page, which needs no other file and no network; `figures` are the SVG elements that stand in
+    the place of images, by the images' addresses.
+    """
+    from markdown_it import MarkdownIt
+
+    def image(renderer, tokens, place, options, environment):
+        return figures[tokens[place].attrs["src"]]
+
+    def cell(renderer, tokens, place, options, environment):
+        # A label or a pair of numbers stays on a line; a long key or path may break anywhere.
+        text = tokens[place + 1].content
+        if len(text) <= _SHORT:
+            return '<td class="short">'
+        return '<td class="long">' if max(map(len, text.split())) > _LONG_WORD else "<td>"
+
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table")
+    reader.add_render_rule("image", image)
+    reader.add_render_rule("td_open", cell)
+    title = re.search(r"^# (.*)", text)[1]
+    title = html.escape(re.sub(r"\\(.)", r"\1", title))
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
+        f"<style>{_STYLE}</style>\n</head>\n<body>\n{reader.render(text)}</body>\n</html>\n"
+    )
+
+
+def shown(value: Any) -> Any:
+    """A number of a table: of one that is not whole four digits or two decimals. Other values as they are."""
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:.2f}" if abs(value) >= 10 else f"{value:.4g}"
+    return int(value) if isinstance(value, float) else value
+
+
+def _code(text: str, language: str = "") -> str:
+    """A block of code, whatever the text has in it."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _at(run: Run, path: str, default: Any = NONE) -> Any:
+    found: Any = run.config
+    for key in path.split("."):
+        found = found.get(key, default) if isinstance(found, dict) else default
+    return found
+
+
+def _epochs(run: Run) -> str:
+    wanted = _at(run, "trainer.num_epochs", len(run.epochs))
+    ended = f"{len(run.epochs)} of {wanted}"
+    return ended if run.has_ended else f"{ended}; in progress, or killed: no model.tar.gz yet"
+
+
+def _energy_gap(run: Run) -> Optional[str]:
+    """A sentence on what the loss-net prefers after the last epoch."""
+    last = run.epochs[-1]
+    gold, predicted = last.get("training_energy_gold"), last.get("training_energy_prediction")
+    if gold is None or predicted is None:
+        return None
+    better, worse = ("gold", "the task-net's output") if gold < predicted else ("the task-net's output", "gold")
+    return (
+        f"In the last epoch the mean energy of gold was {gold:.2f}, that of the task-net's output {predicted:.2f}: the "
+        f"loss-net preferred {better} to {worse}."
+    )

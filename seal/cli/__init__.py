@@ -1,0 +1,3 @@
+"""Sub-commands of the command `seal`."""
+
+from seal.cli.components import ComponentsCommand

@@ -1,0 +1,296 @@
+"""
+The `components` sub-command: the registered names that a config may use, with their options.
+"""
+
+import argparse
+import inspect
+import re
+import typing
+from collections.abc import Iterable
+from types import UnionType
+from typing import Any, NamedTuple, Optional, Union
+
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common import Lazy, Registrable
+from allennlp.common.checks import ConfigurationError
+
+from seal.patches.config_keys import suggest
+
+#: The kinds by the names of their base classes: how a config or a user calls them, and where a config has them.
+KINDS = {
+    "DatasetReader": ("dataset_reader", "`dataset_reader`"),
+    "TokenIndexer": ("token_indexer", "`dataset_reader.token_indexers`"),
+    "DataLoader": ("data_loader", "`data_loader`"),
+    "BatchSampler": ("batch_sampler", "`data_loader.batch_sampler`"),
+    "Model": ("model", "`model`"),
+    "OutputSpace": ("output_space", "`model.output_space`"),
+    "TaskNet": ("task_net", "`model.task_net`"),
+    "Encoder": ("encoder", "`model.task_net.encoder`, `model.loss_net.encoder`"),
+    "LossNet": ("loss_net", "`model.loss_net`"),
+    "Energy": ("energy", "`model.loss_net.energies`, a list"),
+    "Sampler": ("sampler", "`model.sampler`, `model.inference`"),
+    "EnergyLoss": ("energy_loss", "`model.energy_loss`"),
+    "TaskLoss": ("task_loss", "`model.task_loss`"),
+    "CostAugmentedNet": ("cost_augmented_net", "`model.cost_augmented_net`"),
+    "Structure": ("structure", "`model.structure`"),
+    "Constraint": ("constraint", "`model.structure.constraints`, and of the energy `constraints`, a list"),
+    "CandidateEnergy": ("candidate_energy", "`model.structure.energies`, a list"),
+    "Decision": ("decision", "chosen by the gate of `model.structure`"),
+    "Score": ("score", "in losses and samplers, `score`"),
+    "Cost": ("cost", "in losses and samplers, `cost`"),
+    "Reward": ("reward", "`model.reward`"),
+    "Trainer": ("trainer", "`trainer`"),
+    "InverseHessianVector": ("solver", "`trainer.solver`"),
+    "Optimizer": ("optimizer", "`trainer.task_net.optimizer`, `trainer.loss_net.optimizer`"),
+    "TrainerCallback": ("callback", "`trainer.callbacks`, a list"),
+    "Checkpointer": ("checkpointer", "`trainer.checkpointer`"),
+    "DdpAccelerator": ("ddp_accelerator", "`trainer.ddp_accelerator`"),
+    "Metric": ("metric", "from Python"),
+    "Predictor": ("predictor", "`--predictor` of `allennlp predict`; options by `--predictor-args`"),
+}
+#: Arguments that no config gives: AllenNLP, or what contains the part, fills them in.
+_FILLED_IN = {
+    *("vocab", "serialization_dir", "local_rank", "world_size", "distributed", "model", "model_parameters"),
+    *("dataset_reader", "data_loader", "validation_data_loader", "reader", "data_path"),
+    *("task_net_dim", "num_labels", "num_roles", "keyed"),
+}
+
+
+_HEAD = """# Components
+
+What a config can name. `seal components --out docs/components.md` writes this page from the code. On the command
+line it also says what each option is:
+
+```sh
+seal components                    # the kinds
+seal components sampler            # all samplers
+seal components sampler discrete   # one of them, with its options
+```
+
+An option without a default must be given. What other parts of a config, or AllenNLP itself, fill in is left out."""
+
+
+class Option(NamedTuple):
+    """An option of a component; `default` as a config writes it, or `None` for an option that must be given."""
+
+    name: str
+    kind: str
+    default: Optional[str]
+    text: str
+
+
+class Component(NamedTuple):
+    """What is registered under a name; `text` is the first paragraph of its docs."""
+
+    kind: str
+    name: str
+    cls: type
+    text: str
+    options: list[Option]
+
+
+@Subcommand.register("components")
+class ComponentsCommand(Subcommand):
+    """
+    Lists what this package registers: the kinds; with a kind, what there is of it; with a name, its options with
+    their types and defaults. The list is as long as what is registered, so that it cannot be out of date.
+    """
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        subparser = parser.add_parser(
+            self.name,
+            description="List what a config can name, with its options.",
+            help="List what a config can name, with its options.",
+        )
+        subparser.add_argument("kind", nargs="?", help="a kind, such as 'sampler', or else a name of any kind")
+        subparser.add_argument("name", nargs="?", help="a name of that kind")
+        subparser.add_argument("--out", metavar="FILE", help="write all of it as a page, FILE.md")
+        subparser.set_defaults(func=components_from_args)
+        return subparser
+
+
+def components_from_args(args: argparse.Namespace) -> str:
+    """Prints what was asked for, and returns it."""
+    found = components()
+    if args.out:
+        text = page(found)
+        write(args.out, text)
+        return text
+    text = _listed(found, args.kind, args.name)
+    print(text)
+    return text
+
+
+def components() -> list[Component]:
+    """All components of this package, by kind in the order of `KINDS` and then by name."""
+    found = []
+    for base, registered in Registrable._registry.items():
+        for name, (cls, constructor) in registered.items():
+            if cls.__module__.startswith("seal."):
+                kind = kind_of(base)
+                options = [] if kind == "command" else _options(cls, constructor, kind)
+                found.append(Component(kind, name, cls, _first_paragraph(cls), options))
+    order = list(_kinds(found))
+    return sorted(found, key=lambda one: (order.index(one.kind), one.name))
+
+
+def kind_of(base: type) -> str:
+    """How a user calls the kind of a base class."""
+    return KINDS[base.__name__][0] if base.__name__ in KINDS else _words(base.__name__)
+
+
+def _kinds(found: list[Component]) -> dict[str, str]:
+    """The kinds that there is something of, with where a config has them."""
+    there = dict.fromkeys(one.kind for one in found)
+    known = {kind: where for kind, where in KINDS.values() if kind in there}
+    return known | {kind: "where AllenNLP takes it" for kind in there if kind not in known}
+
+
+def page(found: list[Component]) -> str:
+    """The page of the docs: a table for each kind."""
+    parts = [_HEAD]
+    for kind, where in _kinds(found).items():
+        ours = [component for component in found if component.kind == kind]
+        rows = ["| name | what it is | options and defaults |", "|---|---|---|"]
+        for one in ours:
+            # What is in backquotes stays code; a stroke would end the cell even there.
+            text = _sentence(one.text).replace("|", "\\|")
+            rows.append(f"| `{one.name}` | {text} | {', '.join(map(_short, one.options)) or '–'} |")
+        parts += [f"## `{kind}`", f"Where: {where}.", "\n".join(rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _short(option: Option) -> str:
+    return f"`{option.name}`" if option.default is None else f"`{option.name}` = {escaped(option.default)}"
+
+
+def _sentence(text: str) -> str:
+    """The first sentence, or its part before a colon that a list follows."""
+    end = re.search(r"(?<![A-Z])[.:](?=\s+[A-Z`]|\s*$)", text)
+    return text[: end.start()] if end else text
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    return suggest(name, known) or "; `seal components` lists the kinds."
+
+
+def _listed(found: list[Component], kind: Optional[str], name: Optional[str]) -> str:
+    kinds = _kinds(found)
+    if kind is None:
+        counts = {one: sum(component.kind == one for component in found) for one in kinds}
+        width = max(map(len, kinds))
+        lines = [f"{one:{width}}  {counts[one]:3}  {kinds[one].replace('`', '')}" for one in kinds]
+        return "\n".join([*lines, "", "seal components KIND [NAME] says more."])
+    if kind not in kinds and name is None:
+        named = [component for component in found if component.name == kind]
+        if not named:
+            names = {component.name for component in found}
+            raise ConfigurationError(f'components: "{kind}" is no kind and no name' + _near(kind, {*kinds, *names}))
+        return "\n\n".join(map(_described, named))
+    if kind not in kinds:
+        raise ConfigurationError(f'components: "{kind}" is no kind' + _near(kind, kinds))
+    ours = [component for component in found if component.kind == kind]
+    if name is None:
+        width = max(len(component.name) for component in ours)
+        return "\n".join(f"{component.name:{width}}  {_sentence(component.text)}" for component in ours)
+    named = [component for component in ours if component.name == name]
+    if not named:
+        raise ConfigurationError(
+            f'components: there is no {kind} "{name}"' + suggest(name, [component.name for component in ours])
+        )
+    return _described(named[0])
+
+
+def _described(component: Component) -> str:
+    where = _kinds([component])[component.kind].replace("`", "")
+    lines = [f"{component.kind} {component.name}: {component.cls.__module__}.{component.cls.__name__}"]
+    lines += [f"where: {where}", "", component.text]
+    for option in component.options:
+        default = "must be given" if option.default is None else f"default {option.default}"
+        lines += ["", f"  {option.name}: {option.kind}, {default}"]
+        lines += [f"      {line}" for line in option.text.splitlines()]
+    return "\n".join(lines)
+
+
+def _first_paragraph(cls: type) -> str:
+    docs = inspect.cleandoc(vars(cls).get("__doc__") or "")
+    return " ".join(docs.partition("\n\n")[0].split())
+
+
+def _options(cls: type, constructor: Optional[str], kind: str) -> list[Option]:
+    signature = inspect.signature(getattr(cls, constructor) if constructor else cls.__init__)
+    filled_in = {*_FILLED_IN, *({"output_space"} if kind != "model" else ())}
+    if kind == "structure":
+        filled_in |= {"tags", "names", "encoding"}
+    texts = _option_texts(cls)
+    found = []
+    for parameter in signature.parameters.values():
+        if parameter.name == "self" or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if parameter.name not in filled_in:
+            default = None if parameter.default is parameter.empty else _json(parameter.default)
+            text = texts.get(parameter.name, "")
+            found.append(Option(parameter.name, type_name(parameter.annotation), default, text))
+    return found
+
+
+def _option_texts(cls: type) -> dict[str, str]:
+    """What the docs of a class, or else of those that it inherits from, say about each option."""
+    texts: dict[str, str] = {}
+    indented = r"((?:[ \t]+[^\n]*\n?|\n(?=[ \t]))*)"
+    for base in reversed(cls.__mro__):
+        docs = inspect.cleandoc(vars(base).get("__doc__") or "")
+        section = re.search(r"^# Parameters\n(.*?)(?=^# |\Z)", docs, re.DOTALL | re.MULTILINE)
+        for names, text in re.findall(rf"^(\w+(?:, \w+)*) :[^\n]*\n{indented}", section[1] if section else "", re.M):
+            texts.update((name, inspect.cleandoc(text)) for name in names.split(", "))
+    return texts
+
+
+def type_name(annotation: Any) -> str:
+    """A type as a config has its values: `whole number or null`, `list of energy`."""
+    simple = {bool: "true or false", int: "whole number", float: "number", str: "string", type(None): "null"}
+    if annotation in simple:
+        return simple[annotation]
+    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (Union, UnionType):
+        return " or ".join(map(type_name, inner))
+    if origin is Lazy:
+        return type_name(inner[0])
+    if origin in (list, tuple, typing.get_origin(typing.Sequence[int])):
+        return f"list of {type_name(inner[0])}" if inner else "list"
+    if origin is dict or annotation is dict:
+        return "object"
+    if inspect.isclass(annotation):
+        return KINDS[annotation.__name__][0] if annotation.__name__ in KINDS else _words(annotation.__name__)
+    return "any value"
+
+
+def _words(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def _json(value: Any) -> str:
+    simple = {None: "null", True: "true", False: "false"}
+    if value is None or isinstance(value, bool):
+        return simple[value]
+    if isinstance(value, (int, float)):
+        return f"{value:g}"
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_json, value))}]"
+    return "its own"
+
+
+def escaped(text: Any) -> str:
+    """Plain text so that Markdown shows it as it is, also in a table."""
+    return re.sub(r"[\\`*[<|~&]|\b_|_\b", lambda found: "\\" + found.group(), " ".join(str(text).split()))
+
+
+def write(path: str, text: str) -> None:
+    """Writes the file that `--out` names."""
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise ConfigurationError(f"--out: '{path}' cannot be written ({error.strerror}).") from error

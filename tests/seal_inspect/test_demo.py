@@ -1,0 +1,163 @@
+import argparse
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from seal_inspect import demo
+from seal_inspect.demo import DemoServer, _load
+
+
+class Told:
+    """Answers without a model."""
+
+    asks = "text"
+
+    def __init__(self, name):
+        self.name = name
+
+    def about(self):
+        return {"name": self.name, "asks": self.asks, "examples": ["a <b> c"], "labels": ["ARG0", "V"]}
+
+    def answer(self, given):
+        if given == "wrong":
+            raise ConfigurationError("'words' is empty; a sentence needs at least one word.")
+        if given == "broken":
+            raise ZeroDivisionError("division by zero")
+        return [{"kind": "text", "text": f"{self.name}: {given}"}]
+
+
+@pytest.fixture
+def served():
+    """A server with two models, and a function that sends it a request: `(status, headers, content)`."""
+    with DemoServer(0) as server:
+        server.answers = [Told("one"), Told("two")]
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+
+        def send(method, path, body=None, **headers):
+            connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=30)
+            connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+            reply = connection.getresponse()
+            content = reply.read().decode()
+            connection.close()
+            return reply.status, dict(reply.headers), content
+
+        yield send
+        server.shutdown()
+        thread.join()
+
+
+def ask(send, value):
+    status, _, content = send("POST", "/predict", json.dumps(value), Content_Type="application/json")
+    return status, json.loads(content)
+
+
+def test_the_page_needs_nothing_from_elsewhere(served):
+    status, headers, page = served("GET", "/")
+    assert status == 200 and headers["Content-Type"].startswith("text/html")
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert not re.findall(r"https?://", page) and 'src="' not in page and "innerHTML" not in page
+    # It asks for what the server has.
+    assert set(re.findall(r'fetch\("([^"]+)"', page)) == {"/models", "/predict"}
+
+
+def test_models_are_named_and_answer(served):
+    status, _, content = served("GET", "/models")
+    assert status == 200 and [model["name"] for model in json.loads(content)["models"]] == ["one", "two"]
+    assert set(json.loads(content)["colours"]) == {"ARG0", "V", "C-V"}
+    assert ask(served, {"model": 1, "input": "hello"}) == (200, {"blocks": [{"kind": "text", "text": "two: hello"}]})
+
+
+def test_a_wrong_input_shows_its_sentence_and_the_page_stays_up(served):
+    assert ask(served, {"model": 0, "input": "wrong"})[1] == {
+        "error": "'words' is empty; a sentence needs at least one word."
+    }
+    status, told = ask(served, {"model": 0, "input": "broken"})
+    assert status == 500 and told["error"] == "the model failed: ZeroDivisionError: division by zero"
+    assert ask(served, {"model": 0, "input": "fine"})[0] == 200
+
+
+@pytest.mark.parametrize("value", [*({"model": model, "input": "a"} for model in (7, -1, "0")), {"model": 0}, [], 3])
+def test_a_question_of_another_form_is_refused(value, served):
+    status, told = ask(served, value)
+    assert status == 400 and told["error"].startswith("send an object with 'model'")
+
+
+def test_a_page_of_elsewhere_cannot_ask(served):
+    question = json.dumps({"model": 0, "input": "a"})
+    # By a form, by a name of its own for this machine, or with more than fits.
+    assert served("POST", "/predict", question, Content_Type="text/plain")[0] == 415
+    assert served("POST", "/predict", question, Content_Type="application/json", Host="evil.example")[0] == 403
+    assert served("GET", "/", Host="evil.example:80")[0] == 403
+    assert served("POST", "/predict", "", Content_Type="application/json", Content_Length="999999999")[0] == 413
+    assert served("GET", "/etc/passwd")[0] == 404 and served("POST", "/other", question)[0] == 404
+    _, headers, _ = served("GET", "/models")
+    assert "Access-Control-Allow-Origin" not in headers
+
+
+def test_it_listens_to_this_machine_alone():
+    with DemoServer(0) as server:
+        assert server.server_address[0] == "127.0.0.1"
+        with pytest.raises(ConfigurationError, match=r"--port: \d+ cannot be used \(Address already in use\)"):
+            DemoServer(server.server_address[1])
+
+
+def test_models_of_one_page_take_the_same_input(small_run):
+    one, other = _load([str(small_run("nce")), str(small_run("cross_entropy") / "model.tar.gz")], -1)
+    assert (one.name, other.name) == ("nce", "cross_entropy")
+
+
+def test_models_of_several_inputs_are_refused(monkeypatch):
+    def answers_of(name, archive, predicates_from):
+        told = Told(name)
+        told.asks = {"a": "text", "b": "image"}[name]
+        return told
+
+    monkeypatch.setattr(demo, "load_archive", lambda path, cuda_device: None)
+    monkeypatch.setattr(demo, "answers_of", answers_of)
+    with pytest.raises(ConfigurationError, match="b predicts from image, and a from text"):
+        _load(["x/a", "x/b"], -1)
+
+
+@pytest.mark.slow
+def test_control_c_ends_it(small_run, tmp_path):
+    command = [sys.executable, "-m", "seal", "demo", str(small_run("nce")), "--port", "0"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    # A process group of its own: a shell's background processes ignore Control-C, and so do their children.
+    started = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        address = re.match(r"Open http://127.0.0.1:(\d+)/ in a browser", started.stdout.readline())
+        connection = http.client.HTTPConnection("127.0.0.1", int(address[1]), timeout=60)
+        body = json.dumps({"model": 0, "input": "The boy broke the vase ."})
+        connection.request("POST", "/predict", body, {"Content-Type": "application/json"})
+        assert "blocks" in json.loads(connection.getresponse().read())
+        connection.close()
+        started.send_signal(signal.SIGINT)
+        told, noise = started.communicate(timeout=60)
+        assert (started.returncode, told, noise) == (0, "closed\n", "")
+    finally:
+        started.kill()
+
+
+def test_options_are_checked(small_run):
+    parser = argparse.ArgumentParser()
+    demo.DemoCommand().add_subparser(parser.add_subparsers())
+    given = parser.parse_args(["demo", str(small_run("nce")), "--port", "70000"])
+    with pytest.raises(ConfigurationError, match="--port must be at least 0 and at most 65535, found 70000"):
+        given.func(given)

@@ -1,0 +1,97 @@
+import html
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from seal.cli.components import escaped
+from seal.files.runs import Run
+from seal_inspect.report_page import Report, as_html, table
+from seal_inspect.run_figures import as_svg, curves
+
+CONFIG = {"trainer": {"validation_metric": "+f1", "num_epochs": 2}, "model": {"type": "m`|<b>"}, "train_data_path": "d"}
+
+
+def run(name="one", **more):
+    epochs = [{"epoch": n, "best_epoch": 1, "validation_f1": 50.0 + n, "training_energy_gold": -n} for n in (0.0, 1.0)]
+    epochs[-1].update(training_energy_prediction=-0.5, training_duration="0:01:02.5")
+    scores = {"validation_f1": 51.0, "validation_f1-ARG0": 40.0, "test_f1": 49.123}
+    parts = {"folder": name, "config": CONFIG, "epochs": epochs, "scores": scores, "trainings": []}
+    return Run(name, **{**parts, **more})
+
+
+@pytest.mark.parametrize(
+    "text", ["_a_ b_c __", "a [b](c) *d* `e` <f> | g & &amp; \\ ~~h~~ # i", "<script>alert(1)</script>", "![x](y)"]
+)
+def test_plain_text_stays_plain(text):
+    page = as_html("# t\n\n" + table([text], [[text]]), {})
+    assert [html.unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*)</t[hd]>", page)] == [text, text]
+
+
+def test_a_short_cell_stays_on_a_line_and_a_long_word_may_break():
+    row = ["ARGM-TMP", "model.loss_net.encoder.num_layers", "streets, water, potholes"]
+    page = as_html("# t\n\n" + table(["role", "setting", "labels"], [row]), {})
+    assert '<td class="short">ARGM-TMP</td>' in page and '<td class="long">model.loss_net' in page
+    assert "<td>streets, water, potholes</td>" in page
+
+
+def test_numbers_are_short():
+    assert table(["a"], [[0.123456], [12.3456], [3.0], [7], [True]]).splitlines()[2:] == [
+        "| 0.1235 |",
+        "| 12.35 |",
+        "| 3 |",
+        "| 7 |",
+        "| True |",
+    ]
+
+
+def test_a_page_needs_no_other_file_and_nests_its_figures():
+    report = Report([run(config={**CONFIG, "text": "```\n</pre><img src=x>"})])
+    report.add_summary()
+    report.add_figure("One", "first", "one.svg")
+    report.add_figure("Two", "second", "two.svg")
+    report.add_settings()
+    drawn = {f"{name}.svg": as_svg(curves([run()]), name) for name in ("one", "two")}
+    page = as_html(report.text(), drawn)
+    assert "<img" not in page and "<script" not in page and page.count("<svg") == 2
+    assert not re.findall(r'(?:src|href)="(?!#|http://www.w3.org)[^"]*"', page.replace("xlink:", ""))
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert ids and len(ids) == len(set(ids))
+    referred = re.findall(r'url\(#([^)]+)\)|xlink:href="#([^"]+)"', page)
+    assert referred and {one or other for one, other in referred} <= set(ids)
+    for figure in drawn.values():
+        ElementTree.fromstring(figure)
+    assert page.startswith("<!DOCTYPE html>") and "<title>Run one</title>" in page
+
+
+def test_the_summary_has_the_score_with_a_structure_of_label_sets():
+    report = Report([run(), run("two", scores={"validation_f1": 60.0, "validation_f1_structured": 65.5})])
+    report.add_summary()
+    assert "| best f1 | 51 | 60 |" in report.text() and "| f1 with structure | – | 65.50 |" in report.text()
+
+
+def test_the_parts_of_a_report():
+    first, second = run(), run("two", config={**CONFIG, "seed": 2}, scores={"validation_f1": 60.0})
+    report = Report([first, second])
+    report.add_summary()
+    report.add_scores()
+    report.add_settings()
+    report.add_environment()
+    text = report.text()
+    assert text.startswith("# Runs one, two\n")
+    assert "| best f1 | 51 | 60 |" in text and "| time of training | 0:01:02 | 0:01:02 |" in text
+    assert "one: In the last epoch the mean energy of gold was -1.00, that of the task-net's output -0.50" in text
+    assert "| ARG0 | 40 | – |" in text and "| f1 | 49.12 | – |" in text
+    assert "| seed | – | 2 |" in text and "in progress, or killed" in text
+    assert "Not recorded" in text and "with structure" not in text
+
+
+def test_the_environment_is_that_of_the_last_training():
+    records = [{"commit": "abc", "torch": "1"}, {"commit": "def", "torch": "2"}]
+    report = Report([run(trainings=records)])
+    report.add_environment()
+    assert "| commit | def |" in report.text() and "| trainings | 2: continued with --recover |" in report.text()
+
+
+def test_escaped_text_has_one_line():
+    assert escaped("a\n| b") == "a \\| b"
