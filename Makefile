@@ -1,15 +1,15 @@
 # seal: `make` lists the targets. Works with the make of Linux and of macOS.
 
-# The first of these that runs and is 3.11 or 3.12; `make env PYTHON=...` takes another.
-SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))
-PYTHON ?= $(shell for p in python3.11 python3.12 python3; do \
+# The first of these that runs and is 3.11 to 3.13; `make env PYTHON=...` takes another.
+SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	"$$p" -c '$(SUPPORTED)' 2>/dev/null && { command -v "$$p"; break; }; done)
 VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
 RUN = runs/demo
-METHODS = seal,seal_nce,crf,cross_entropy
+METHODS = structured,structured_nce,crf,cross_entropy
 # Fewer than the configs have, for time.
 EPOCHS = 10
 
@@ -39,7 +39,7 @@ env: $(STAMP)
 
 $(STAMP): requirements.txt setup.py
 	@"$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null || \
-		{ echo 'error: Python 3.11 or 3.12 is needed (found: "$(PYTHON)"); name one with PYTHON=...' >&2; exit 1; }
+		{ echo 'error: Python 3.11, 3.12 or 3.13 is needed (found: "$(PYTHON)"); name one with PYTHON=...' >&2; exit 1; }
 	test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --no-compile -r requirements.txt
 	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e .
@@ -55,7 +55,7 @@ demo: env
 	@sed -n '/^### test/,/^### Training/{/^###/!p;}' $(RUN)/results.md
 	@printf '%s\n' 'The chef sold the old car to a neighbour yesterday .' \
 		'Our teacher gave the children a book about ships .' > $(RUN)/sentences.txt
-	@$(DEMO) OMP_NUM_THREADS=1 $(BIN)/seal predict $(RUN)/runs/srl_sample-seal-1/model/model.tar.gz \
+	@$(DEMO) OMP_NUM_THREADS=1 $(BIN)/seal predict $(RUN)/runs/srl_sample-structured-1/model/model.tar.gz \
 		$(RUN)/sentences.txt --output-format plain
 
 # What they need besides `env`: MiniLM, unless another encoder is named.

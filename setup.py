@@ -58,7 +58,7 @@ setup(
     # What configs import: in a wheel a folder beside the modules, in a clone `training_configs/lib`.
     package_dir={"seal.config_library": "training_configs/lib", "seal_inspect": "scripts/seal_inspect"},
     package_data={"seal": ["py.typed"], "seal.config_library": ["*.libsonnet"], "seal_inspect": ["demo_page.html"]},
-    python_requires=">=3.11,<3.13",
+    python_requires=">=3.11,<3.14",
     install_requires=CORE,
     entry_points={
         "console_scripts": ["seal=seal.__main__:run"],
@@ -81,6 +81,7 @@ setup(
     classifiers=[
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
     ],
 )

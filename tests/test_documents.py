@@ -194,9 +194,9 @@ def first_names(row):
     return re.findall(r"`([^`]+)`", row.split("|")[1])
 
 
-def test_methods_of_the_readme_are_those_of_the_tasks():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = table_rows(text.partition("## Methods")[2].partition("\n## ")[0])[2:]
+def test_the_methods_of_the_overview_are_those_of_the_tasks():
+    text = (ROOT / "docs" / "which_method.md").read_text(encoding="utf-8")
+    rows = table_rows(text.partition("## The methods")[2].partition("\n## ")[0])[2:]
     assert len(rows) > 10
     for row in rows:
         tasks = row.split("|")[3].strip()

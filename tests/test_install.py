@@ -157,8 +157,8 @@ def test_setup_py_tells_name_version_and_python(tmp_path):
     told = done.stdout.splitlines()
     assert done.returncode == 0, done.stderr
     assert "seal" in told and seal.__version__ in told
-    assert "Programming Language :: Python :: 3.12" in told
-    assert 'python_requires=">=3.11,<3.13"' in _setup_text()
+    assert "Programming Language :: Python :: 3.13" in told
+    assert 'python_requires=">=3.11,<3.14"' in _setup_text()
 
 
 @pytest.mark.slow

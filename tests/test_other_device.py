@@ -25,9 +25,9 @@ CONFIGS = {
     "multilabel_regression_s": {"features": ["tofu"]},
     "tagging_compound_stacked": {"words": ["Rose", "sells", "ginger"]},
     "text_nce": {"text": "Rats!"},
-    "parsing_seal": {"words": ["Rose", "sells", "ginger"]},
-    "srl_seal": {"words": ["Rose", "sells", "ginger"], "predicates": [1]},
-    "multilabel_seal": {"features": ["tofu"]},
+    "parsing_structured": {"words": ["Rose", "sells", "ginger"]},
+    "srl_structured": {"words": ["Rose", "sells", "ginger"], "predicates": [1]},
+    "multilabel_structured": {"features": ["tofu"]},
     "shapes_nce": {"images": "data/shapes_sample/test.npz", "row": 0},
 }
 

@@ -110,7 +110,7 @@ class ChainsBenchmark(Benchmark):
         case, rows = f"prediction, batch {PREDICTION_BATCH}", []
         for over in ("cross_entropy", "crf"):
             cases: dict[str, Callable[[], None]] = {}
-            methods = {f"{over}, without": f"{over}()", f"{over}, structure": f"seal(over=srl.method.{over}())"}
+            methods = {f"{over}, without": f"{over}()", f"{over}, structure": f"structured(over=srl.method.{over}())"}
             for name, method in methods.items():
                 model = bench_base.build_model(_of_sample(method)["model"], vocab)
                 batches = list(SimpleDataLoader(frames, PREDICTION_BATCH, vocab=vocab))
@@ -125,7 +125,7 @@ class ChainsBenchmark(Benchmark):
 
     def learning(self) -> list[Row]:
         vocab, frames = self._frames()
-        model = bench_base.build_model(_of_sample("seal()")["model"], vocab).eval()
+        model = bench_base.build_model(_of_sample("structured()")["model"], vocab).eval()
         structure = model.structure
         structure.requires_grad_(True)
         generator = torch.Generator().manual_seed(0)

@@ -40,7 +40,7 @@ VARIANTS = {
 }
 # A step of these is one of the method that they are on.
 NAMES = library_value("multilabel.libsonnet", "std.objectFields(lib.method_for.sample)")
-_MORE_THAN_STEPS = ("seal", "self_training", "distilled")
+_MORE_THAN_STEPS = ("structured", "self_training", "distilled")
 METHODS: list[str] = [BASELINE, *(name for name in NAMES if name not in (BASELINE, *_MORE_THAN_STEPS)), *VARIANTS]
 # One step a batch, so that methods are compared by the cost of a single step.
 ONE_STEP = {"task_net_steps": 1, "loss_net_steps": 1}

@@ -16,9 +16,9 @@ from scripts.measure.suites.tagging import WITH_ENERGY
 BASELINE = "cross_entropy"
 # After a method's name: with `trainer.reuse_features`.
 REUSED = "_reused"
-# A step of `seal` is one of the method that its structure is on.
+# A step of `structured` is one of the method that its structure is on.
 METHODS: list[str] = [
-    name for members in GROUPS.values() for name in members if name not in WITH_ENERGY and name != "seal"
+    name for members in GROUPS.values() for name in members if name not in WITH_ENERGY and name != "structured"
 ] + [f"{name}{REUSED}" for name in ("compound_shared", "compound_stacked", "nce")]
 # The sizes of Twitter's parts of speech; its 1176 words are those that occur at least twice. The data are random: the
 # time of a step does not depend on what they mean.

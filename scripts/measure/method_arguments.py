@@ -19,7 +19,7 @@ SHARED: dict[str, tuple[str, ...]] = {
         "checkpoint",
         "weights",
     ),
-    "seal": ("structure", "folds", "folds_with_loss_net"),
+    "structured": ("structure", "folds", "folds_with_loss_net"),
     "implicit_cd": ("num_samples", *_IMPLICIT),
     "implicit_ssvm": (*_IMPLICIT, "cost"),
 }

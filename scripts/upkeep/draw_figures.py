@@ -4,7 +4,7 @@ are those of the pages in docs/results.
 
     python scripts/upkeep/draw_figures.py --out docs/figures
     # also asks the model for the example's numbers:
-    python scripts/upkeep/draw_figures.py --out docs/figures --run runs/seal
+    python scripts/upkeep/draw_figures.py --out docs/figures --run runs/structured
 
 What the first one shows is in `docs/figures/example.json`.
 """
@@ -294,7 +294,7 @@ def _bars(title: str, bars: dict[str, tuple[str, dict[str, float]]]) -> str:
 
 
 def ask(run: Path) -> dict[str, Any]:
-    """What the model of a run of `srl_seal` says about `SENTENCE`: its own best frame, and the likeliest one in all."""
+    """What the model of a run of `srl_structured` says about `SENTENCE`: its own best frame, and the likeliest one in all."""
     import torch
     from allennlp.models.archival import load_archive
 
@@ -330,7 +330,7 @@ def ask(run: Path) -> dict[str, Any]:
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description="Draws the figures of README and docs/.")
     made.add_argument("--out", type=Path, required=True, help="the folder for the figures")
-    made.add_argument("--run", type=Path, help="the folder of a run of srl_seal, whose numbers the example shows")
+    made.add_argument("--run", type=Path, help="the folder of a run of srl_structured, whose numbers the example shows")
     return made
 
 

@@ -45,7 +45,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
         {"trainer.num_epochs": 4, "trainer.phases": [{"epochs": 2, "train": "loss_net"}, {"train": "task_net"}]},
     ),
     "deep value network": ("multilabel_dvn", _SMALL),
-    "structure, folds": ("multilabel_seal", {**_SMALL, "trainer.folds": 2}),
+    "structure, folds": ("multilabel_structured", {**_SMALL, "trainer.folds": 2}),
     "averaged weights": (
         "multilabel_nce",
         {**_SMALL, **_OFTEN, "trainer.moving_average": {"type": "exponential", "decay": 0.9}},

@@ -106,11 +106,11 @@ _TEXT = (DATA / "text_sample" / "valid.jsonl").read_text(encoding="utf-8")
 _TEXT_WORDS = [word for line in _TEXT.splitlines() for word in json.loads(line)["text"].split()]
 
 TASKS = {
-    "roles": Task("srl_seal", texts(_ROLES, 9999, few_verbs=True)),
+    "roles": Task("srl_structured", texts(_ROLES, 9999, few_verbs=True)),
     "tags": Task("tagging_crf", texts(words_of("tagging_sample/dev.tsv", 0), 9999)),
     "trees": Task("parsing_seq2seq", texts(_ROLES, 1000), share=0.1),
-    "label sets of texts": Task("text_seal", texts(_TEXT_WORDS, 9999)),
-    "label sets of features": Task("multilabel_seal", feature_rows),
+    "label sets of texts": Task("text_structured", texts(_TEXT_WORDS, 9999)),
+    "label sets of features": Task("multilabel_structured", feature_rows),
     "masks": Task("shapes_cross_entropy", images, share=0.04),
 }
 

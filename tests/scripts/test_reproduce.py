@@ -150,7 +150,7 @@ def test_nce_with_structure_is_the_config_of_the_sample():
     suite = SUITES["srl_sample"]
     settings = Settings(library="lib", seed=13, epochs=suite.epochs, fraction=1.0, encoder=None)
     path = ROOT / "training_configs" / "srl_nce.jsonnet"
-    assert evaluated(suite.methods["seal_nce"].write(settings)) == evaluated(path.read_text("utf-8"), path.parent)
+    assert evaluated(suite.methods["structured_nce"].write(settings)) == evaluated(path.read_text("utf-8"), path.parent)
 
 
 def test_structured_tuning_over_the_crf(tmp_path, monkeypatch):
@@ -501,7 +501,7 @@ def test_settings_of_roles_reach_the_config(method):
     assert '"hidden_size": 7' in json.dumps(found)
     assert ("energy_weight" in names) == ("nce" in method or method in ("margin", "ranking"))
     assert "energy_weight" not in names or found["model"]["task_loss"]["energy_weight"] == 9
-    if method in ("seal", "seal_cross_entropy"):
+    if method in ("structured", "structured_cross_entropy"):
         assert config(folds="2")["trainer"]["folds"] == 2
 
 

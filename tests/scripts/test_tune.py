@@ -125,7 +125,7 @@ def test_epochs_before_the_last_phase_and_of_folds_do_not_count():
     phases = [{"epochs": 1, "train": "loss_net"}, {"train": "task_net"}]
     overrides = {"trainer.num_epochs": 3, "trainer.phases": phases}
     assert sorted(trained(overrides, "training_configs/multilabel_nce.jsonnet")[1]) == [0, 1]
-    seal = "training_configs/multilabel_seal.jsonnet"
+    seal = "training_configs/multilabel_structured.jsonnet"
     assert sorted(trained({"trainer.num_epochs": 1, "trainer.folds": 2}, seal)[1]) == [0]
 
 

@@ -284,7 +284,7 @@ def test_a_function_that_was_not_called(library):
     [
         ("nce_no_ce", "nce"),
         ("margin_no_ce", "margin"),
-        *((name, "cross_entropy") for name in ("task_net_ranking", "seal", "distilled", "self_training")),
+        *((name, "cross_entropy") for name in ("task_net_ranking", "structured", "distilled", "self_training")),
     ],
 )
 def test_a_method_has_the_settings_of_what_it_changes(ablation, method, tuned):

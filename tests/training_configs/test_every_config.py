@@ -301,8 +301,9 @@ def not_at_prediction(*args, **kwargs):
 
 def has_loss_net(config):
     """By its name: all but the task-nets that are trained on their own, with or without an energy inside."""
-    alone = "cross_entropy|seq2seq|crf|distilled|seal|self_training|spen_end_to_end|structured_tuning|task_net_ranking"
-    return not re.search(f"(^|_)({alone})([.]|_)", Path(config).name)
+    alone = ("cross_entropy", "seq2seq", "crf", "distilled", "self_training", "spen_end_to_end", "structured")
+    more = ("structured_tuning", "task_net_ranking")
+    return not re.search(f"(^|_)({'|'.join(alone + more)})([.]|_)", Path(config).name)
 
 
 def learns_from_energy(model, trainer):

@@ -137,7 +137,7 @@ def test_what_is_of_implicit_gradients_alone_is_left_out(library):
     [
         ("cross_entropy()", "fine_tuned: this tunes a task-net by the energy of a loss-net; the config lacks one"),
         ("spen()", "fine_tuned: this tunes a task-net by the energy of a loss-net; the config lacks one"),
-        ("seal(over=lib.method.nce())", "fine_tuned: a structure is learned on labels"),
+        ("structured(over=lib.method.nce())", "fine_tuned: a structure is learned on labels"),
     ],
 )
 def test_what_cannot_be_tuned(method, told):

@@ -142,11 +142,11 @@ def test_self_training():
     alone = evaluated("{ unlabelled: 'raw.arff' }", "self_training(over='cross_entropy')")
     assert "structure" not in alone["model"] and "folds" not in alone["trainer"]
     assert "batches_per_epoch" not in alone["data_loader"]
-    assert "self_training" not in evaluated("{ unlabelled: 'raw.arff' }", "seal()")["trainer"]
+    assert "self_training" not in evaluated("{ unlabelled: 'raw.arff' }", "structured()")["trainer"]
     distilled = evaluated("{}", "distilled()")
     assert distilled["trainer"]["self_training"] == {"distil": True, "hard": False, "labelled_share": 0.5}
     for data, over, message in (
-        ("{}", "seal", "data: 'unlabelled' is missing, the path of inputs"),
+        ("{}", "structured", "data: 'unlabelled' is missing, the path of inputs"),
         ("{ unlabelled: 'raw.arff' }", "sael", "no method sael; choose from: "),
     ):
         with pytest.raises(RuntimeError, match=message):

@@ -131,7 +131,7 @@ def test_self_training(library):
     alone = evaluated(library, "{ unlabelled: 'raw.txt' }", "self_training(over=lib.method.cross_entropy())")
     assert "structure" not in alone["model"] and "plain_text" not in alone["trainer"]["self_training"]
     # A path that no method reads changes nothing.
-    assert "self_training" not in evaluated(library, "{ unlabelled: 'raw.txt' }", "seal()")["trainer"]
+    assert "self_training" not in evaluated(library, "{ unlabelled: 'raw.txt' }", "structured()")["trainer"]
     with pytest.raises(RuntimeError, match="data: 'unlabelled' is missing, the path of inputs"):
         evaluated(library, "{}", "self_training()")
     distilled = evaluated(library, "{}", "distilled()")

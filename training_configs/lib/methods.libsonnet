@@ -33,7 +33,7 @@ local bi_level(solver_steps, damping, last_layer) = {
   // Structure in prediction: a small energy chooses among the k best outputs of a net that the method `over` trains. It
   // is learned on the scores of `folds` nets that have not seen the instance. To save time, these can be trained by
   // cross-entropy alone where `over` has a loss-net.
-  seal(over=$.crf(), structure={ type: 'tags' }, folds=3, folds_with_loss_net=true):
+  structured(over=$.crf(), structure={ type: 'tags' }, folds=3, folds_with_loss_net=true):
     function(encoder, energies)
       over(encoder, energies) {
         structure: structure,
@@ -43,14 +43,14 @@ local bi_level(solver_steps, damping, last_layer) = {
   // Learns from inputs without gold, too: those of `data.unlabelled`, which with `data.plain_text` has one a line. What
   // the method `over` has trained says what their outputs are, draws or with `hard` its predictions, and a second net
   // learns from these and from gold.
-  self_training(over=$.seal(), hard=false, labelled_share=0.5):
+  self_training(over=$.structured(), hard=false, labelled_share=0.5):
     function(encoder, energies)
       over(encoder, energies) { trainer+:: { self_training: { hard: hard, labelled_share: labelled_share } } },
 
   // A net that predicts alone what the method `over` predicts with its structure: it learns from gold and from draws of
   // that distribution over whole outputs, on the training data's inputs and those of `data.unlabelled`, if there are
   // any.
-  distilled(over=$.seal(), hard=false, labelled_share=0.5):
+  distilled(over=$.structured(), hard=false, labelled_share=0.5):
     function(encoder, energies)
       over(encoder, energies)
       { trainer+:: { self_training: { distil: true, hard: hard, labelled_share: labelled_share } } },

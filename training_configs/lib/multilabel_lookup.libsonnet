@@ -6,7 +6,7 @@ local parent = {
   regression_no_ce: 'regression',
   nce_no_ce: 'nce',
   task_net_ranking: 'cross_entropy',
-  seal: 'cross_entropy',
+  structured: 'cross_entropy',
   distilled: 'cross_entropy',
   self_training: 'cross_entropy',
   partition: 'nce',

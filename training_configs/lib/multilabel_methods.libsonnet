@@ -125,7 +125,7 @@ local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { f
 {
   cross_entropy: function(s, task_net, loss_net) { model: { task_net: task_net } },
   // Structure in prediction: a small energy chooses among the label sets of the training data.
-  seal: function(s, task_net, loss_net) {
+  structured: function(s, task_net, loss_net) {
     model: { task_net: task_net, structure: { type: 'label_sets' } },
     trainer: { folds: s.folds },
   },
@@ -135,10 +135,10 @@ local alternating(loss, sampler) = after_task_net(loss, sampler, function(s) { f
   // The same over any method, by its function.
   taught(over):: function(s, task_net, loss_net)
     over(s, task_net, loss_net) + { trainer+: { self_training: { hard: s.hard, labelled_share: s.labelled_share } } },
-  // A net that predicts alone what `seal` predicts with its structure: it learns from gold and from draws of that
+  // A net that predicts alone what `structured` predicts with its structure: it learns from gold and from draws of that
   // distribution over whole label sets, on the training data's inputs and those of `data.unlabelled`, if there are any.
   distilled: function(s, task_net, loss_net)
-    $.seal(s, task_net, loss_net)
+    $.structured(s, task_net, loss_net)
     + { trainer+: { self_training: { distil: true, hard: s.hard, labelled_share: s.labelled_share } } },
 
   // SEAL, NeurIPS 2022, section 2.3, with gradient-based inference. A SPEN starts from a net that cross-entropy has

@@ -54,7 +54,7 @@ local default = {
   folds: 3,
   // Of self_training: the method whose model teaches, whether it teaches predictions in place of draws, and the share
   // of gold in an epoch.
-  over: 'seal',
+  over: 'structured',
   hard: false,
   labelled_share: 0.5,
   // The number of batches that make an epoch; null: one pass over the data.

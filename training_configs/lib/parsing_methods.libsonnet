@@ -10,8 +10,8 @@ local tagging = import 'tagging_methods.libsonnet';
   // Structure in prediction: a small energy of rules and of words that hang on each other chooses among the trees of
   // the beam of a parser that the method `over` trains. It is learned on the trees of `folds` nets that have not seen
   // the sentence.
-  seal(over=$.cross_entropy(), structure={ type: 'trees' }, folds=3, folds_with_loss_net=true):
-    tagging.seal(over, structure, folds, folds_with_loss_net),
+  structured(over=$.cross_entropy(), structure={ type: 'trees' }, folds=3, folds_with_loss_net=true):
+    tagging.structured(over, structure, folds, folds_with_loss_net),
 
   // Inference networks. `perceptron_weight`, earlier `lambda`, is the weight of the test-time network's energy, `tau`
   // that of local cross-entropy.

@@ -19,11 +19,11 @@ local encoders = import 'text_encoders.libsonnet';
     implicit_ssvm: methods.implicit_ssvm,
     own: methods.own,
     // A small energy chooses among the label sets of the training data.
-    seal(over=methods.cross_entropy(), structure={ type: 'label_sets' }, folds=3, folds_with_loss_net=true):
-      methods.seal(over, structure, folds, folds_with_loss_net),
-    self_training(over=$.method.seal(), hard=false, labelled_share=0.5):
+    structured(over=methods.cross_entropy(), structure={ type: 'label_sets' }, folds=3, folds_with_loss_net=true):
+      methods.structured(over, structure, folds, folds_with_loss_net),
+    self_training(over=$.method.structured(), hard=false, labelled_share=0.5):
       methods.self_training(over, hard, labelled_share),
-    distilled(over=$.method.seal(), hard=false, labelled_share=0.5): methods.distilled(over, hard, labelled_share),
+    distilled(over=$.method.structured(), hard=false, labelled_share=0.5): methods.distilled(over, hard, labelled_share),
   },
 
   // The energy of a set of labels: each label with the text, and all labels together. `patterns` is the number of rows

@@ -53,12 +53,12 @@ class Task:
             plain: (title, f"{of}.{plain}()"),
             f"{plain}_twice": (f"{title}, twice the updates", f"{of}.{plain}()"),
             f"{plain}_five_times": (f"{title}, five times the updates", f"{of}.{plain}()"),
-            "seal": (f"SEAL: structure on {title}", f"{of}.seal()"),
+            "structured": (f"structure on {title}", f"{of}.structured()"),
             f"self_training_{plain}": (f"self-training, {title}", f"{of}.self_training({over})"),
             f"self_training_{plain}_hard": (f"self-training, {title}, hard", f"{of}.self_training({over}, hard=true)"),
-            "self_training": ("self-training, SEAL", f"{of}.self_training()"),
-            "self_training_hard": ("self-training, SEAL, hard", f"{of}.self_training(hard=true)"),
-            "distilled": ("SEAL, distilled: the net alone", f"{of}.distilled()"),
+            "self_training": ("self-training, structured", f"{of}.self_training()"),
+            "self_training_hard": ("self-training, structured, hard", f"{of}.self_training(hard=true)"),
+            "distilled": ("structured, distilled: the net alone", f"{of}.distilled()"),
         }
 
     def experiment(self, name: str, settings: Settings) -> str:

@@ -10,7 +10,7 @@ from seal.common.significance import mean_f1
 # By the papers' groups, which are the headings of the tables.
 METHODS = {
     "Feed-forward": {"cross_entropy": "cross-entropy"},
-    "Structure in prediction": {"seal": "SEAL: structure on cross-entropy"},
+    "Structure in prediction": {"structured": "structure on cross-entropy"},
     "Energy only, gradient-based inference": {
         "spen": "SPEN",
         "spen_end_to_end": "SPEN, end to end",

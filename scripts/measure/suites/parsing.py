@@ -14,7 +14,7 @@ from seal.common.significance import EXACT, f1_of_counts
 # By the groups that are the headings of the tables.
 METHODS = {
     "Feed-forward": {"cross_entropy": "seq2seq"},
-    "Structure in prediction": {"seal": "SEAL: structure on the beam"},
+    "Structure in prediction": {"structured": "structure on the beam"},
     "Inference networks": {
         "margin_rescaled": "margin-rescaled",
         "perceptron": "perceptron",

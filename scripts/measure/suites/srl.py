@@ -18,20 +18,20 @@ METHODS = {
     "structured_tuning": "structured tuning",
     "structured_tuning_crf": "structured tuning over the CRF",
     "spen_end_to_end": "SPEN, end to end",
-    "seal": "SEAL: structure on the CRF",
-    "seal_cross_entropy": "structure on cross-entropy",
+    "structured": "structure on the CRF",
+    "structured_cross_entropy": "structure on cross-entropy",
     "margin": "SEAL margin",
     "ranking": "SEAL ranking",
     "nce": "SEAL NCE",
     "nce_crf": "SEAL NCE over the CRF",
-    "seal_nce": "SEAL NCE over the CRF, and structure",
+    "structured_nce": "SEAL NCE over the CRF, with structure",
 }
 # Methods that are not a call of the library's function of the same name, with a place for their arguments.
 CALLS = {
-    "seal_nce": "srl.method.seal(over=srl.method.crf(over=srl.method.nce({})), folds_with_loss_net=false)",
+    "structured_nce": "srl.method.structured(over=srl.method.crf(over=srl.method.nce({})), folds_with_loss_net=false)",
     "nce_crf": "srl.method.crf(over=srl.method.nce({}))",
     "structured_tuning_crf": "srl.method.crf(over=srl.method.structured_tuning({}))",
-    "seal_cross_entropy": "srl.method.seal(over=srl.method.cross_entropy(), {})",
+    "structured_cross_entropy": "srl.method.structured(over=srl.method.cross_entropy(), {})",
 }
 # The arguments that `--settings` may give to a method, and to the encoder.
 _NCE = (*SHARED["nce"], "through_draws")
@@ -40,8 +40,8 @@ ARGUMENTS = {
     **SHARED,
     "nce": _NCE,
     "nce_crf": _NCE,
-    "seal_nce": _NCE,
-    "seal_cross_entropy": SHARED["seal"],
+    "structured_nce": _NCE,
+    "structured_cross_entropy": SHARED["structured"],
     "structured_tuning": _RULES,
     "structured_tuning_crf": _RULES,
 }

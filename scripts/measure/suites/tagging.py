@@ -13,7 +13,7 @@ from seal.common.significance import ACCURACY, EXACT, f1_of_counts
 # By the groups that are the headings of the tables.
 METHODS = {
     "Feed-forward": {"cross_entropy": "cross-entropy", "crf": "CRF"},
-    "Structure in prediction": {"seal": "SEAL: structure on the CRF"},
+    "Structure in prediction": {"structured": "structure on the CRF"},
     "Energy only, gradient-based inference": {"spen": "SPEN", "spen_end_to_end": "SPEN, end to end", "dvn": "DVN"},
     "Inference networks": {
         "margin_rescaled": "margin-rescaled",

@@ -13,7 +13,7 @@ from seal.common.significance import f1_of_counts, mean_f1
 METHODS = {
     "cross_entropy": "cross-entropy",
     "spen_end_to_end": "SPEN, end to end",
-    "seal": "SEAL: structure on cross-entropy",
+    "structured": "structure on cross-entropy",
     "margin": "SEAL margin",
     "ranking": "SEAL ranking",
     "regression_discrete": "SEAL regression, discrete draws",

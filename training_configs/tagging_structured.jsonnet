@@ -3,6 +3,6 @@ local tagging = import 'lib/tagging.libsonnet';
 tagging.experiment(
   data=tagging.data.sample,
   encoder=tagging.encoder.bilstm(word_dim=64, hidden=64),
-  method=tagging.method.seal(),
+  method=tagging.method.structured(),
   training=tagging.training.sample,
 )

@@ -2,5 +2,5 @@ local multilabel = import 'lib/multilabel.libsonnet';
 
 multilabel.experiment(
   data=multilabel.data.sample,
-  method=multilabel.method_for.sample.seal(),
+  method=multilabel.method_for.sample.structured(),
 )

@@ -4,8 +4,8 @@ local text = import '../lib/text.libsonnet';
 local encoder = 'bert-base-uncased';
 
 text.experiment(
-  data=text.data.goemotions,
+  data=text.data.reuters,
   encoder=text.encoder.transformer(encoder),
-  method=text.method.seal(),
-  training=text.training.goemotions,
+  method=text.method.structured(),
+  training=text.training.reuters,
 )

@@ -3,6 +3,6 @@ local tagging = import '../lib/tagging.libsonnet';
 tagging.experiment(
   data=tagging.data.twitter_pos,
   encoder=tagging.encoder.bilstm(),
-  method=tagging.method.seal(),
+  method=tagging.method.structured(),
   training=tagging.training.twitter_pos,
 )

@@ -2,5 +2,5 @@ local multilabel = import '../lib/multilabel.libsonnet';
 
 multilabel.experiment(
   data=multilabel.data.eurlexev,
-  method=multilabel.method_for.eurlexev.seal(),
+  method=multilabel.method_for.eurlexev.structured(),
 )

@@ -2,5 +2,5 @@ local multilabel = import '../lib/multilabel.libsonnet';
 
 multilabel.experiment(
   data=multilabel.data.delicious,
-  method=multilabel.method_for.delicious.seal(),
+  method=multilabel.method_for.delicious.structured(),
 )

@@ -2,5 +2,5 @@ local multilabel = import '../lib/multilabel.libsonnet';
 
 multilabel.experiment(
   data=multilabel.data.expr_fun,
-  method=multilabel.method_for.expr_fun.seal(),
+  method=multilabel.method_for.expr_fun.structured(),
 )

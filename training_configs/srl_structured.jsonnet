@@ -3,6 +3,6 @@ local srl = import 'lib/srl.libsonnet';
 srl.experiment(
   data=srl.data.sample,
   encoder=srl.encoder.bilstm(),
-  method=srl.method.seal(),
+  method=srl.method.structured(),
   training=srl.training.sample,
 )

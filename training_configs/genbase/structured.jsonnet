@@ -2,5 +2,5 @@ local multilabel = import '../lib/multilabel.libsonnet';
 
 multilabel.experiment(
   data=multilabel.data.genbase,
-  method=multilabel.method_for.genbase.seal(),
+  method=multilabel.method_for.genbase.structured(),
 )

@@ -3,6 +3,6 @@ local parsing = import 'lib/parsing.libsonnet';
 parsing.experiment(
   data=parsing.data.sample,
   encoder=parsing.encoder.bilstm(),
-  method=parsing.method.seal(),
+  method=parsing.method.structured(),
   training=parsing.training.sample,
 )

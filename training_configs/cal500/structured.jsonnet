@@ -2,5 +2,5 @@ local multilabel = import '../lib/multilabel.libsonnet';
 
 multilabel.experiment(
   data=multilabel.data.cal500,
-  method=multilabel.method_for.cal500.seal(),
+  method=multilabel.method_for.cal500.structured(),
 )

@@ -1,8 +1,8 @@
 local tagging = import '../lib/tagging.libsonnet';
 
 tagging.experiment(
-  data=tagging.data.ud_ewt_pos,
+  data=tagging.data.wnut17,
   encoder=tagging.encoder.bilstm(),
-  method=tagging.method.seal(),
-  training=tagging.training.ud_ewt_pos,
+  method=tagging.method.structured(),
+  training=tagging.training.wnut17,
 )

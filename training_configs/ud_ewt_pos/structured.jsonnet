@@ -1,8 +1,8 @@
 local tagging = import '../lib/tagging.libsonnet';
 
 tagging.experiment(
-  data=tagging.data.wnut17,
+  data=tagging.data.ud_ewt_pos,
   encoder=tagging.encoder.bilstm(),
-  method=tagging.method.seal(),
-  training=tagging.training.wnut17,
+  method=tagging.method.structured(),
+  training=tagging.training.ud_ewt_pos,
 )

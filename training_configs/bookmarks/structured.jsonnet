@@ -2,5 +2,5 @@ local multilabel = import '../lib/multilabel.libsonnet';
 
 multilabel.experiment(
   data=multilabel.data.bookmarks,
-  method=multilabel.method_for.bookmarks.seal(),
+  method=multilabel.method_for.bookmarks.structured(),
 )

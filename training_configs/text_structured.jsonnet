@@ -3,6 +3,6 @@ local text = import 'lib/text.libsonnet';
 text.experiment(
   data=text.data.sample,
   encoder=text.encoder.cnn(),
-  method=text.method.seal(),
+  method=text.method.structured(),
   training=text.training.sample,
 )

@@ -4,8 +4,8 @@ local text = import '../lib/text.libsonnet';
 local encoder = 'bert-base-uncased';
 
 text.experiment(
-  data=text.data.reuters,
+  data=text.data.goemotions,
   encoder=text.encoder.transformer(encoder),
-  method=text.method.seal(),
-  training=text.training.reuters,
+  method=text.method.structured(),
+  training=text.training.goemotions,
 )

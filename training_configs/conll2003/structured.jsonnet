@@ -3,6 +3,6 @@ local tagging = import '../lib/tagging.libsonnet';
 tagging.experiment(
   data=tagging.data.conll2003,
   encoder=tagging.encoder.ner(),
-  method=tagging.method.seal(),
+  method=tagging.method.structured(),
   training=tagging.training.conll2003,
 )

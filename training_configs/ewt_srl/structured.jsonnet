@@ -6,6 +6,6 @@ local encoder = 'bert-base-uncased';
 srl.experiment(
   data=srl.data.ewt,
   encoder=srl.encoder.transformer(encoder),
-  method=srl.method.seal(),
+  method=srl.method.structured(),
   training=srl.training.ewt,
 )
