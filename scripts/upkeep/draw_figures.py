@@ -294,7 +294,7 @@ def _bars(title: str, bars: dict[str, tuple[str, dict[str, float]]]) -> str:
 
 
 def ask(run: Path) -> dict[str, Any]:
-    """What the model of a run of `srl_structured` says about `SENTENCE`: its own best frame, and the likeliest one in all."""
+    """What the model of a run of `srl_structured` says of `SENTENCE`: its own best frame, and the likeliest in all."""
     import torch
     from allennlp.models.archival import load_archive
 

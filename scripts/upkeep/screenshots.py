@@ -2,7 +2,7 @@
 Takes the pictures of pages in the docs, in a real browser: `seal demo` with a model, and `seal report` of two runs.
 
   make demo
-  python scripts/upkeep/screenshots.py runs/demo/runs/srl_sample-structured-1/model runs/demo/runs/srl_sample-structured_nce-1/model
+  python scripts/upkeep/screenshots.py runs/demo/runs/srl_sample-structured{,_nce}-1/model
 
 Writes demo.png and report.png. Needs Chromium with its driver (chromedriver), and selenium of requirements-dev.txt.
 """
