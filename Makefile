@@ -29,8 +29,8 @@ help:
 	@echo 'make demo   train small SRL models by four methods, compare them, label two sentences'
 	@echo 'make test   run the tests of the library'
 	@echo 'make test-all  run all tests: also those of scripts, and of runs that are killed'
-	@echo 'make lint   run ruff and mypy, once requirements-dev.txt is installed'
-	@echo 'make docs   write the API and the pages of docs/ to site/, likewise'
+	@echo 'make lint   run ruff and mypy'
+	@echo 'make docs   write the API and the pages of docs/ to site/, once requirements-dev.txt is installed'
 	@echo 'make model-srl     train and score a model of semantic roles on the English Web Treebank'
 	@echo 'make model-tagger  the same of parts of speech; both take ENCODER=NAME and TRAINING="{ epochs: 1 }"'
 	@echo 'make clean  remove $(RUN) and caches; $(VENV) stays'
@@ -77,7 +77,14 @@ test: env
 test-all: env
 	$(PYTEST)
 
-lint: env
+LINT = $(VENV)/.lint
+
+# Ruff and mypy alone; the other tools of that file are for those who want them.
+$(LINT): requirements-dev.txt $(STAMP)
+	grep -E '^(ruff|mypy)==' $< | xargs $(BIN)/python -m pip install --disable-pip-version-check -q
+	@touch $@
+
+lint: $(LINT)
 	$(BIN)/ruff check seal tests scripts
 	$(BIN)/ruff format --check seal tests scripts
 	$(BIN)/mypy

@@ -41,7 +41,7 @@ MEASURE = ["allennlp-models==2.10.1", "setuptools<81"]
 # What shows the logs that the callback `tensorboard` writes.
 VIEWER = ["tensorboard>=2.15"]
 
-DEV = ["pytest>=8", "pytest-xdist>=3.6", "pyflakes>=3.2", "hypothesis>=6.100", "pandas>=2.2"]
+DEV = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "pandas>=2.2"]
 
 setup(
     name="seal",

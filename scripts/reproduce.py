@@ -183,7 +183,9 @@ def splits_of(suite: Suite, arguments: argparse.Namespace) -> tuple[str, ...]:
     return tuple(split for split in suite.splits() if asked is None or split in asked or split == suite.validation)
 
 
-def check(suite: Suite, arguments: argparse.Namespace, overrides: dict[str, object], more: dict[str, str]) -> None:
+def check(  # noqa: C901 - a condition a mistake
+    suite: Suite, arguments: argparse.Namespace, overrides: dict[str, object], more: dict[str, str]
+) -> None:
     """Raises `UserError` if the suite cannot do what was asked for."""
     # Messages name a suite of a family by the family, as `--suite` does.
     title = suite.family or suite.name

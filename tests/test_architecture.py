@@ -61,7 +61,7 @@ def test_the_table_has_every_room():
 def test_the_type_checker_reads_the_core():
     checked = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]["files"]
     core = {room for room, floor in FLOORS.items() if floor <= 6}
-    assert {path.removeprefix("seal/").removesuffix(".py") for path in checked} == core
+    assert core <= {path.removeprefix("seal/").removesuffix(".py") for path in checked}
 
 
 @pytest.mark.parametrize("room", ROOMS)

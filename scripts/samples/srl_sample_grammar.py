@@ -350,7 +350,7 @@ class Writer:
 
     # ---- noun phrases --------------------------------------------------------------------------------------
 
-    def np(self, kind, case="obj", depth=0, avoid=None, bare=False):
+    def np(self, kind, case="obj", depth=0, avoid=None, bare=False):  # noqa: C901 - a branch a rule of the grammar
         """A noun phrase. An object must `avoid` the subject's pronoun; a bare one has no modifiers."""
         if kind == "money":
             return Phrase([Token(self.rng.choice(NUMBERS), "CD"), Token("dollars", "NNS")], kind, plural=True)

@@ -218,7 +218,7 @@ def _first_paragraph(cls: type) -> str:
 
 
 def _options(cls: type, constructor: Optional[str], kind: str) -> list[Option]:
-    signature = inspect.signature(getattr(cls, constructor) if constructor else cls.__init__)
+    signature = inspect.signature(getattr(cls, constructor or "__init__"))
     filled_in = {*_FILLED_IN, *({"output_space"} if kind != "model" else ())}
     if kind == "structure":
         filled_in |= {"tags", "names", "encoding"}

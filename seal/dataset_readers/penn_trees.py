@@ -45,7 +45,9 @@ def read_trees(path: str) -> Iterator[tuple[int, Tree]]:
     return not_empty(trees, f"{path}: the file has no tree.")
 
 
-def parsed_trees(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, Tree]]:
+def parsed_trees(  # noqa: C901 - a branch a token
+    path: str, lines: Iterable[tuple[int, str]]
+) -> Iterator[tuple[int, Tree]]:
     """As `read_trees`, from lines with their numbers."""
     open_: list[Tree] = []
     start = 0

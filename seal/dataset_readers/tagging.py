@@ -91,7 +91,7 @@ class TaggingReader(SentenceReader):
         Where an option is out of range, or a file is malformed.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the settings that a config names
         self,
         token_column: Union[int, str] = 0,
         tag_column: Optional[Union[int, str]] = -1,

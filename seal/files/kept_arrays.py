@@ -310,7 +310,7 @@ def _header(dtype: numpy.dtype, shape: tuple[int, ...]) -> bytes:
 
 
 def _bytes(values: numpy.ndarray) -> memoryview:
-    return memoryview(numpy.ascontiguousarray(values).reshape(-1).view(numpy.uint8))
+    return numpy.ascontiguousarray(values).reshape(-1).view(numpy.uint8).data
 
 
 def _checksum(path: str) -> int:

@@ -129,7 +129,7 @@ MISSING = object()
 
 
 def _epoch_of(path: str) -> int:
-    return int(re.search(r"metrics_epoch_(\d+)\.json$", path)[1])
+    return int(re.sub(r".*metrics_epoch_(\d+)\.json", r"\1", path, flags=re.DOTALL))
 
 
 def _is_number(value: Any) -> bool:

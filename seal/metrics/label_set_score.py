@@ -1,5 +1,6 @@
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -40,7 +41,8 @@ class LabelSetScore(SummedScore):
             predicted = torch.cat([predicted, torch.zeros_like(further)], dim=1)
             gold = torch.cat([gold, further], dim=1)
         ratio = self._score(predicted, gold)
-        self._sums.update(part=float(ratio.numerators.sum()), whole=float(ratio.denominators.sum()))
+        sums: dict[str, Any] = {"part": float(ratio.numerators.sum()), "whole": float(ratio.denominators.sum())}
+        self._sums.update(sums)
 
     def _scores(self, sums: Counter, reset: bool) -> float:
         return percent(sums["part"], sums["whole"])

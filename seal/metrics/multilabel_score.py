@@ -147,9 +147,7 @@ class MultilabelScore(Metric):
         return self._probabilities[0], self._gold[0]
 
     @torch.no_grad()
-    def get_metric(  # type: ignore[override]
-        self, reset: bool = False, thresholds: Union[Thresholds, Tuner, None] = None
-    ) -> dict[str, float]:
+    def get_metric(self, reset: bool = False, thresholds: Union[Thresholds, Tuner, None] = None) -> dict[str, float]:
         """
         The scores of the rows since the last reset. Every distributed worker must make the call with `reset`,
         as AllenNLP's trainer does, and gets the scores of all workers' rows.
@@ -212,7 +210,8 @@ class MultilabelScore(Metric):
         if not parts:
             return own
         rows, counts, missed_labels, *columns = zip(*parts)
-        return (sum(rows), _sum(list(counts)), sum(missed_labels, Counter()), *map(torch.cat, columns))
+        scored, gold, missed = map(torch.cat, columns)
+        return sum(rows), _sum(list(counts)), sum(missed_labels, Counter()), scored, gold, missed
 
 
 def average_precision(

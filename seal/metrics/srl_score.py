@@ -46,10 +46,8 @@ def frame_counts(predicted_tags: Sequence[str], gold_tags: Sequence[str]) -> Fra
     gold = _arguments(tags_to_spans(gold_tags))
     # Arguments of one frame never share their first token, so none is lost in the sets.
     correct = set(predicted).intersection(gold)
-    return FrameCounts(
-        *(Counter(argument[0] for argument in arguments) for arguments in (correct, predicted, gold)),
-        duplicates=sum(count > 1 for count in core.values()),
-    )
+    by_role = [Counter(argument[0] for argument in arguments) for arguments in (correct, predicted, gold)]
+    return FrameCounts(by_role[0], by_role[1], by_role[2], sum(count > 1 for count in core.values()))
 
 
 @Metric.register("srl_score")

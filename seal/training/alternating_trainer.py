@@ -316,7 +316,7 @@ class AlternatingTrainer(PhasedTrainer):
         GradientDescentTrainer.from_partial_objects,
         without=("optimizer", "learning_rate_scheduler", "momentum_scheduler", "grad_norm"),
     )
-    def from_partial_objects(
+    def from_partial_objects(  # noqa: PLR0913 - the settings that a config names
         cls,
         model: SealModel,
         serialization_dir: str,

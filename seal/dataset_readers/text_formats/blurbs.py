@@ -15,7 +15,9 @@ _FIELD = re.compile(r"<(title|body)>")
 _TOPIC = re.compile(r"<(/?)d\d+>|\n")
 
 
-def read_blurbs(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
+def read_blurbs(  # noqa: C901 - a branch an element
+    path: str, options: TextOptions = TextOptions()
+) -> Iterator[LabelledText]:
     """
     Reads BGC as it is published (Aly, Remus & Biemann 2019): each book, in lines of its own, is a `<book ...>` with a
     `<title>`, a `<body>` and `<topics>`, in which `<d0>` is a genre of the first level, `<d1>` one of the second and so
