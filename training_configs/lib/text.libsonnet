@@ -23,7 +23,8 @@ local encoders = import 'text_encoders.libsonnet';
       methods.structured(over, structure, folds, folds_with_loss_net),
     self_training(over=$.method.structured(), hard=false, labelled_share=0.5):
       methods.self_training(over, hard, labelled_share),
-    distilled(over=$.method.structured(), hard=false, labelled_share=0.5): methods.distilled(over, hard, labelled_share),
+    distilled(over=$.method.structured(), hard=false, labelled_share=0.5):
+      methods.distilled(over, hard, labelled_share),
   },
 
   // The energy of a set of labels: each label with the text, and all labels together. `patterns` is the number of rows
