@@ -5,7 +5,8 @@ loads with AllenNLP and without, and the files, depth and cost of a training ste
     python scripts/upkeep/house.py before=../seal-before now=. --rounds 3
 
 A room is a folder of `seal/`; its lines are those of its Python files. A patch is a function or module whose docstring
-has "Patches:". A training step is a batch of NCE as a loss; its files and depth are those of
+has "Patches:", and replaces one function or several by `replace_once`. A config's word in a message of the core is a key
+with a dot after `trainer` or `model`, in a string that is no docstring. A training step is a batch of NCE as a loss; its files and depth are those of
 `seal/` that are entered, and the most of their calls inside each other. Its cost is CPU time, the median over rounds,
 in which the checkouts take turns. Prints Markdown.
 """
@@ -14,6 +15,7 @@ import argparse
 import ast
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -83,17 +85,46 @@ run()
 """
 
 
-def rooms(checkout: Path) -> tuple[Counter, int]:
-    """Lines of Python by room, and the number of patches."""
-    lines, patches = Counter(), 0
+#: The rooms of which torch and NumPy are all that is needed.
+CORE = (
+    *("common", "constraints", "energies", "hypergradients", "losses", "nets", "output_spaces", "rewards"),
+    *("samplers", "scores", "structure", "two_player"),
+)
+_KEY = re.compile(r"\b(?:trainer|model)\.[a-z_]+")
+
+
+def rooms(checkout: Path) -> tuple[Counter, dict[str, int]]:
+    """Lines of Python by room, and what is counted of the checkout."""
+    lines: Counter = Counter()
+    counts: Counter = Counter()
     for path in sorted((checkout / "seal").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         inside = path.relative_to(checkout / "seal").parts
         lines[inside[0] if len(inside) > 1 else "(root)"] += text.count("\n")
         kinds = (ast.Module, ast.FunctionDef, ast.ClassDef)
         nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
-        patches += sum("Patches:" in (ast.get_docstring(node) or "") for node in nodes)
-    return lines, patches
+        counts["patches of AllenNLP"] += sum("Patches:" in (ast.get_docstring(node) or "") for node in nodes)
+        counts["functions that they replace"] += len(re.findall(r"^ +replace_once\(", text, re.MULTILINE))
+        counts["files of `seal/`"] += 1
+        if inside[0] in CORE:
+            counts["words of a config in the core's messages"] += len(_KEY.findall(_messages(text)))
+
+    def lines_of(pattern: str) -> int:
+        return sum(path.read_text(encoding="utf-8").count("\n") for path in checkout.glob(pattern))
+
+    counts["lines of `scripts/`"] = lines_of("scripts/**/*.py")
+    counts["lines of tests"] = lines_of("tests/**/*.py")
+    counts["lines of jsonnet libraries"] = lines_of("training_configs/lib/*.libsonnet")
+    counts["words of README"] = len((checkout / "README.md").read_text(encoding="utf-8").split())
+    return lines, dict(counts)
+
+
+def _messages(text: str) -> str:
+    """The strings of a module that are no docstrings."""
+    nodes = list(ast.walk(ast.parse(text)))
+    statements = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    strings = [node for node in nodes if isinstance(node, ast.Constant)]
+    return "\n".join(str(node.value) for node in strings if isinstance(node.value, str) and id(node) not in statements)
 
 
 def answer(checkout: Path, program: str, *arguments: str) -> list[float]:
@@ -164,7 +195,7 @@ def main(arguments: list[str]) -> int:
     }
     print(table("room", by_room), "\n")
     numbers = measured(checkouts, options.rounds) if options.rounds else {name: {} for name in checkouts}
-    print(table("", {name: {"patches of AllenNLP": lines[name][1], **numbers[name]} for name in checkouts}))
+    print(table("", {name: {**lines[name][1], **numbers[name]} for name in checkouts}))
     return 0
 
 
