@@ -5,10 +5,10 @@ loads with AllenNLP and without, and the files, depth and cost of a training ste
     python scripts/upkeep/house.py before=../seal-before now=. --rounds 3
 
 A room is a folder of `seal/`; its lines are those of its Python files. A patch is a function or module whose docstring
-has "Patches:", and replaces one function or several by `replace_once`. A config's word in a message of the core is a key
-with a dot after `trainer` or `model`, in a string that is no docstring. A training step is a batch of NCE as a loss; its files and depth are those of
-`seal/` that are entered, and the most of their calls inside each other. Its cost is CPU time, the median over rounds,
-in which the checkouts take turns. Prints Markdown.
+has "Patches:", and replaces one function or several by `replace_once`. A config's word in a message of the core is a
+key with a dot after `trainer` or `model`, in a string that is no docstring. A training step is a batch of NCE as a
+loss; its files and depth are those of `seal/` that are entered, and the most of their calls inside each other. Its cost
+is CPU time, the median over rounds, in which the checkouts take turns. Prints Markdown.
 """
 
 import argparse
