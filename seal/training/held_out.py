@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Optional
 
+import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
@@ -16,7 +17,7 @@ from allennlp.training.util import evaluate
 from seal.common.random_states import random_state, set_random_state, set_seed
 from seal.files.whole_files import replacing
 from seal.models import SealModel
-from seal.training.loaded_data import inputs_of, restricted
+from seal.training.loaded_data import equal_inputs, restricted
 
 logger = logging.getLogger(__name__)
 
@@ -29,12 +30,13 @@ MakeTrainer = Callable[..., GradientDescentTrainer]
 
 class HeldOut:
     """
-    Held-out scores of the training data: each instance is scored by a net that has not seen it.
+    Held-out scores of the training data: each instance is scored by a net that has seen neither it nor another with the
+    same input.
 
-    The data are parted into folds. For each fold a copy of the model, from the same start, is trained on the others by
-    a trainer with the run's settings, and scores the fold. What it scored is kept in the run's folder, `folds/<fold>`,
-    so that a killed run goes on where it was: finished folds are not trained again, and the one in progress recovers
-    from its checkpoint.
+    The data are parted into folds (`folds_of`). For each fold a copy of the model, from the same start, is trained on
+    the others by a trainer with the run's settings, and scores the fold. What it scored is kept in the run's folder,
+    `folds/<fold>`, so that a killed run goes on where it was: finished folds are not trained again, and the one in
+    progress recovers from its checkpoint.
 
     # Parameters
 
@@ -202,25 +204,26 @@ def score(model: SealModel, data_loader: DataLoader) -> list[Record]:
 
 def folds_of(data_loader: DataLoader, folds: int, seed: int) -> list[list[int]]:
     """
-    Parts the places of the data into folds, at random. Instances with the same words, such as the frames of a sentence,
-    are in the same fold.
+    Parts the places of the data into folds, at random. Instances of equal inputs are in the same fold: those with the
+    same words, such as the frames of a sentence or a text that occurs twice, and rows with the same features. Inputs
+    are dealt out, not instances: where one occurs often, its fold is larger.
 
     # Raises
 
-    `ConfigurationError` if there are fewer different instances than folds, or the data are not in memory.
+    `ConfigurationError` if there are fewer different inputs than folds, or the data are not in memory.
     """
-    groups: dict[Any, list[int]] = {}
     otherwise = (
         "trainer.folds: data are parted into folds in memory; leave data_loader.max_instances_in_memory out, or set "
         "the folds to 0."
     )
-    for place, key in enumerate(inputs_of(data_loader, otherwise)):
-        groups.setdefault(key, []).append(place)
-    if len(groups) < folds:
+    inputs = equal_inputs(data_loader, otherwise)
+    number = int(inputs.max(initial=-1)) + 1
+    if number < folds:
         raise ConfigurationError(
-            f"trainer.folds: {len(groups)} different instances cannot make {folds} folds; set it to 0, or give more "
-            "data."
+            f"trainer.folds: {number} different instances cannot make {folds} folds; set it to 0, or give more data."
         )
-    order = torch.randperm(len(groups), generator=torch.Generator().manual_seed(seed)).tolist()
-    keys = list(groups)
-    return [sorted(place for i in order[fold::folds] for place in groups[keys[i]]) for fold in range(folds)]
+    order = torch.randperm(number, generator=torch.Generator().manual_seed(seed)).numpy()
+    fold_of_input = numpy.empty(number, dtype=int)
+    for fold in range(folds):
+        fold_of_input[order[fold::folds]] = fold
+    return [numpy.flatnonzero(fold_of_input[inputs] == fold).tolist() for fold in range(folds)]
