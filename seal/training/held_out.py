@@ -15,8 +15,10 @@ from allennlp.training import GradientDescentTrainer
 from allennlp.training.util import evaluate
 
 from seal.common.random_states import random_state, set_random_state, set_seed
+from seal.files.paths import user_path
 from seal.files.whole_files import replacing
 from seal.models import SealModel
+from seal.models.pretrained import load_pretrained
 from seal.training.loaded_data import equal_inputs, restricted
 
 logger = logging.getLogger(__name__)
@@ -49,6 +51,8 @@ class HeldOut:
         The run's folder.
     with_loss_net : `bool`, optional (default = `True`)
         Whether the nets of folds are trained with their loss-net; if not, they learn from gold alone.
+    start : `dict[str, torch.nn.Module]`, optional (default = `{}`)
+        By their names nets of the model, whose weights are those that the nets of folds start from in place of its own.
     """
 
     def __init__(
@@ -58,8 +62,10 @@ class HeldOut:
         data_loader: DataLoader,
         serialization_dir: str,
         with_loss_net: bool = True,
+        start: Optional[dict[str, torch.nn.Module]] = None,
     ) -> None:
         self.folds = folds
+        self._start = start or {}
         self._make_trainer = make_trainer if with_loss_net else _by_gold_alone(make_trainer)
         self._data_loader = data_loader
         self._folder = os.path.join(serialization_dir, "folds")
@@ -84,6 +90,8 @@ class HeldOut:
             set_seed(seed + fold)
             net = copy.deepcopy(model)
             net.structure = None
+            for name, other in self._start.items():
+                getattr(net, name).load_state_dict(other.state_dict())
             others = [place for number, part in enumerate(parts) if number != fold for place in part]
             trainer = self._make_trainer(net, folder, restricted(self._data_loader, others))
             trainer.train()
@@ -121,6 +129,7 @@ def held_out_of_run(
     model: SealModel,
     folds: Optional[int],
     with_loss_net: bool,
+    pretrained_file: Optional[str],
     make_trainer: MakeTrainer,
     data_loader: DataLoader,
     validation_data_loader: Optional[DataLoader],
@@ -132,8 +141,14 @@ def held_out_of_run(
 
     # Raises
 
-    `ConfigurationError` if there are folds without a structure, or a structure that cannot be learned.
+    `ConfigurationError` if there are folds without a structure, a structure that cannot be learned, or nets of folds
+    that would start from a trained model of which it is not said that it has seen none of the data.
     """
+    if pretrained_file is not None and (model.structure is None or folds == 0 or not model.starts_from):
+        raise ConfigurationError(
+            "trainer.folds_pretrained_file: it is for nets of folds of a model that starts from a trained one, and "
+            "here are none; leave it out."
+        )
     if model.structure is None:
         if folds is not None:
             raise ConfigurationError(
@@ -154,7 +169,31 @@ def held_out_of_run(
             "trainer.folds_with_loss_net: without its loss-net this task-net has nothing to learn from; leave it out."
         )
     folds = DEFAULT_FOLDS if folds is None else folds
-    return HeldOut(folds, make_trainer, data_loader, serialization_dir, with_loss_net)
+    start = {} if folds == 0 else _start_of_folds(model, pretrained_file, with_loss_net)
+    return HeldOut(folds, make_trainer, data_loader, serialization_dir, with_loss_net, start)
+
+
+def _start_of_folds(model: SealModel, path: Optional[str], with_loss_net: bool) -> dict[str, torch.nn.Module]:
+    """
+    Nets with the weights of the trained model that the nets of folds start from, where these are not the model's own.
+
+    # Raises
+
+    `ConfigurationError` if the model starts from a trained one, and there is no path.
+    """
+    starts = {name: file for name, file in model.starts_from.items() if with_loss_net or name == "task_net"}
+    start = {}
+    for name, file in starts.items():
+        if path is None:
+            raise ConfigurationError(
+                f"trainer.folds: the {name} starts from the trained model '{file}', which may have seen what nets of "
+                "folds must not have seen; set trainer.folds_pretrained_file to a model that was not trained on this "
+                "data (to the same one, if it was not), or let the model start anew."
+            )
+        if os.path.realpath(user_path(path)) != os.path.realpath(user_path(file)):
+            start[name] = copy.deepcopy(getattr(model, name))
+            load_pretrained(start[name], name, path, model.output_space, model.vocab, "trainer.folds_pretrained_file")
+    return start
 
 
 def learn_structure(trainer: GradientDescentTrainer, held_out: HeldOut) -> dict[str, Any]:
