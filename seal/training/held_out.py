@@ -83,8 +83,10 @@ class HeldOut:
         for fold in range(self.folds):
             path = self._path(fold)
             if os.path.exists(path):
+                logger.info("Fold %d of %d was scored before.", fold + 1, self.folds, extra={"news": True})
                 continue
-            logger.info("Fold %d of %d: training on the others, to score it", fold + 1, self.folds)
+            told = "Fold %d of %d: a net is trained on the others, and scores it."
+            logger.info(told, fold + 1, self.folds, extra={"news": True})
             folder = os.path.dirname(path)
             os.makedirs(folder, exist_ok=True)
             set_seed(seed + fold)
@@ -103,6 +105,7 @@ class HeldOut:
                 if name.endswith(".th"):  # Weights and checkpoints are no longer needed.
                     os.remove(os.path.join(folder, name))
         set_random_state(before)
+        logger.info("All data: the net that predicts is trained.", extra={"news": True})
 
     def records(self, model: SealModel) -> list[Record]:
         """What `SealModel.held_out` gave for all batches, after `train`."""
@@ -203,6 +206,7 @@ def learn_structure(trainer: GradientDescentTrainer, held_out: HeldOut) -> dict[
     names in `metrics.json`.
     """
     model, folder = trainer.model, trainer._serialization_dir
+    logger.info("The structure is learned, and its gate chooses on validation data.", extra={"news": True})
     records = held_out.records(model), score(model, trainer._validation_data_loader)
     device = next(model.parameters()).device
     # Records are on the CPU, and learning takes seconds there.
