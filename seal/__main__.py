@@ -5,17 +5,18 @@ libraries.
 `seal train ...`, or `python -m seal train ...`, takes the same sub-commands and options as `allennlp`. It needs no
 `--include-package seal` and no plugins file, does not import `allennlp_models` (which asks the network for data;
 `--include-package allennlp_models` does), and prints warnings and results, but no settings: these are in the run's
-`config.json` and `out.log`.
+`config.json` and `out.log`. While a model is trained it also says which part of the run begins and what was chosen.
 """
 
 import argparse
+import io
 import json
 import logging
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from importlib.metadata import entry_points
 from typing import Any, Optional
 
@@ -52,6 +53,7 @@ except ImportError as error:
     sys.exit("error: the command `seal` needs AllenNLP, and the core does without; see docs/running.md.")
 from allennlp.common import logging as allennlp_logging  # noqa: E402
 from allennlp.common import plugins  # noqa: E402
+from allennlp.common import tqdm as bars  # noqa: E402
 from allennlp.common.checks import ConfigurationError  # noqa: E402
 from allennlp.common.util import install_sigterm_handler  # noqa: E402
 
@@ -88,11 +90,45 @@ class _Warnings(logging.Formatter):
     """`warning: ...`, as `seal.patches.user_errors` writes `error: ...`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return f"{record.levelname.lower()}: {super().format(record)}"
+        kind = "" if record.levelno < logging.WARNING else f"{record.levelname.lower()}: "
+        return kind + super().format(record)
+
+
+class _ForConsole(logging.Filter):
+    """
+    What a training tells on the console: each warning once, though every epoch of every fold may give it, and what a
+    logger is given with `extra={"news": True}`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.WARNING:
+            return getattr(record, "news", False)
+        text = record.getMessage()
+        again = record.levelno == logging.WARNING and text in self._told
+        self._told.add(text)
+        return not again and not any(words in str(record.msg) for words in NO_NEWS)
+
+
+class _BarsInLog(bars.TqdmToLogsWriter):
+    """Progress bars where standard error is no terminal: every ten seconds a line in the run's `out.log` alone."""
+
+    def write(self, message: str) -> None:
+        if allennlp_logging.FILE_FRIENDLY_LOGGING:  # They are asked for, by an option of AllenNLP's.
+            super().write(message)
+        else:
+            with redirect_stderr(io.StringIO()):
+                super().write(message)
 
 
 def _log_quietly() -> None:
-    """Warnings on standard error. `ALLENNLP_LOG_LEVEL` and `ALLENNLP_DEBUG` are for AllenNLP's own log, as ever."""
+    """
+    Warnings and news on standard error, and progress bars if it is a terminal. `ALLENNLP_LOG_LEVEL` and
+    `ALLENNLP_DEBUG` are for AllenNLP's own log, as ever.
+    """
     if any(os.environ.get(name) for name in ("ALLENNLP_LOG_LEVEL", "ALLENNLP_DEBUG")):
         # Not imported otherwise: it configures the log.
         import allennlp.__main__  # noqa: F401
@@ -103,15 +139,17 @@ def _log_quietly() -> None:
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("filelock").setLevel(logging.WARNING)
 
+    if not sys.stderr.isatty():
+        bars.TqdmToLogsWriter = _BarsInLog
+
     def prepare_global_logging(original: Callable, *args: Any, **kwargs: Any) -> None:
-        """The run's `out.log` has everything; the console, warnings alone, on standard error."""
+        """The run's `out.log` has everything; the console, warnings and news alone, on standard error."""
         original(*args, **kwargs)
         for own in logging.getLogger().handlers:
             if type(own) is logging.StreamHandler:
-                own.setLevel(max(own.level, logging.WARNING))
                 own.setStream(sys.stderr)
                 own.setFormatter(_Warnings())
-                own.addFilter(lambda record: not any(words in str(record.msg) for words in NO_NEWS))
+                own.addFilter(_ForConsole())
 
     replace_once(allennlp_logging, "prepare_global_logging", prepare_global_logging)
 
@@ -285,19 +323,17 @@ def _add_commands() -> None:
 
 
 def _say_what_was_trained() -> None:
-    """Puts a model card into the archive that `train` makes, and says what came out, as its log is in a file."""
+    """
+    Puts a model card into the archive that `train` makes, and ends with what came out, and with what a structure was
+    found to gain, as its log is in a file.
+    """
 
     def archive_model(original: Callable, serialization_dir: Any, *args: Any, **kwargs: Any) -> str:
         folder = os.fspath(serialization_dir)
         try:
             _write_card(folder)
             kwargs["include_in_archive"] = [*(kwargs.get("include_in_archive") or ()), CARD]
-        except (
-            ConfigurationError,
-            ImportError,
-            KeyError,
-            OSError,
-        ) as error:  # The model itself must not be lost for it.
+        except (ConfigurationError, ImportError, KeyError, OSError) as error:  # The model must not be lost for it.
             logging.getLogger(__name__).warning("There is no model card: %s", error)
         path = original(serialization_dir, *args, **kwargs)
         try:
@@ -309,6 +345,8 @@ def _say_what_was_trained() -> None:
         score = found.scores.get(f"validation_{metric}")
         reached = "" if score is None else f", validation {metric} {score:.4g}"
         print(f"{path}: epoch {found.best_epoch + 1} of {len(found.epochs)} was the best{reached}")
+        for line in _decisions(os.path.join(serialization_dir, "structure.json")):
+            print(line)
         print(f"to look at it: seal report {serialization_dir} --out report.html")
         return path
 
@@ -320,6 +358,24 @@ def _write_card(folder: str) -> None:
     text = entry_points(group=COMMANDS)["report"].load().card(folder)
     with open(os.path.join(folder, CARD), "w", encoding="utf-8") as file:
         file.write(text)
+
+
+def _decisions(path: str) -> Iterator[str]:
+    """A table of what the gate chose for each score, from the file that a run with a structure has."""
+    if not os.path.isfile(path):
+        return
+    rows = [("on validation data", "own", "chosen", "gain", "standard error", "by")]
+    with open(path, encoding="utf-8") as file:
+        decisions = json.load(file)["decisions"]
+    for score, found in decisions.items():
+        numbers = (found["values"]["own"], found["values"][found["option"]], found["gain"], found["standard_error"])
+        own, chosen, gain, error = (f"{100 * number:.2f}" for number in numbers)
+        by = "the task-net's own output" if found["option"] == "own" else found["option"]
+        rows.append((score, own, chosen, gain, error, by))
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for first, *numbers, by in rows:
+        cells = (number.rjust(width) for number, width in zip(numbers, widths[1:]))
+        yield "  ".join((first.ljust(widths[0]), *cells, by))
 
 
 def _quietly() -> None:

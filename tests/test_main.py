@@ -11,6 +11,7 @@ from contextlib import nullcontext
 import pytest
 from allennlp.commands import predict, train
 from allennlp.common import logging as allennlp_logging
+from allennlp.common import tqdm as bars
 from allennlp.common.checks import ConfigurationError
 
 from seal import __main__ as command
@@ -28,6 +29,7 @@ def unpatched(monkeypatch):
     monkeypatch.setattr(predict, "_predict", predict._predict)
     monkeypatch.setattr(predict, "print", print, raising=False)
     monkeypatch.setattr(allennlp_logging, "prepare_global_logging", allennlp_logging.prepare_global_logging)
+    monkeypatch.setattr(bars, "TqdmToLogsWriter", bars.TqdmToLogsWriter)
 
 
 def test_the_client_of_s3_is_imported_at_its_first_use():
@@ -174,12 +176,80 @@ def test_the_log_of_a_run_has_more_than_the_console(unpatched, allennlp_logging,
     import allennlp.common.logging as its_logging
 
     its_logging.prepare_global_logging(str(tmp_path))
-    logging.getLogger("some.where").info("a setting")
-    logging.getLogger("some.where").warning("take care")
-    logging.getLogger("some.where").warning("patience was set to None")
-    assert "a setting" in (tmp_path / "out.log").read_text()
+    logger = logging.getLogger("some.where")
+    logger.info("a setting")
+    logger.info("a phase begins", extra={"news": True})
+    for _ in range(3):
+        logger.warning("%d lines: take care", 3)
+        logger.error("this went wrong")
+    logger.warning("%d lines: take care", 4)
+    logger.warning("patience was set to None")
+    log = (tmp_path / "out.log").read_text()
+    assert "a setting" in log and "a phase begins" in log and log.count("3 lines: take care") == 3
     told = capsys.readouterr()
-    assert told.err.splitlines() == ["warning: take care"] and told.out == ""
+    warnings = [f"warning: {count} lines: take care" for count in (3, 4)]
+    wrong = ["error: this went wrong"]
+    assert told.err.splitlines() == ["a phase begins", warnings[0], *wrong * 3, warnings[1]] and told.out == ""
+
+
+@pytest.mark.parametrize("terminal, asked", [(True, False), (False, False), (False, True)])
+def test_progress_bars_are_for_terminals(terminal, asked, unpatched, allennlp_logging, tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
+    monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    command._log_quietly()
+    import allennlp.common.logging as its_logging
+
+    monkeypatch.setattr(its_logging, "FILE_FRIENDLY_LOGGING", asked)
+    its_logging.prepare_global_logging(str(tmp_path))
+    assert list(bars.Tqdm.tqdm(range(3), desc="counting")) == [0, 1, 2]
+    assert ("counting" in capsys.readouterr().err) == (terminal or asked)
+    # The log of a run has them in any case.
+    assert "counting: 100%" in (tmp_path / "out.log").read_text()
+
+
+def test_what_a_run_with_folds_says(tmp_path):
+    """Where it is, a warning once, what the gate chose; and nothing else, where there is no terminal."""
+    names = {"train": ["red", "blue"] * 6, "valid": ["red", "blue", "green"] * 6}
+    for name, labels in names.items():
+        records = [{"text": f"the {label} one, {place}", "labels": [label]} for place, label in enumerate(labels)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (tmp_path / "config.jsonnet").write_text(
+        f"""local text = import 'seal/text.libsonnet';
+        text.experiment(
+          data={{ train: '{tmp_path}/train.jsonl', dev: '{tmp_path}/valid.jsonl', reader: {{}} }},
+          encoder=text.encoder.cnn(),
+          method=text.method.structured(folds=2),
+          training={{ epochs: 2 }},
+        )"""
+    )
+    code = "import sys\nfrom seal.__main__ import run\nrun()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "train", str(tmp_path / "config.jsonnet"), "-s", str(tmp_path / "run")],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    told = done.stderr.splitlines()
+    assert [line for line in told if not line.startswith("warning: ")] == [
+        "Fold 1 of 2: a net is trained on the others, and scores it.",
+        "Fold 2 of 2: a net is trained on the others, and scores it.",
+        "All data: the net that predicts is trained.",
+        "The structure is learned, and its gate chooses on validation data.",
+    ]
+    assert sum("6 of 18 gold labels" in line for line in told) == 1 and len(set(told)) == len(told)
+    assert (tmp_path / "run" / "out.log").read_text().count("6 of 18 gold labels") > 6
+    archive, head, *rows, last = done.stdout.splitlines()
+    assert head.split() == "on validation data own chosen gain standard error by".split()
+    decisions = json.loads((tmp_path / "run" / "structure.json").read_text())["decisions"]
+    for row, (score, found) in zip(rows, decisions.items(), strict=True):
+        name, own, chosen, gain, error, by = row.split(maxsplit=5)
+        values = [found["values"]["own"], found["values"][found["option"]], found["gain"], found["standard_error"]]
+        assert [own, chosen, gain, error] == [f"{100 * value:.2f}" for value in values]
+        assert (name, by) == (score, found["option"] if found["option"] != "own" else "the task-net's own output")
 
 
 def test_a_training_ends_with_what_came_out(tmp_path, monkeypatch, capsys, caplog):

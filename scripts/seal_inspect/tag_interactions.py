@@ -92,7 +92,7 @@ def _collect(tagger: Tagger, every: int) -> tuple[torch.Tensor, int, torch.Tenso
     size = len(tagger.names)
     total, pairs, sentences = torch.zeros(size, size, dtype=torch.double), 0, 0
     counts = torch.zeros(size, size, dtype=torch.long)
-    for batch in tqdm(tagger.batches(), desc="batches"):
+    for batch in tqdm(tagger.batches(), desc="batches", disable=None):
         with torch.no_grad():
             state = tagger.model.task_state(**batch)
             if len(state.logits) == 0:

@@ -12,7 +12,7 @@ from seal.common.signatures import with_parameters_of
 from seal.metrics import LabelSetScore, MultilabelScore, best_label_thresholds, best_micro_threshold, best_threshold
 from seal.models.batch_checks import check_scored
 from seal.models.seal_model import SealModel
-from seal.models.teaching import drawn_labels, without_gold
+from seal.models.teaching import drawn_labels, predicted, without_gold
 from seal.output_spaces import LabelSet, OutputSpace
 from seal.samplers import Sampler
 from seal.structure.label_set_structure import LabelSetStructure
@@ -243,6 +243,8 @@ class MultilabelModel(SealModel):
         return self.structure.fit(*tensors)
 
     def teach(self, batch: dict[str, Any], draws: Optional[int]) -> torch.Tensor:
+        if draws is None:
+            return predicted(self, batch, "predicted")
         return drawn_labels(self, self.task_state(**without_gold(batch)).logits, draws)
 
     def _tuned_thresholds(

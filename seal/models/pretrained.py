@@ -1,3 +1,5 @@
+from typing import Optional
+
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
@@ -7,7 +9,14 @@ from seal.files.trained_models import trained_weights
 from seal.output_spaces import OutputSpace
 
 
-def load_pretrained(net: torch.nn.Module, name: str, path: str, output_space: OutputSpace, vocab: Vocabulary) -> None:
+def load_pretrained(
+    net: torch.nn.Module,
+    name: str,
+    path: str,
+    output_space: OutputSpace,
+    vocab: Vocabulary,
+    key: Optional[str] = None,
+) -> None:
     """
     Gives a part of a model, such as a static loss-net or a frozen noise net, the weights that it has in a trained
     model. A checkpoint or an archive of the new model does not need that file.
@@ -23,12 +32,14 @@ def load_pretrained(net: torch.nn.Module, name: str, path: str, output_space: Ou
         Its labels must be the trained model's, in the same order.
     vocab : `Vocabulary`
         Its numbering of the inputs (words, or attributes) must be the trained model's, too.
+    key : `str`, optional (default = `"model.<name>.pretrained_file"`)
+        That of the path, for messages.
 
     # Raises
 
     `ConfigurationError` if there is no such model, its labels or inputs differ or its part has another shape.
     """
-    key = f"model.{name}.pretrained_file"
+    key = key or f"model.{name}.pretrained_file"
     weights = trained_weights(path, key, output_space.namespace, output_space.labels, vocab)
     start = f"{name}."
     mine = {parameter.removeprefix(start): value for parameter, value in weights.items() if parameter.startswith(start)}

@@ -125,10 +125,12 @@ class SealModel(Model, Objectives):
                 if cost_augmented_net is not None:
                     self.cost_augmented_net = cost_augmented_net.construct(output_space=output_space, task_net_dim=dim)
             self.register_forward_pre_hook(_check_trainer)
-        for name in ("task_net", "loss_net", "cost_augmented_net"):
-            net = getattr(self, name)
-            if net is not None and net.pretrained_file is not None:
+        #: The trained models that its nets start from, by the nets' names.
+        self.starts_from: dict[str, str] = {}
+        for name, net in self.nets().items():
+            if net.pretrained_file is not None:
                 load_pretrained(net, name, net.pretrained_file, output_space, vocab)
+                self.starts_from[name] = net.pretrained_file
         #: Whether `forward` also returns the energy of what is predicted, outside training.
         self.with_energy = False
         #: Gold that the vocabulary lacks: a subclass refuses it in training and counts it in evaluation.
@@ -187,6 +189,11 @@ class SealModel(Model, Objectives):
     def taught(self, instance: Instance, output: torch.Tensor) -> Instance:
         """An indexed instance whose gold is `output`, indices; it shares the other fields with `instance`."""
         raise NotImplementedError
+
+    def nets(self) -> dict[str, torch.nn.Module]:
+        """The nets that it has, by name."""
+        found = {name: getattr(self, name) for name in ("task_net", "loss_net", "cost_augmented_net")}
+        return {name: net for name, net in found.items() if net is not None}
 
     def _task_net_output(
         self, inputs: dict[str, Any], *shape: int, mask: Optional[torch.Tensor] = None

@@ -17,7 +17,7 @@ from seal.common.signatures import with_parameters_of
 from seal.metrics import SrlScore
 from seal.models.batch_checks import check_scored, known_rows, mean_of
 from seal.models.seal_model import SealModel
-from seal.models.teaching import drawn_tags, replaced, with_tags, without_gold
+from seal.models.teaching import drawn_tags, predicted, replaced, with_tags, without_gold
 from seal.nets import TaskNet
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.structure.tag_structure import TagPaths, TagStructure
@@ -213,6 +213,8 @@ class SrlModel(SealModel):
         return self.structure.fit(*([TagPaths(**record) for record in records] for records in (training, validation)))
 
     def teach(self, batch: dict[str, Any], draws: Optional[int]) -> torch.Tensor:
+        if draws is None:
+            return predicted(self, batch, "tags")
         state = self.task_state(**without_gold(batch))
         return drawn_tags(self, state, lambda: self._paths(state, batch["metadata"]), draws)
 

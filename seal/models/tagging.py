@@ -11,7 +11,7 @@ from seal.common.tag_encodings import tags_to_spans
 from seal.metrics import TaggingScore
 from seal.models.batch_checks import check_scored, known_rows, mean_of
 from seal.models.seal_model import SealModel
-from seal.models.teaching import drawn_tags, with_tags, without_gold
+from seal.models.teaching import drawn_tags, predicted, with_tags, without_gold
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.structure.tag_structure import TagPaths, TagStructure
 from seal.two_player.task_state import TaskState
@@ -181,6 +181,8 @@ class TaggingModel(SealModel):
         return self.structure.fit(*([TagPaths(**record) for record in records] for records in (training, validation)))
 
     def teach(self, batch: dict[str, Any], draws: Optional[int]) -> torch.Tensor:
+        if draws is None:
+            return predicted(self, batch, "tags")
         state = self.task_state(**without_gold(batch))
         return drawn_tags(self, state, lambda: self._paths(state.logits, state.mask), draws)
 

@@ -4,7 +4,7 @@ How models of tags and of label sets teach another net: they draw outputs, and t
 
 import copy
 from collections.abc import Callable
-from typing import Any, Optional
+from typing import Any
 
 import torch
 from allennlp.data import Field, Instance
@@ -23,30 +23,26 @@ def without_gold(batch: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in batch.items() if name not in _GOLD}
 
 
-def drawn_tags(model: SealModel, state: TaskState, paths: Callable[[], TagPaths], draws: Optional[int]) -> torch.Tensor:
+def predicted(model: SealModel, batch: dict[str, Any], name: str) -> torch.Tensor:
+    """What `SealModel.teach` returns without draws: the output that the model's call gives by this name."""
+    return model(**without_gold(batch))[name].unsqueeze(1)
+
+
+def drawn_tags(model: SealModel, state: TaskState, paths: Callable[[], TagPaths], draws: int) -> torch.Tensor:
     """
     What `SealModel.teach` returns, of tags: `(batch, draws, tokens)`. `paths` finds the sequences that compete, for a
     structure.
     """
-    structure, space = model.structure, model.output_space
     if not model.chooses:
-        if draws is None:
-            return space.decode(state.logits, state.mask).unsqueeze(1)
-        return space.sample(state.logits, draws, state.mask)
-    if draws is None:
-        return structure.decide(paths())[0].unsqueeze(1)
-    return structure.draw(paths(), draws)
+        return model.output_space.sample(state.logits, draws, state.mask)
+    return model.structure.draw(paths(), draws)
 
 
-def drawn_labels(model: SealModel, logits: torch.Tensor, draws: Optional[int]) -> torch.Tensor:
+def drawn_labels(model: SealModel, logits: torch.Tensor, draws: int) -> torch.Tensor:
     """The same of label sets: `(batch, draws, labels)`."""
     structure = model.structure
     if structure is None or not structure.is_followed(model.score):
-        if draws is None:
-            return (logits.sigmoid() >= model.threshold).unsqueeze(1)
         return model.output_space.sample(logits, draws)
-    if draws is None:
-        return structure.decide(logits, model.score).unsqueeze(1)
     return structure.draw(logits, draws)
 
 

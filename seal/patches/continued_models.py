@@ -43,7 +43,11 @@ def keep_the_numbers_of_labels() -> None:
         if isinstance(model, SealModel):
             more = _new_names(model, vocab, str(archive_file), new_labels)
             if more:
-                return _with_rows(archive, vocab, str(archive_file))
+                model = _with_rows(archive, vocab, str(archive_file))
+            # Where the trainer makes nets for held-out scores.
+            model.starts_from = dict.fromkeys(model.nets(), str(archive_file))
+            if more:
+                return model
         model.vocab.extend_from_vocab(vocab)
         model.extend_embedder_vocab()
         return model

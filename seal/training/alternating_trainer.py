@@ -93,6 +93,10 @@ class AlternatingTrainer(PhasedTrainer):
     folds_with_loss_net : `bool`, optional (default = `True`)
         Whether the nets of folds are trained with a loss-net, too. Without it they learn by cross-entropy alone, in a
         part of the time; the structure learns from them nearly as well.
+    folds_pretrained_file : `str`, optional (default = `None`)
+        Needed with folds where the model starts from a trained one (`pretrained_file` of a net, or the type
+        `from_archive`): an archive or a run's folder, of a model that was not trained on this data, from which the nets
+        of folds start. It may be the same; if that was trained on this data, held-out scores would not be held out.
     use_amp : `bool`, optional (default = `False`)
         Mixed precision. On a GPU it is AllenNLP's; on a CPU, matrix products and convolutions run in bfloat16, which
         is faster if the processor has instructions for it (`avx512_bf16`, `amx_bf16`). Logits, losses, at least the
@@ -336,6 +340,7 @@ class AlternatingTrainer(PhasedTrainer):
         cuda_device: Optional[Union[int, torch.device]] = None,
         folds: Optional[int] = None,
         folds_with_loss_net: bool = True,
+        folds_pretrained_file: Optional[str] = None,
         self_training: Optional[SelfTraining] = None,
         grad_clipping: float = None,
         distributed: bool = False,
@@ -386,7 +391,8 @@ class AlternatingTrainer(PhasedTrainer):
             **settings,
         )
         loaders = (data_loader, validation_data_loader)
-        held_out = held_out_of_run(model, folds, folds_with_loss_net, make, *loaders, serialization_dir, distributed)
+        of_folds = (folds, folds_with_loss_net, folds_pretrained_file)
+        held_out = held_out_of_run(model, *of_folds, make, *loaders, serialization_dir, distributed)
         teach = None if self_training is None else self_training.of_run(model, make, *loaders, held_out, distributed)
         return super().from_partial_objects(
             model=model,

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Optional
 
+import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
@@ -14,9 +15,11 @@ from allennlp.training import GradientDescentTrainer
 from allennlp.training.util import evaluate
 
 from seal.common.random_states import random_state, set_random_state, set_seed
+from seal.files.paths import user_path
 from seal.files.whole_files import replacing
 from seal.models import SealModel
-from seal.training.loaded_data import inputs_of, restricted
+from seal.models.pretrained import load_pretrained
+from seal.training.loaded_data import equal_inputs, restricted
 
 logger = logging.getLogger(__name__)
 
@@ -29,12 +32,13 @@ MakeTrainer = Callable[..., GradientDescentTrainer]
 
 class HeldOut:
     """
-    Held-out scores of the training data: each instance is scored by a net that has not seen it.
+    Held-out scores of the training data: each instance is scored by a net that has seen neither it nor another with the
+    same input.
 
-    The data are parted into folds. For each fold a copy of the model, from the same start, is trained on the others by
-    a trainer with the run's settings, and scores the fold. What it scored is kept in the run's folder, `folds/<fold>`,
-    so that a killed run goes on where it was: finished folds are not trained again, and the one in progress recovers
-    from its checkpoint.
+    The data are parted into folds (`folds_of`). For each fold a copy of the model, from the same start, is trained on
+    the others by a trainer with the run's settings, and scores the fold. What it scored is kept in the run's folder,
+    `folds/<fold>`, so that a killed run goes on where it was: finished folds are not trained again, and the one in
+    progress recovers from its checkpoint.
 
     # Parameters
 
@@ -47,6 +51,8 @@ class HeldOut:
         The run's folder.
     with_loss_net : `bool`, optional (default = `True`)
         Whether the nets of folds are trained with their loss-net; if not, they learn from gold alone.
+    start : `dict[str, torch.nn.Module]`, optional (default = `{}`)
+        By their names nets of the model, whose weights are those that the nets of folds start from in place of its own.
     """
 
     def __init__(
@@ -56,8 +62,10 @@ class HeldOut:
         data_loader: DataLoader,
         serialization_dir: str,
         with_loss_net: bool = True,
+        start: Optional[dict[str, torch.nn.Module]] = None,
     ) -> None:
         self.folds = folds
+        self._start = start or {}
         self._make_trainer = make_trainer if with_loss_net else _by_gold_alone(make_trainer)
         self._data_loader = data_loader
         self._folder = os.path.join(serialization_dir, "folds")
@@ -75,13 +83,17 @@ class HeldOut:
         for fold in range(self.folds):
             path = self._path(fold)
             if os.path.exists(path):
+                logger.info("Fold %d of %d was scored before.", fold + 1, self.folds, extra={"news": True})
                 continue
-            logger.info("Fold %d of %d: training on the others, to score it", fold + 1, self.folds)
+            told = "Fold %d of %d: a net is trained on the others, and scores it."
+            logger.info(told, fold + 1, self.folds, extra={"news": True})
             folder = os.path.dirname(path)
             os.makedirs(folder, exist_ok=True)
             set_seed(seed + fold)
             net = copy.deepcopy(model)
             net.structure = None
+            for name, other in self._start.items():
+                getattr(net, name).load_state_dict(other.state_dict())
             others = [place for number, part in enumerate(parts) if number != fold for place in part]
             trainer = self._make_trainer(net, folder, restricted(self._data_loader, others))
             trainer.train()
@@ -93,6 +105,7 @@ class HeldOut:
                 if name.endswith(".th"):  # Weights and checkpoints are no longer needed.
                     os.remove(os.path.join(folder, name))
         set_random_state(before)
+        logger.info("All data: the net that predicts is trained.", extra={"news": True})
 
     def records(self, model: SealModel) -> list[Record]:
         """What `SealModel.held_out` gave for all batches, after `train`."""
@@ -119,6 +132,7 @@ def held_out_of_run(
     model: SealModel,
     folds: Optional[int],
     with_loss_net: bool,
+    pretrained_file: Optional[str],
     make_trainer: MakeTrainer,
     data_loader: DataLoader,
     validation_data_loader: Optional[DataLoader],
@@ -130,8 +144,14 @@ def held_out_of_run(
 
     # Raises
 
-    `ConfigurationError` if there are folds without a structure, or a structure that cannot be learned.
+    `ConfigurationError` if there are folds without a structure, a structure that cannot be learned, or nets of folds
+    that would start from a trained model of which it is not said that it has seen none of the data.
     """
+    if pretrained_file is not None and (model.structure is None or folds == 0 or not model.starts_from):
+        raise ConfigurationError(
+            "trainer.folds_pretrained_file: it is for nets of folds of a model that starts from a trained one, and "
+            "here are none; leave it out."
+        )
     if model.structure is None:
         if folds is not None:
             raise ConfigurationError(
@@ -152,7 +172,31 @@ def held_out_of_run(
             "trainer.folds_with_loss_net: without its loss-net this task-net has nothing to learn from; leave it out."
         )
     folds = DEFAULT_FOLDS if folds is None else folds
-    return HeldOut(folds, make_trainer, data_loader, serialization_dir, with_loss_net)
+    start = {} if folds == 0 else _start_of_folds(model, pretrained_file, with_loss_net)
+    return HeldOut(folds, make_trainer, data_loader, serialization_dir, with_loss_net, start)
+
+
+def _start_of_folds(model: SealModel, path: Optional[str], with_loss_net: bool) -> dict[str, torch.nn.Module]:
+    """
+    Nets with the weights of the trained model that the nets of folds start from, where these are not the model's own.
+
+    # Raises
+
+    `ConfigurationError` if the model starts from a trained one, and there is no path.
+    """
+    starts = {name: file for name, file in model.starts_from.items() if with_loss_net or name == "task_net"}
+    start = {}
+    for name, file in starts.items():
+        if path is None:
+            raise ConfigurationError(
+                f"trainer.folds: the {name} starts from the trained model '{file}', which may have seen what nets of "
+                "folds must not have seen; set trainer.folds_pretrained_file to a model that was not trained on this "
+                "data (to the same one, if it was not), or let the model start anew."
+            )
+        if os.path.realpath(user_path(path)) != os.path.realpath(user_path(file)):
+            start[name] = copy.deepcopy(getattr(model, name))
+            load_pretrained(start[name], name, path, model.output_space, model.vocab, "trainer.folds_pretrained_file")
+    return start
 
 
 def learn_structure(trainer: GradientDescentTrainer, held_out: HeldOut) -> dict[str, Any]:
@@ -162,6 +206,7 @@ def learn_structure(trainer: GradientDescentTrainer, held_out: HeldOut) -> dict[
     names in `metrics.json`.
     """
     model, folder = trainer.model, trainer._serialization_dir
+    logger.info("The structure is learned, and its gate chooses on validation data.", extra={"news": True})
     records = held_out.records(model), score(model, trainer._validation_data_loader)
     device = next(model.parameters()).device
     # Records are on the CPU, and learning takes seconds there.
@@ -202,25 +247,26 @@ def score(model: SealModel, data_loader: DataLoader) -> list[Record]:
 
 def folds_of(data_loader: DataLoader, folds: int, seed: int) -> list[list[int]]:
     """
-    Parts the places of the data into folds, at random. Instances with the same words, such as the frames of a sentence,
-    are in the same fold.
+    Parts the places of the data into folds, at random. Instances of equal inputs are in the same fold: those with the
+    same words, such as the frames of a sentence or a text that occurs twice, and rows with the same features. Inputs
+    are dealt out, not instances: where one occurs often, its fold is larger.
 
     # Raises
 
-    `ConfigurationError` if there are fewer different instances than folds, or the data are not in memory.
+    `ConfigurationError` if there are fewer different inputs than folds, or the data are not in memory.
     """
-    groups: dict[Any, list[int]] = {}
     otherwise = (
         "trainer.folds: data are parted into folds in memory; leave data_loader.max_instances_in_memory out, or set "
         "the folds to 0."
     )
-    for place, key in enumerate(inputs_of(data_loader, otherwise)):
-        groups.setdefault(key, []).append(place)
-    if len(groups) < folds:
+    inputs = equal_inputs(data_loader, otherwise)
+    number = int(inputs.max(initial=-1)) + 1
+    if number < folds:
         raise ConfigurationError(
-            f"trainer.folds: {len(groups)} different instances cannot make {folds} folds; set it to 0, or give more "
-            "data."
+            f"trainer.folds: {number} different instances cannot make {folds} folds; set it to 0, or give more data."
         )
-    order = torch.randperm(len(groups), generator=torch.Generator().manual_seed(seed)).tolist()
-    keys = list(groups)
-    return [sorted(place for i in order[fold::folds] for place in groups[keys[i]]) for fold in range(folds)]
+    order = torch.randperm(number, generator=torch.Generator().manual_seed(seed)).numpy()
+    fold_of_input = numpy.empty(number, dtype=int)
+    for fold in range(folds):
+        fold_of_input[order[fold::folds]] = fold
+    return [numpy.flatnonzero(fold_of_input[inputs] == fold).tolist() for fold in range(folds)]

@@ -1,16 +1,25 @@
 """Data loaders whose data are in memory: their instances or rows, and the same loader for others."""
 
 import copy
-from collections.abc import Sequence
-from typing import Any, Optional, Protocol, runtime_checkable
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Optional, Protocol, Union, runtime_checkable
 
+import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader, DatasetReader, Instance
 from allennlp.data.data_loaders import MultiProcessDataLoader
-from allennlp.data.fields import TextField
+from allennlp.data.fields import TensorField, TextField
 
+from seal.dataset_readers.tensor_table import TensorTable
 from seal.models import SealModel
+
+# The arrays of an instance or a row that are gold; all others are input.
+_GOLD = ("labels", "mask")
+# Bytes of rows that are looked at at once.
+_BLOCK = 2**24
 
 
 @runtime_checkable
@@ -54,25 +63,64 @@ def restricted(data_loader: DataLoader, places: list[int]) -> DataLoader:
     return with_instances(data_loader, [data_loader._instances[place] for place in places])
 
 
-def input_of(instance: Instance) -> Optional[tuple[str, ...]]:
-    """The words of an instance, which has `None` if it has no words."""
-    tokens = instance.fields.get("tokens")
-    return tuple(token.text for token in tokens) if isinstance(tokens, TextField) else None
-
-
-def inputs_of(data_loader: DataLoader, otherwise: str) -> list[Any]:
+def input_of(instance: Instance) -> Optional[int]:
     """
-    For each instance or row what tells its input from others: equal ones have the same words. One without words, and a
-    row, is told by its place.
+    A number that is the same for equal inputs: of the words of an instance or, where it has none, of its arrays without
+    gold. An instance that has neither has `None`.
+    """
+    fields = instance.fields
+    words = [[token.text for token in field] for field in fields.values() if isinstance(field, TextField)]
+    if words:
+        return _digest(json.dumps(words).encode())
+    arrays = _without_gold({name: field.tensor for name, field in fields.items() if isinstance(field, TensorField)})
+    return _digest(*arrays) if arrays else None
+
+
+def inputs_of_rows(table: TensorTable, rows: numpy.ndarray) -> Iterator[int]:
+    """The same of each of the given rows of a table, some megabytes of them at a time."""
+    start, step = 0, 1
+    while start < len(rows):
+        block = rows[start : start + step]
+        # As the files have them, where a subclass draws in each pass what it cuts out of them.
+        arrays = _without_gold(TensorTable.batch(table, block) or table.batch(block))
+        for row in zip(*arrays):
+            yield _digest(*row)
+        start += step
+        step = max(1, _BLOCK // max(1, sum(array[0].nbytes for array in arrays)))
+
+
+def _without_gold(arrays: dict[str, torch.Tensor]) -> list[numpy.ndarray]:
+    # -0.0 and 0.0 are equal, but not in their bytes.
+    return [(arrays[name] + 0.0).cpu().numpy() for name in sorted(arrays) if name not in _GOLD]
+
+
+def _digest(*parts: Union[bytes, numpy.ndarray]) -> int:
+    """Of a hundred million contents two have the same with a probability of 0.0003; they then count as equal."""
+    found = hashlib.blake2b(digest_size=8)
+    for part in parts:
+        found.update(part if isinstance(part, bytes) else part.tobytes())
+    return int.from_bytes(found.digest(), "little")
+
+
+def equal_inputs(data_loader: DataLoader, otherwise: str) -> numpy.ndarray:
+    """
+    For each instance or row the number of its input, `(instances,)`: inputs are numbered from 0 in the order in which
+    they first occur, and equal ones have one number. Beside the data that takes a few numbers for each instance.
 
     # Raises
 
     As `instances_of`.
     """
     if isinstance(data_loader, RowLoader):
-        return list(range(data_loader.num_rows))
-    inputs = [input_of(instance) for instance in instances_of(data_loader, otherwise)]
-    return [place if found is None else found for place, found in enumerate(inputs)]
+        table, rows = data_loader.table_and_rows()
+        found: Iterator[Optional[int]] = inputs_of_rows(table, rows.numpy())
+    else:
+        found = map(input_of, instances_of(data_loader, otherwise))
+    # One of which nothing is known is like no other.
+    numbers = (place if number is None else number for place, number in enumerate(found))
+    digests = numpy.fromiter(numbers, dtype=numpy.uint64)
+    _, first, inverse = numpy.unique(digests, return_index=True, return_inverse=True)
+    return first.argsort().argsort()[inverse]
 
 
 def check_data(model: SealModel, data_loader: DataLoader, validation_data_loader: Optional[DataLoader]) -> None:

@@ -69,7 +69,8 @@ class PhasedTrainer(ResumableTrainer):
             self._leave_phase()
             if self._phase.validation_metric is not None:
                 self._phase_best = PhaseBest(self._serialization_dir, self._phase.validation_metric)
-            logger.info("Phase %d of %d begins: %s", index + 1, len(self._phases), self._phase)
+            several = {"news": len(self._phases) > 1}
+            logger.info("Phase %d of %d begins: %s", index + 1, len(self._phases), self._phase, extra=several)
             loss_net = self.model.loss_net
             shares = loss_net is not None and loss_net.shares_encoder
             if shares and self._phase.train == TASK_NET and self._phase.energy:

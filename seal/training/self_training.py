@@ -170,6 +170,7 @@ class SelfTraining(FromParams):
             gold,
             repeats,
             len(inputs),
+            extra={"news": True},
         )
         return inputs.student_data(data_loader, model, repeats, outputs)
 
@@ -195,7 +196,8 @@ class SelfTraining(FromParams):
             found.update(learn_structure(trainer, held_out))
         report = {"inputs": num_inputs, "teacher": taught["score"], "student": _score(trainer, found)}
         report["kept"] = "student" if self.distil or report["student"] > report["teacher"] else "teacher"
-        logger.info("Validation: the teacher has %(teacher)g, the student %(student)g; the %(kept)s is kept", report)
+        told = "Validation: the teacher has %(teacher)g, the student %(student)g; the %(kept)s is kept"
+        logger.info(told, report, extra={"news": True})
         if report["kept"] == "teacher":
             model.load_state_dict(taught["teacher"])
             found = metrics if held_out is None else {**metrics, **learn_structure(trainer, held_out)}

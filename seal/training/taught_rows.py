@@ -1,4 +1,3 @@
-import hashlib
 from collections.abc import Iterator
 from typing import Optional
 
@@ -11,7 +10,7 @@ from allennlp.nn.util import move_to_device
 
 from seal.dataset_readers.tensor_table import TensorTable
 from seal.models import SealModel
-from seal.training.loaded_data import RowLoader
+from seal.training.loaded_data import RowLoader, inputs_of_rows
 
 _BATCH = 512
 
@@ -54,8 +53,8 @@ class InputRows:
         if path is not None:
             table = reader.read_inputs(path)
             table.index_with(model.vocab)
-            known = set(_digests(gold, gold_rows.numpy()))
-            new = [digest not in known for digest in _digests(table, numpy.arange(len(table)))]
+            known = set(inputs_of_rows(gold, gold_rows.numpy()))
+            new = [number not in known for number in inputs_of_rows(table, numpy.arange(len(table)))]
             parts.append((table, numpy.flatnonzero(new)))
         return cls(parts)
 
@@ -123,10 +122,3 @@ class TaughtTable(TensorTable):
         places = torch.from_numpy(places)
         taught["labels"] = self._outputs[places, self._chosen[places]].float()
         return {name: torch.cat([values, taught[name]]) for name, values in batch.items()}
-
-
-def _digests(table: TensorTable, rows: numpy.ndarray) -> Iterator[bytes]:
-    """What tells features of rows apart."""
-    for start in range(0, len(rows), _BATCH):
-        for row in table.batch(rows[start : start + _BATCH])["features"].numpy():
-            yield hashlib.sha256(row.tobytes()).digest()

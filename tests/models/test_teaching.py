@@ -8,6 +8,9 @@ from allennlp.models import Model
 
 from seal.dataset_readers.srl import SrlReader
 from tests.models import test_text_multilabel as texts
+from tests.multilabel import DESCENT, seal_parts
+from tests.multilabel import model as feature_model
+from tests.multilabel import vocabulary as feature_vocabulary
 from tests.spine import VOCAB, encoder_params, srl_batch, srl_instances
 
 DRAWS = 4000
@@ -146,6 +149,35 @@ def test_label_sets():
             {tuple(labels.tolist()): float(p) for labels, p in zip(model.structure.sets, q[row])},
         )
     assert torch.equal(model.teach(batch, None)[:, 0], model(**batch)["predicted"])
+
+
+@pytest.mark.parametrize("scored", ["f1", "micro_f1"])
+def test_where_the_gate_is_closed_the_labels_are_those_above_the_teachers_own_threshold(scored):
+    """Not above 0.5: a teacher with low probabilities would teach hardly any label."""
+    vocab, batch = texts.batch()
+    model = texts.model(vocab, task_net={"encoder": texts.ENCODER}, structure={"type": "label_sets"}, score=scored)
+    model.eval()
+    with torch.no_grad():
+        model.task_net._head.bias.fill_(-2.0)
+        state = model.task_state(**batch)
+    model.structure.fit(state.logits.repeat(20, 1), batch["labels"].repeat(20, 1))
+    own = state.logits.sigmoid().median().item()
+    closed = {"option": "own", "blend": 0.0, "threshold": own, "own_threshold": own}
+    model.structure.chosen = dict.fromkeys(model.structure.chosen, closed)
+    taught = model.teach(batch, None)[:, 0]
+    assert torch.equal(taught, model(**batch)["predicted"]) and own < 0.5
+    assert torch.equal(taught, state.logits.sigmoid() >= own) and taught.any()
+
+
+def test_a_teacher_that_predicts_by_energy_teaches_what_it_predicts():
+    vocab, batch = feature_vocabulary(), {"features": torch.randn(4, 3, dtype=torch.double)}
+    model = feature_model(vocab=vocab, **seal_parts(inference=DESCENT)).eval()
+    with torch.no_grad():
+        for parameter in model.loss_net.parameters():
+            parameter.normal_()
+        taught = model.teach(batch, None)[:, 0]
+        assert torch.equal(taught, model(**batch)["predicted"])
+        assert not torch.equal(taught, model.task_state(**batch).logits >= 0)
 
 
 def test_instances_of_texts_with_other_labels():

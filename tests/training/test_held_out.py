@@ -192,6 +192,71 @@ def test_what_a_run_leaves(tmp_path, whole):
     assert any(name.startswith("structure.") for name in best)
 
 
+def fold_starts(trainer, monkeypatch):
+    """The weights that the task-net of each fold starts from."""
+    found, make = [], trainer._held_out._make_trainer
+
+    def watched(net, *rest, **more):
+        found.append(weights(net.task_net))
+        return make(net, *rest, **more)
+
+    monkeypatch.setattr(trainer._held_out, "_make_trainer", watched)
+    trainer.train()
+    return found
+
+
+def task_net_of(run):
+    saved = torch.load(f"{run}/best.th")
+    return {name.removeprefix("task_net."): value for name, value in saved.items() if name.startswith("task_net.")}
+
+
+def test_nets_of_folds_do_not_start_from_one_that_may_have_seen_the_data(tmp_path, monkeypatch):
+    """It had seen the labels of what it scores: an AUC of 0.98 on shuffled labels, where an honest one is 0.5."""
+    one, other = str(tmp_path / "one"), str(tmp_path / "other")
+    for name, seed in ((one, 13), (other, 14)):
+        trainer = build(settings(model__structure=..., trainer__folds=..., pytorch_seed=seed), name)
+        trainer.train()
+        trainer.model.vocab.save_to_files(f"{name}/vocabulary")
+    start = {"model__task_net__pretrained_file": one, "epochs": 1}
+    with pytest.raises(ConfigurationError, match="trainer.folds: the task_net starts from .*one', which may have seen"):
+        build(settings(**start), tmp_path / "refused")
+    build(settings(**start, trainer__folds=0), tmp_path / "seen")
+    for path in (one, other, f"{one}/../one"):
+        trainer = build(settings(**start, trainer__folds_pretrained_file=path), tmp_path / "run" / path[-5:])
+        assert same(weights(trainer.model.task_net), task_net_of(one))
+        starts = fold_starts(trainer, monkeypatch)
+        assert len(starts) == 3 and all(same(each, task_net_of(path)) for each in starts)
+    with pytest.raises(ConfigurationError, match="trainer.folds_pretrained_file: '.*' is not a trained model"):
+        build(settings(**start, trainer__folds_pretrained_file=str(tmp_path)), tmp_path / "refused")
+
+
+def test_a_loss_net_that_may_have_seen_the_data(tmp_path):
+    name = str(tmp_path / "nce")
+    trainer = build(settings(method="nce", model__structure=..., trainer__folds=..., epochs=1), name)
+    trainer.train()
+    trainer.model.vocab.save_to_files(f"{name}/vocabulary")
+    start = {"method": "nce", "model__loss_net__pretrained_file": name}
+    with pytest.raises(ConfigurationError, match="trainer.folds: the loss_net starts from the trained model"):
+        build(settings(**start), tmp_path / "refused")
+    # Without it nets of folds learn from gold alone.
+    build(settings(**start, trainer__folds_with_loss_net=False), tmp_path / "gold")
+
+
+def test_training_that_goes_on_from_an_archive(tmp_path):
+    from allennlp.commands.train import train_model
+
+    first = settings(trainer__cuda_device=-1, epochs=1, trainer__folds=0)
+    train_model(Params(first), str(tmp_path / "first"))
+    archive = str(tmp_path / "first" / "model.tar.gz")
+    more = settings(epochs=1)
+    more["model"] = {"type": "from_archive", "archive_file": archive}
+    more["vocabulary"] = {"type": "extend", "directory": archive}
+    with pytest.raises(ConfigurationError, match="trainer.folds: the task_net starts from the trained model"):
+        build(more, tmp_path / "refused")
+    more["trainer"]["folds_pretrained_file"] = archive
+    assert build(more, tmp_path / "named")._held_out.folds == 3
+
+
 def test_without_folds_the_net_scores_what_it_has_seen(tmp_path, caplog):
     trainer = build(settings(trainer__folds=0), tmp_path)
     trainer.train()
@@ -235,6 +300,7 @@ def test_an_archive_predicts_with_its_structure(tmp_path):
     [
         ({"model__structure": ...}, "trainer.folds: folds are for a model with a 'structure'"),
         ({"trainer__folds": 1}, "trainer.folds: 0 or at least 2, not 1"),
+        ({"trainer__folds_pretrained_file": "a"}, "trainer.folds_pretrained_file: .* here are none; leave it out"),
         ({"validation_data_path": ...}, "model.structure: whether it is followed is decided on validation data"),
         ({"model__structure": {"type": "label_sets"}}, "structure"),
     ],
