@@ -20,6 +20,7 @@ from seal.commands.demo_answers import Answers, answers_of
 from seal.commands.label_colours import colours_of
 from seal.commands.runs import ARCHIVE, names_of
 from seal.common.setting_checks import check_range
+from seal.files.names import check_text
 
 logger = logging.getLogger(__name__)
 
@@ -179,6 +180,8 @@ class _Handler(BaseHTTPRequestHandler):
             message = "send an object with 'model', the number of a model, and 'input', a string."
             return HTTPStatus.BAD_REQUEST, {"error": message}
         try:
+            # What comes as JSON was decoded, so that none stands for a byte, as in lines of files.
+            check_text(given, "the input")
             with self.server.one_at_a_time:
                 return HTTPStatus.OK, {"blocks": answers.answer(given)}
         except ConfigurationError as error:
