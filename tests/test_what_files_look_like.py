@@ -107,6 +107,8 @@ FORMS = [
     Form(PREDICT, "text that begins with a bracket or a quote", "text", 1, [
         ("a.txt", "[laughs] he said\n"), ("b.txt", "[1] A reference\n"), ("c.txt", '"Yes," she said.\n'),
         ("d.txt", '["Yes" is] what she said\n'), ("e.txt", "[1]\n"), ("f.txt", "(a, b)\n"), ("g.txt", "[a, b]\n"),
+        ("h.txt", "(USA (NATO) and others) agreed\n"), ("i.txt", "(X) He said (NN)\n"), ("j.txt", "<user> hello\n"),
+        ("k.txt", ".I said 3\n"), ("l.txt", "<url>\n"),
     ]),
     Form(PREDICT, "a JSON array, in a line or over several; JSON objects over several lines", "refused",
          "this looks like a (JSON array|JSON object|Python list)", [
@@ -121,6 +123,13 @@ FORMS = [
         ("a.txt", "text,labels\na b,x\n"), ("b.tsv", "id\ttext\n1\tab\n"), ("c.conllu", "# sent_id = 1\n1\ta\n"),
         ("d.conll", "-DOCSTART- -X- O\n\nEU B-ORG\n"), ("e.txt", '"Text";"Label"\na;b\n'),
         ("f.gold_conll", "#begin document (a); part 000\n"),
+        ("g.conllu", "1\tShe\tshe\tPRON\tPRP\t_\t2\tnsubj\t_\t_\n"),
+    ]),
+    Form(PREDICT, "token files of RCV1, trees in brackets, ARFF, the blurbs of BGC", "refused",
+         "this looks like (a token|trees|ARFF|a file with marks).* add --use-dataset-reader", [
+        ("a.dat", ".I 2286\n.W\nrecov recov\nexcit\n\n"), ("b.mrg", "\n( (S (NP (NN a)) ))\n"),
+        ("c.mrg", "(TOP (NP-SBJ\n  (NN a)))\n"), ("d.txt", "( (S\n (NN a)))\n"), ("e.ptb", "(ROOT (S (NN a)))\n"),
+        ("f.arff", HEAD), ("g.txt", '<book date="2018-08-18" xml:lang="en">\n<title>a</title>\n'),
     ]),
     Form(PREDICT, "lines that all have a tab, or end with a tag", "text, with a warning", 2, [
         ("a.tsv", "a\tx\nb\ty\n"), ("b.tsv", "1\tone\n2\ttwo\n"), ("c.txt", "EU B-ORG\nsays O\n"),
