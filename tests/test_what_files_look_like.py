@@ -255,7 +255,8 @@ FORMS = [
     ]),
     Form(TREES, "a bracket that is not closed, or has several words alone; words outside of brackets; JSON; XML under "
          "another name", "refused", ":1: ", [
-        ("a.mrg", "(NP (NN tea)\n"), ("b.mrg", "tea (NP (NN ale))\n"), ("e.mrg", "(NP (NN tea tea-1))\n"), ("c.mrg", '{"tree": "(NP (NN tea))"}\n'),
+        ("a.mrg", "(NP (NN tea)\n"), ("b.mrg", "tea (NP (NN ale))\n"), ("e.mrg", "(NP (NN tea tea-1))\n"),
+        ("c.mrg", '{"tree": "(NP (NN tea))"}\n'),
         ("d.mrg", '<?xml version="1.0"?>\n<a/>\n'),
     ]),
     Form(TREES, "NXT's XML (`.syntax.xml`) without its terminals, or with a document type", "refused, with its line",
