@@ -89,6 +89,10 @@ def conll(*words: str) -> str:
     return "\n".join(rows) + "\n\n"
 
 
+UD = "1\tShe\t_\t_\t_\t_\t2\t_\t_\t_\t_\t{}\n2\tleft\t_\t_\t_\t_\t0\t_\t_\t_\tleave.01\t{}\n\n"
+NAMED = "# global.columns = ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC UP:PRED UP:ARGHEADS UP:ARGSPANS\n"
+
+
 def tagged(text: str, tag: str = "O") -> str:
     return "".join("\n" if word == "/" else f"{word}\t{tag}\n" for word in text.split()) + "last\tX\n"
 
@@ -182,6 +186,15 @@ FORMS = [
         ("a.gold_conll", conll("left", "she")), ("b.jsonl", json.dumps(RECORD)),
         ("c.conll.xz", lzma.compress(conll("a", "b").encode())),
         ("d.jsonl.bz2", bz2.compress(json.dumps(RECORD).encode())),
+    ]),
+    Form(SRL, "CoNLL-U with the roles of Universal PropBank, 1.0 or 2.0 merged with its treebank; also packed", "read",
+         1, [
+        ("a.conllu", UD.format("A0", "_")), ("b.conll", "# sent_id = 1\n" + UD.format("A0", "_")),
+        ("c.conllup", NAMED + UD.format("_\t_", "A0:1\tA0:1-1")),
+        ("d.conllu.gz", gzip.compress(UD.format("A0", "V").encode())),
+    ]),
+    Form(SRL, "Universal PropBank 2.0 as it is published, without words", "refused", "there are no words: merge it", [
+        ("a.conllup", "# global.columns = ID UP:PRED UP:ARGHEADS UP:ARGSPANS\n1\t_\t_\t_\n2\tleave.01\tA0:1\tA0:1-1\n"),
     ]),
     Form(SRL, "JSON that is not an object a line; JSON lines under another name", "refused",
          "this looks like .*; expected", [

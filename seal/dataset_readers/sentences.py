@@ -231,8 +231,8 @@ class LegalTags:
             raise ConfigurationError(f"{complaint(broken)}.")
         if not self._repair:
             raise ConfigurationError(
-                f"{complaint(broken)}; or set dataset_reader.repair to true: what continues nothing then begins a "
-                "span, and one warning tells how many there are."
+                f"{complaint(broken)}; or set 'repair' to true in dataset_reader, and in validation_dataset_reader if "
+                "there is one: what continues nothing then begins a span, and one warning tells how many there are."
             )
         changed = [index for index, tag in enumerate(tags) if tag != repaired[index]]
         if not self._repaired:
@@ -244,10 +244,10 @@ class LegalTags:
         """Tells once for each path what was repaired since the last call."""
         if self._repaired and path not in self._told:
             logger.warning(
-                "%s: %d tags that broke the encoding %s were repaired, the first at %s",
+                "%s: tags that broke the encoding %s were repaired: %d, the first at %s",
                 path,
-                self._repaired,
                 self._encoding,
+                self._repaired,
                 self._first,
             )
             self._told.add(path)

@@ -215,14 +215,14 @@ def frames_file(path, *tags):
 
 def test_stray_insides_are_repaired_with_one_warning(tmp_path, caplog):
     path = frames_file(tmp_path / "a.jsonl", "I-A0", "I-A0", "B-V", "I-A1", "O")
-    with pytest.raises(ConfigurationError, match="a.jsonl:1: tag 0 of predicate 2 .*; or set dataset_reader.repair to"):
+    with pytest.raises(ConfigurationError, match="a.jsonl:1: tag 0 of predicate 2 .*; or set 'repair' to true"):
         list(SrlReader().read(path))
     reader = SrlReader(predicate_instances=False, repair=True)
     for _ in range(2):
         (frame,) = reader.read(path)
         assert frame["tags"].labels == ["B-A0", "I-A0", "B-V", "B-A1", "O"]
     (warning,) = [record.getMessage() for record in caplog.records if "repaired" in record.getMessage()]
-    assert warning.startswith(f"{path}: 2 tags that broke the encoding BIO were repaired, the first at {path}:1: tag 0")
+    assert warning.startswith(f"{path}: tags that broke the encoding BIO were repaired: 2, the first at {path}:1: tag 0")
     with pytest.raises(ConfigurationError, match="not legal there: a tag is 'O', 'B-X' or 'I-X'.*[^e]\\.$"):
         list(reader.read(frames_file(tmp_path / "b.jsonl", "A0", "B-V")))
 

@@ -133,7 +133,7 @@ STRAY = "a O\nb I-PER\nc I-PER\n\nd B-LOC\ne I-PER\n\nf O\n"
 def test_stray_insides_are_repaired_with_one_warning(tmp_path, caplog):
     path = write(tmp_path / "x", STRAY)
     told = message_of(reader_of(encoding="BIO"), path)
-    assert "or set dataset_reader.repair to true: what continues nothing then begins a span" in told
+    assert "or set 'repair' to true in dataset_reader, and in validation_dataset_reader if there is one: what" in told
     for options, expected in (
         ({}, [["O", "B-PER", "I-PER"], ["B-LOC", "B-PER"], ["O"]]),
         ({"target_encoding": "BIOES"}, [["O", "B-PER", "E-PER"], ["S-LOC", "S-PER"], ["O"]]),
@@ -146,7 +146,7 @@ def test_stray_insides_are_repaired_with_one_warning(tmp_path, caplog):
             assert found[0]["metadata"]["tags"] == expected[0]
         (warning,) = [record.getMessage() for record in caplog.records if "repaired" in record.getMessage()]
         assert warning == (
-            f"{path}: 2 tags that broke the encoding BIO were repaired, the first at {path}:2, 'I-PER' read as 'B-PER'"
+            f"{path}: tags that broke the encoding BIO were repaired: 2, the first at {path}:2, 'I-PER' read as 'B-PER'"
         )
 
 
