@@ -63,6 +63,16 @@ def test_reads_json_lines():
     assert morning.frames == [] and morning.source == f"{JSON}:2"
 
 
+def test_reads_conllu():
+    gives, eat = read_srl_sentences(os.path.join(FIXTURES, "kitchen.conllu"), "subtree")
+    assert gives.source.endswith("kitchen.conllu:4") and gives.predicates == [3, 4]
+    assert gives.frames[1].tags == ["B-A0", "I-A0", "I-A0", "I-A0", "B-V", "B-A1", "I-A1"]
+    assert eat.words == ["Do", "n't", "eat"]
+    assert [(f.predicate, f.tags, f.lemma, f.sense) for f in eat.frames] == [
+        (2, ["O", "B-AM-NEG", "B-V"], "eat", "01")
+    ]
+
+
 def test_streams():
     # A fault at the end of a file must not keep the sentences before it from being read.
     sentences = read_srl_sentences(COLUMNS)
