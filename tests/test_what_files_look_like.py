@@ -89,6 +89,10 @@ def conll(*words: str) -> str:
     return "\n".join(rows) + "\n\n"
 
 
+UD = "1\tShe\t_\t_\t_\t_\t2\t_\t_\t_\t_\t{}\n2\tleft\t_\t_\t_\t_\t0\t_\t_\t_\tleave.01\t{}\n\n"
+NAMED = "# global.columns = ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC UP:PRED UP:ARGHEADS UP:ARGSPANS\n"
+
+
 def tagged(text: str, tag: str = "O") -> str:
     return "".join("\n" if word == "/" else f"{word}\t{tag}\n" for word in text.split()) + "last\tX\n"
 
@@ -107,6 +111,8 @@ FORMS = [
     Form(PREDICT, "text that begins with a bracket or a quote", "text", 1, [
         ("a.txt", "[laughs] he said\n"), ("b.txt", "[1] A reference\n"), ("c.txt", '"Yes," she said.\n'),
         ("d.txt", '["Yes" is] what she said\n'), ("e.txt", "[1]\n"), ("f.txt", "(a, b)\n"), ("g.txt", "[a, b]\n"),
+        ("h.txt", "(USA (NATO) and others) agreed\n"), ("i.txt", "(X) He said (NN)\n"), ("j.txt", "<user> hello\n"),
+        ("k.txt", ".I said 3\n"), ("l.txt", "<url>\n"),
     ]),
     Form(PREDICT, "a JSON array, in a line or over several; JSON objects over several lines", "refused",
          "this looks like a (JSON array|JSON object|Python list)", [
@@ -121,6 +127,13 @@ FORMS = [
         ("a.txt", "text,labels\na b,x\n"), ("b.tsv", "id\ttext\n1\tab\n"), ("c.conllu", "# sent_id = 1\n1\ta\n"),
         ("d.conll", "-DOCSTART- -X- O\n\nEU B-ORG\n"), ("e.txt", '"Text";"Label"\na;b\n'),
         ("f.gold_conll", "#begin document (a); part 000\n"),
+        ("g.conllu", "1\tShe\tshe\tPRON\tPRP\t_\t2\tnsubj\t_\t_\n"),
+    ]),
+    Form(PREDICT, "token files of RCV1, trees in brackets, ARFF, the blurbs of BGC", "refused",
+         "this looks like (a token|trees|ARFF|a file with marks).* add --use-dataset-reader", [
+        ("a.dat", ".I 2286\n.W\nrecov recov\nexcit\n\n"), ("b.mrg", "\n( (S (NP (NN a)) ))\n"),
+        ("c.mrg", "(TOP (NP-SBJ\n  (NN a)))\n"), ("d.txt", "( (S\n (NN a)))\n"), ("e.ptb", "(ROOT (S (NN a)))\n"),
+        ("f.arff", HEAD), ("g.txt", '<book date="2018-08-18" xml:lang="en">\n<title>a</title>\n'),
     ]),
     Form(PREDICT, "lines that all have a tab, or end with a tag", "text, with a warning", 2, [
         ("a.tsv", "a\tx\nb\ty\n"), ("b.tsv", "1\tone\n2\ttwo\n"), ("c.txt", "EU B-ORG\nsays O\n"),
@@ -173,6 +186,15 @@ FORMS = [
         ("a.gold_conll", conll("left", "she")), ("b.jsonl", json.dumps(RECORD)),
         ("c.conll.xz", lzma.compress(conll("a", "b").encode())),
         ("d.jsonl.bz2", bz2.compress(json.dumps(RECORD).encode())),
+    ]),
+    Form(SRL, "CoNLL-U with the roles of Universal PropBank, 1.0 or 2.0 merged with its treebank; also packed", "read",
+         1, [
+        ("a.conllu", UD.format("A0", "_")), ("b.conll", "# sent_id = 1\n" + UD.format("A0", "_")),
+        ("c.conllup", NAMED + UD.format("_\t_", "A0:1\tA0:1-1")),
+        ("d.conllu.gz", gzip.compress(UD.format("A0", "V").encode())),
+    ]),
+    Form(SRL, "Universal PropBank 2.0 as it is published, without words", "refused", "there are no words: merge it", [
+        ("a.conllup", "# global.columns = ID UP:PRED UP:ARGHEADS UP:ARGSPANS\n1\t_\t_\t_\n2\tleave.01\tA0:1\tA0:1-1\n"),
     ]),
     Form(SRL, "JSON that is not an object a line; JSON lines under another name", "refused",
          "this looks like .*; expected", [
@@ -244,9 +266,10 @@ FORMS = [
         ("a.mrg", "( (S (NP (NN tea))\n   (VP (VBZ is))))\n( (NP (NN ale)) )\n"),
         ("b.trees", "(NP (NN tea)) (NP (NN ale))\r\n"), ("c.mrg.gz", gzip.compress(b"(NP (NN a))\n(NP (NN b))\n")),
     ]),
-    Form(TREES, "a bracket that is not closed; words outside of brackets; JSON; XML under another name", "refused",
-         ":1: ", [
-        ("a.mrg", "(NP (NN tea)\n"), ("b.mrg", "tea (NP (NN ale))\n"), ("c.mrg", '{"tree": "(NP (NN tea))"}\n'),
+    Form(TREES, "a bracket that is not closed, or has several words alone; words outside of brackets; JSON; XML under "
+         "another name", "refused", ":1: ", [
+        ("a.mrg", "(NP (NN tea)\n"), ("b.mrg", "tea (NP (NN ale))\n"), ("e.mrg", "(NP (NN tea tea-1))\n"),
+        ("c.mrg", '{"tree": "(NP (NN tea))"}\n'),
         ("d.mrg", '<?xml version="1.0"?>\n<a/>\n'),
     ]),
     Form(TREES, "NXT's XML (`.syntax.xml`) without its terminals, or with a document type", "refused, with its line",

@@ -17,6 +17,7 @@ from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.models.archival import load_archive
 
 from seal.common.setting_checks import check_range
+from seal.files.names import check_text
 from seal.files.runs import ARCHIVE, names_of
 from seal_inspect.demo_answers import Answers, answers_of
 from seal_inspect.label_colours import colours_of
@@ -179,6 +180,8 @@ class _Handler(BaseHTTPRequestHandler):
             message = "send an object with 'model', the number of a model, and 'input', a string."
             return HTTPStatus.BAD_REQUEST, {"error": message}
         try:
+            # What comes as JSON was decoded, so that none stands for a byte, as in lines of files.
+            check_text(given, "the input")
             with self.server.one_at_a_time:
                 return HTTPStatus.OK, {"blocks": answers.answer(given)}
         except ConfigurationError as error:

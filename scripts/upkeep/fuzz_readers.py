@@ -63,6 +63,11 @@ READERS: dict[str, tuple[Union[str, bytes], str, dict[str, Any]]] = {
     "arff": ("multilabel_sample/valid.arff", ".arff", {"type": "seal_multilabel", "label_xml": _LABELS}),
     "masks": ("shapes_sample/valid.npz", ".npz", {"type": "seal_segmentation"}),
     "conll2012": ("srl_sample/dev.gold_conll", ".gold_conll", {"type": "seal_srl"}),
+    "propbank": (
+        "../tests/fixtures/srl/kitchen.conllu",
+        ".conllu",
+        {"type": "seal_srl", "role_spans": "subtree"},
+    ),
     "frames": ("../tests/fixtures/srl/kitchen.jsonl", ".jsonl", {"type": "seal_srl"}),
     "tags": ("tagging_sample/dev.tsv", ".tsv", {"type": "seal_tagging"}),
     "trees": ("trees_sample/dev.mrg", ".mrg", {"type": "seal_parsing"}),

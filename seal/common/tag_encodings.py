@@ -118,11 +118,10 @@ def first_broken(tags: Sequence[str], encoding: str) -> Optional[int]:
     `ConfigurationError` if there is no such encoding.
     """
     check_encoding(encoding)
-    prefixes = ("B-", "I-", "E-", "S-") if encoding == "BIOES" else ("B-", "I-")
     # The label of the span that is open before a tag.
     label: Optional[str] = None
     for index, tag in enumerate(tags):
-        if tag != "O" and (tag[:2] not in prefixes or len(tag) == 2):
+        if not _is_tag(tag, encoding):
             return index
         continues = tag[:2] in ("I-", "E-")
         if encoding != "IOB1" and continues and tag[2:] != label:
@@ -163,12 +162,53 @@ def convert_tags(tags: Sequence[str], source: str, target: str) -> list[str]:
     broken = first_broken(tags, source)
     if broken is not None:
         raise ConfigurationError(f"Tag {broken}, {tags[broken]!r}, breaks the encoding {source}.")
-    spans = tags_to_spans(tags)
-    converted = spans_to_bio(spans, len(tags))
-    if target == "BIOES":
+    return _tags_of(tags_to_spans(tags), len(tags), target)
+
+
+def repaired_tags(tags: Sequence[str], encoding: str) -> Optional[list[str]]:
+    """
+    Legal tags with the spans that `tags_to_spans`, as `conlleval`, reads in those of a file that breaks its encoding in
+    a few places: an `I-X` that continues no span of `X` begins one. In `BIOES` also a span that is not ended ends.
+
+    ```python
+    repaired_tags(["O", "I-A", "I-A", "I-B"], "BIO")  # ["O", "B-A", "I-A", "B-B"]
+    ```
+
+    # Parameters
+
+    tags : `Sequence[str]`
+    encoding : `str`
+        `"IOB1"`, `"BIO"` or `"BIOES"`.
+
+    # Returns
+
+    `Optional[list[str]]`
+        As many tags as were given: these where they are legal. `None` where one of them is no tag of the encoding.
+
+    # Raises
+
+    `ConfigurationError` if there is no such encoding.
+    """
+    if first_broken(tags, encoding) is None:
+        return list(tags)
+    if not all(_is_tag(tag, encoding) for tag in tags):
+        return None
+    return _tags_of(tags_to_spans(tags), len(tags), encoding)
+
+
+def _is_tag(tag: str, encoding: str) -> bool:
+    """Whether a string can be a tag of the encoding, wherever it stands."""
+    prefixes = ("B-", "I-", "E-", "S-") if encoding == "BIOES" else ("B-", "I-")
+    return tag == "O" or (tag[:2] in prefixes and len(tag) > 2)
+
+
+def _tags_of(spans: Sequence[Span], length: int, encoding: str) -> list[str]:
+    """The tags of spans in `BIO` or `BIOES`."""
+    tags = spans_to_bio(spans, length)
+    if encoding == "BIOES":
         for label, start, end in spans:
-            converted[end] = f"S-{label}" if start == end else f"E-{label}"
-    return converted
+            tags[end] = f"S-{label}" if start == end else f"E-{label}"
+    return tags
 
 
 def check_encoding(encoding: str, key: str = "encoding") -> None:

@@ -32,6 +32,8 @@ EMPTY = "-NONE-"
 MARKS = "-DFL-"
 # A constituent that marks a turn.
 _CODE = "CODE"
+# What is no word of a sentence, however many there are.
+_NO_WORDS = (EMPTY, MARKS, _CODE)
 # A label without function tags, indices and its alternatives; `-LRB-` has none of them.
 _BARE = re.compile(r"[^-=|]+")
 
@@ -40,6 +42,11 @@ def read_trees(path: str) -> Iterator[tuple[int, Tree]]:
     """
     The trees of a UTF-8 file, plain or packed (`.gz`, `.bz2`, `.xz`), one by one as they stand there: each with the
     line it begins at, counted from 1. A bracket at the very start of a line begins a tree.
+
+    # Raises
+
+    `ConfigurationError` where brackets are not those of trees, or one has several words and no bracket, as
+    `(NN cook cook-1)`, where it cannot be known which of them are words.
     """
     trees = parsed_trees(path, text_lines(path, f"trees in brackets, such as {_EXAMPLE}"))
     return not_empty(trees, f"{path}: the file has no tree.")
@@ -77,6 +84,13 @@ def parsed_trees(  # noqa: C901 - a branch a token
                 node = open_.pop()
                 if not node:
                     raise ConfigurationError(f"{path}:{number}: the bracket {short(f'({node.label()})')} has no word.")
+                if len(node) > 1 and node.label() not in _NO_WORDS and all(isinstance(child, str) for child in node):
+                    bracket = f"({' '.join([node.label(), *node])})"
+                    raise ConfigurationError(
+                        f"{path}:{number}: the bracket {short(bracket)} has {len(node)} "
+                        "words and no bracket: a part of speech has one word, and in a constituent each word needs a "
+                        f"bracket with its part of speech, or with {WORD} if that is not known."
+                    )
                 if open_:
                     open_[-1].append(node)
                 else:

@@ -4,8 +4,9 @@ The base class of the readers of sentences.
 
 import itertools
 import logging
-from collections.abc import Iterable, Iterator
-from typing import Optional
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
@@ -13,7 +14,9 @@ from allennlp.data import DatasetReader, Instance, TokenIndexer
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from seal.common.setting_checks import check_range
-from seal.files.paths import expanded
+from seal.common.tag_encodings import first_broken, repaired_tags
+from seal.dataset_readers.file_parts import split_off_part
+from seal.files.paths import expanded, user_path
 from seal.files.text_lines import text_lines
 
 logger = logging.getLogger(__name__)
@@ -35,6 +38,8 @@ class SentenceReader(DatasetReader):
         Sentences with more words are skipped, and their number is logged.
     max_instances, serialization_dir :
         As for `DatasetReader`.
+    also_check : `Optional[Union[str, list[str]]]`, optional (default = `None`)
+        Further paths that `_check` reads before a training begins.
 
     # Raises
 
@@ -47,6 +52,7 @@ class SentenceReader(DatasetReader):
         max_words: Optional[int] = None,
         max_instances: Optional[int] = None,
         serialization_dir: Optional[str] = None,
+        also_check: Optional[Union[str, list[str]]] = None,
     ) -> None:
         # Spelt out: with `**kwargs` a misspelt config key would end in a TypeError, not in a message that names it.
         super().__init__(
@@ -58,6 +64,29 @@ class SentenceReader(DatasetReader):
         check_range("dataset_reader.max_words", max_words, least=1)
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._max_words = max_words
+        self._also_check = [also_check] if isinstance(also_check, str) else list(also_check or ())
+
+    def _check(self, sentences_of: Callable[[str], Iterable]) -> None:
+        """
+        Reads the further paths to their end, once, where a training is about to begin: what is wrong in test data is
+        then told before the training and not after it. A path that is absent is left out, as training does not need it.
+
+        # Parameters
+
+        sentences_of : `Callable[[str], Iterable]`
+            What a path holds; it raises where that is wrong.
+        """
+        paths, self._also_check = self._also_check, []
+        folder = self.serialization_dir
+        # The vocabulary is made of what was read; a trained model has it, and does not need these files any more.
+        if folder is None or os.path.exists(os.path.join(folder, "vocabulary")):
+            return
+        worker = self.get_worker_info()
+        if worker is None or worker.id == 0:
+            for path in paths:
+                if os.path.exists(user_path(split_off_part(path)[0])):
+                    for _ in sentences_of(path):
+                        pass
 
     def read_inputs(self, file_path: str, plain_text: bool = False) -> Iterator[Instance]:
         """
@@ -158,3 +187,68 @@ def with_words(file_path: str, sentences: Iterable) -> Iterator:
             f"{file_path}: {found}: these are data without their words; fill them in by the program that comes with "
             "the data, or name the column that has them."
         )
+
+
+class LegalTags:
+    """
+    Checks tags of spans as a file has them, and repairs them where that is asked for.
+
+    # Parameters
+
+    encoding : `str`
+        See `seal.common.tag_encodings`.
+    repair : `bool`, optional (default = `False`)
+        Whether a tag that breaks the encoding, such as an `I-X` that continues nothing, is read as `repaired_tags`
+        does, and counted.
+    """
+
+    def __init__(self, encoding: str, repair: bool = False) -> None:
+        self._encoding, self._repair = encoding, repair
+        self._repaired, self._first = 0, ""
+        self._told: set[str] = set()
+
+    def of(self, tags: list[str], complaint: Callable[[int], str], where: Callable[[int], str]) -> list[str]:
+        """
+        The tags, legal.
+
+        # Parameters
+
+        tags : `list[str]`
+        complaint : `Callable[[int], str]`
+            What is wrong with the tag at an index, and where.
+        where : `Callable[[int], str]`
+            `file:line` of the tag at an index.
+
+        # Raises
+
+        `ConfigurationError` with the complaint where they break the encoding, and are not repaired.
+        """
+        broken = first_broken(tags, self._encoding)
+        if broken is None:
+            return tags
+        repaired = repaired_tags(tags, self._encoding)
+        if repaired is None:
+            raise ConfigurationError(f"{complaint(broken)}.")
+        if not self._repair:
+            raise ConfigurationError(
+                f"{complaint(broken)}; or set 'repair' to true in dataset_reader, and in validation_dataset_reader if "
+                "there is one: what continues nothing then begins a span, and one warning tells how many there are."
+            )
+        changed = [index for index, tag in enumerate(tags) if tag != repaired[index]]
+        if not self._repaired:
+            self._first = f"{where(changed[0])}, '{tags[changed[0]]}' read as '{repaired[changed[0]]}'"
+        self._repaired += len(changed)
+        return repaired
+
+    def warn(self, path: str) -> None:
+        """Tells once for each path what was repaired since the last call."""
+        if self._repaired and path not in self._told:
+            logger.warning(
+                "%s: tags that broke the encoding %s were repaired: %d, the first at %s",
+                path,
+                self._encoding,
+                self._repaired,
+                self._first,
+            )
+            self._told.add(path)
+        self._repaired = 0

@@ -27,7 +27,7 @@ _HEADINGS_OF_TOKENS = ("word", "words", "token", "tokens", "form")
 _HEADINGS_OF_TAGS = ("tag", "tags", "pos", "upos", "ner", "label", "labels")
 # An id of CoNLL-U: of a word, or of a row that is not a word but a multi-word token (`2-3`) or an empty node (`4.1`).
 _ID = re.compile(r"[0-9]+([-.][0-9]+)?")
-_CONLL_U, _CSV = ".conllu", ".csv"
+_CONLL_U, _CSV = (".conllu", ".conllup"), ".csv"
 _EXPECTED = "columns, a token and its tag a row and an empty line between sentences"
 
 

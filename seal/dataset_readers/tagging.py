@@ -12,10 +12,10 @@ from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import LabelField, SequenceLabelField, TextField
 
 from seal.common.setting_checks import check_choice, check_range
-from seal.common.tag_encodings import check_encoding, convert_tags, first_broken
+from seal.common.tag_encodings import check_encoding, convert_tags
 from seal.dataset_readers.fields import KnownLabelsField, WordsField
 from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
-from seal.dataset_readers.sentences import SentenceReader, with_words
+from seal.dataset_readers.sentences import LegalTags, SentenceReader, with_words
 from seal.dataset_readers.tag_columns import TagColumns, TaggedSentence
 from seal.files.paths import expanded, not_empty
 from seal.files.text_lines import text_lines
@@ -63,6 +63,9 @@ class TaggingReader(SentenceReader):
         `seal.common.tag_encodings`). `None`: the tags are not checked, as parts of speech have no spans.
     target_encoding : `Optional[str]`, optional (default = `None`)
         `"BIO"` or `"BIOES"`, to which the tags are converted. `None`: they are not converted.
+    repair : `bool`, optional (default = `False`)
+        Whether tags that break `encoding` are repaired, with one warning for a path: an `I-X` that continues no span of
+        `X` begins one, as `conlleval` reads it. A string that is no tag of the encoding stays an error.
     token_indexers : `dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
     max_words : `Optional[int]`, optional (default = `None`)
         Sentences with more words are skipped, and their number is logged. For training data only: a test
@@ -79,6 +82,9 @@ class TaggingReader(SentenceReader):
         Whether each line of `unlabelled` is a sentence instead, with spaces between its words.
     valid_every : `int`, optional (default = `10`)
         For `FILE#train` and `FILE#valid`: one in this many sentences belongs to the latter.
+    also_check : `Optional[Union[str, list[str]]]`, optional (default = `None`)
+        The paths of further files, such as the test data, that are read once before a training begins, so that what is
+        wrong in them is told then and not after it. What is not there is left out.
     tokenizer : `str`, optional (default = `"english"`)
         How the predictor splits raw text into words, which should be as in the files: `"english"`, with punctuation
         apart (`did n't`); `"tweets"`, where hashtags, names and emoticons stay whole; or `"white_space"`.
@@ -112,14 +118,18 @@ class TaggingReader(SentenceReader):
         valid_every: int = 10,
         tokenizer: str = "english",
         serialization_dir: Optional[str] = None,
+        repair: bool = False,
+        also_check: Optional[Union[str, list[str]]] = None,
     ) -> None:
-        super().__init__(token_indexers, max_words, max_instances, serialization_dir)
+        super().__init__(token_indexers, max_words, max_instances, serialization_dir, also_check)
         for name in feature_columns or {}:
             if name in _TAKEN:
                 raise ConfigurationError(
                     f"dataset_reader.feature_columns: '{name}' is taken by another field; rename it."
                 )
         _check_encodings(encoding, target_encoding)
+        if repair and encoding is None:
+            raise ConfigurationError("dataset_reader.repair: set 'encoding' too, which says what is to be repaired.")
         check_range("dataset_reader.labelled", labelled, least=0)
         if unlabelled is not None and labelled is None:
             raise ConfigurationError(
@@ -138,11 +148,13 @@ class TaggingReader(SentenceReader):
         self.feature_names = list(feature_columns or {})
         self._case = case
         self._encoding = encoding
+        self._legal = None if encoding is None else LegalTags(encoding, repair)
         self._target_encoding = target_encoding
 
     def _read(self, file_path: str) -> Iterator[Instance]:
+        self._check(lambda path: self._with_tags(path, self._part(path)))
         for number, sentence in self._shard(enumerate(self._sentences(file_path))):
-            tags = self._tags(sentence)
+            tags = sentence.tags
             if self._labelled is not None and number >= self._labelled:
                 tags = None
             yield self.text_to_instance(sentence.words, tags, sentence.features, sentence.source, sentence.lines)
@@ -153,7 +165,8 @@ class TaggingReader(SentenceReader):
 
     def _sentences(self, file_path: str) -> Iterator[TaggedSentence]:
         known = set()
-        for sentence in self._short_enough(file_path, _telling_of_equal_tags(file_path, self._part(file_path))):
+        sentences = self._short_enough(file_path, _telling_of_equal_tags(file_path, self._part(file_path)))
+        for sentence in self._with_tags(file_path, sentences):
             if self._unlabelled is not None:
                 known.add(tuple(sentence.words))
             yield sentence
@@ -176,17 +189,31 @@ class TaggingReader(SentenceReader):
                 if words:
                     yield TaggedSentence(words, path=path, lines=[number] * len(words))
 
-    def _tags(self, sentence: TaggedSentence) -> Optional[list[str]]:
-        tags = sentence.tags
-        if tags is None or self._encoding is None:
-            return tags
-        broken = first_broken(tags, self._encoding)
-        if broken is not None:
-            before = f"after {tags[broken - 1]!r}" if broken else "at the start of the sentence"
-            raise ConfigurationError(
-                f"{sentence.path}:{sentence.lines[broken]}: the tag {tags[broken]!r} {before} breaks the encoding "
-                f"{self._encoding}; correct the file, or the reader's 'encoding'."
+    def _with_tags(self, file_path: str, sentences: Iterable[TaggedSentence]) -> Iterator[TaggedSentence]:
+        """Passes the sentences on with the tags that a model learns."""
+        if self._legal is None:
+            yield from sentences
+            return
+        try:
+            for sentence in sentences:
+                if sentence.tags is not None:
+                    sentence.tags = self._tags(sentence, sentence.tags, self._legal)
+                yield sentence
+        finally:
+            self._legal.warn(file_path)
+
+    def _tags(self, sentence: TaggedSentence, tags: list[str], legal: LegalTags) -> list[str]:
+        def where(index: int) -> str:
+            return f"{sentence.path}:{sentence.lines[index]}"
+
+        def complaint(index: int) -> str:
+            before = f"after {tags[index - 1]!r}" if index else "at the start of the sentence"
+            return (
+                f"{where(index)}: the tag {tags[index]!r} {before} breaks the encoding {self._encoding}; correct the "
+                "file, or the reader's 'encoding'"
             )
+
+        tags = legal.of(tags, complaint, where)
         if self._target_encoding is None:
             return tags
         return convert_tags(tags, self._encoding, self._target_encoding)

@@ -36,7 +36,24 @@ _HEADINGS = frozenset(
     "tags word words token tokens form pos upos ner lemma words_id sentence_id split source target class".split()
 )
 _MARKUP = re.compile(r"\s*<(\?xml|!doctype|html)\b", re.IGNORECASE)
-_CONLL = re.compile(r"#\s*(sent_id|text|newdoc|newpar|global\.columns)\b.*=|#\s*newdoc\s*$|#begin document|-DOCSTART-")
+# What the first line of a file has that raw text does not begin with.
+_NO_TEXT = (
+    (
+        re.compile(r"#\s*(sent_id|text|newdoc|newpar|global\.columns)\b.*=|#\s*newdoc\s*$|#begin document|-DOCSTART-"),
+        "a file of CoNLL's columns",
+    ),
+    (re.compile(r"1\t[^\t]+(\t[^\t]*){8,}$"), "a file of CoNLL's columns"),
+    (re.compile(r"\.I \d+\s*$"), "a token file of RCV1"),
+    (re.compile(r"@relation\s", re.IGNORECASE), "ARFF"),
+    (re.compile(r"<[a-z][\w:-]*(\s+[\w:-]+=\"[^\"]*\")+\s*>$"), "a file with marks of XML"),
+    # The label of a sentence or a phrase, with its bracket or that of a root around it, and what begins inside.
+    (
+        re.compile(
+            r"\(\s*(\(\s*|(ROOT|TOP|S1)\s*\(\s*)?(S|SINV|SQ|SBAR|SBARQ|FRAG|NP|VP|UCP|INTJ|CODE|X)[-=A-Z\d]*\s*(\(|$)"
+        ),
+        "trees in brackets",
+    ),
+)
 # How a JSON value that goes on in further lines may begin, and how its next line then does.
 _GOES_ON = re.compile(r'\s*(["{\[\]}]|-?\d+(\.\d+)?\s*,?\s*$)')
 #: What may be a JSON value's first line, or a line of text.
@@ -97,11 +114,12 @@ def other_format(lines: Sequence[str], json_lines: bool = False) -> Optional[str
     return found
 
 
-def columns_format(line: str) -> Optional[str]:
-    """What a file seems to be whose first line marks it as one of columns, and not of raw text."""
+def data_format(line: str) -> Optional[str]:
+    """What a file of data seems to be whose first line marks it as no raw text, whatever the task."""
     line = line.lstrip("\ufeff").strip()
-    if _CONLL.match(line):
-        return "a file of CoNLL's columns"
+    found = next((name for pattern, name in _NO_TEXT if pattern.match(line)), None)
+    if found is not None:
+        return found
     for separator, name in (("\t", "tabs"), (",", "commas"), (";", "semicolons")):
         cells = [cell.strip().strip('"').lower() for cell in line.split(separator)]
         if len(cells) > 1 and _HEADINGS.issuperset(cells):

@@ -37,7 +37,7 @@ class UnknownGold:
         """Forgets what `note` has counted."""
         self._counts: Counter = Counter()
         self._instances = self._names = 0
-        self._first: Optional[str] = None
+        self._first: Optional[tuple[tuple[str, int], str]] = None
 
     def refuse(self, metadata: Optional[Sequence[dict[str, Any]]]) -> None:
         """
@@ -75,15 +75,21 @@ class UnknownGold:
             self._names += len(item.get(self._key) or ())
             self._instances += bool(found)
             self._counts.update(name for _, name in found)
-            if found and self._first is None:
+            if found:
                 place, name = found[0]
-                self._first = f"{_where(item, place)}'{name}'"
+                where = _where(item, place)
+                # Batches are not in the order of the file: most are of sentences of similar length.
+                if self._first is None or _in_files(where) < self._first[0]:
+                    self._first = _in_files(where), f"{where}'{name}'"
             unknown.append([name for _, name in found])
         return unknown
 
     def warn(self) -> None:
-        """Logs what was counted since the last call, if anything, and forgets it."""
-        if self._counts:
+        """
+        Logs what was counted since the last call, if anything, and forgets it. The first name is that of the first line
+        which has one, whatever the order of the batches; of several files, in the order of their names.
+        """
+        if self._first is not None:
             logger.warning(
                 "%d of %d gold %s, in %d instances, are not in the model's vocabulary ('%s'), since its training data "
                 "lacked them, and count as missed; %d different ones, the first at %s",
@@ -93,7 +99,7 @@ class UnknownGold:
                 self._instances,
                 self._namespace,
                 len(self._counts),
-                self._first,
+                self._first[1],
             )
         self.reset()
 
@@ -111,3 +117,9 @@ def _where(item: dict[str, Any], place: int) -> str:
     if source and lines:
         source = f"{source.rpartition(':')[0]}:{lines[place]}"
     return f"{source}: " if source else ""
+
+
+def _in_files(where: str) -> tuple[str, int]:
+    """The place in its file of what `_where` gives, to be compared with others."""
+    path, _, line = where.removesuffix(": ").rpartition(":")
+    return path, int(line) if line.isdecimal() else 0

@@ -12,7 +12,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
 from seal.files.csv_rows import csv_records
-from seal.files.other_formats import OPENINGS, columns_format, look_of_row, other_format
+from seal.files.other_formats import OPENINGS, data_format, look_of_row, other_format
 from seal.files.shards import Shard
 from seal.files.text_lines import (
     HEAD,
@@ -110,7 +110,7 @@ def _told_format(lines: Iterator[NumberedLine], path: str) -> Iterator[NumberedL
     found = other_format(begin, json_lines=True)
     if found is not None:
         raise ConfigurationError(f"{name}: this looks like {found}; a line of the input is one input.")
-    found = columns_format(begin[0]) if begin else None
+    found = data_format(begin[0]) if begin else None
     if found is not None:
         raise ConfigurationError(
             f"{name}: this looks like {found}; give the text alone, a line an input, or add --use-dataset-reader if "

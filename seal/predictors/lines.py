@@ -42,10 +42,15 @@ def read_line(line: str) -> dict[str, Any]:
 
 
 def decodable(line: str) -> str:
-    """The line without its end and a byte order mark. It is an error if a byte of it was not UTF-8."""
+    """
+    The line without its end and a byte order mark. It is an error if a byte of it was not UTF-8, or if it holds half a
+    surrogate pair.
+    """
     line = line.rstrip("\r\n").lstrip("\ufeff")
     # `allennlp predict` reads with `surrogateescape` (`seal.patches.input_lines`).
     undecodable = SURROGATE.search(line)
+    if undecodable and not 0xDC80 <= ord(undecodable.group()) <= 0xDCFF:
+        check_text(line, "the line")
     if undecodable:
         byte = ord(undecodable.group()) & 0xFF
         raise ConfigurationError(

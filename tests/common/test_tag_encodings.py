@@ -10,7 +10,7 @@ from allennlp.data.dataset_readers.dataset_utils.span_utils import (
     to_bioul,
 )
 
-from seal.common.tag_encodings import convert_tags, first_broken, spans_to_bio, tags_to_spans
+from seal.common.tag_encodings import convert_tags, first_broken, repaired_tags, spans_to_bio, tags_to_spans
 
 BIO = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 BIOES = BIO + ["E-X", "S-X", "E-Y", "S-Y"]
@@ -219,3 +219,21 @@ def test_spans_to_bio_refuses(spans, message):
 )
 def test_the_first_tag_that_breaks_bio(tags, index):
     assert first_broken(tags, "BIO") == index
+
+
+@pytest.mark.parametrize("encoding, tags", [("BIO", BIO), ("BIOES", BIOES), ("IOB1", BIO)])
+def test_a_repair_keeps_the_spans_and_what_is_legal(encoding, tags):
+    for given in every(tags, 4):
+        repaired = repaired_tags(given, encoding)
+        assert first_broken(repaired, encoding) is None
+        assert tags_to_spans(repaired) == tags_to_spans(given)
+        if first_broken(given, encoding) is None:
+            assert repaired == given
+        elif encoding == "BIO":
+            # Begins are put in the place of insides, and nothing else is changed.
+            assert all(new == old or (old[0], new) == ("I", f"B-{old[2:]}") for old, new in zip(given, repaired))
+
+
+def test_what_is_no_tag_is_not_repaired():
+    for wrong in ("X", "B-", "b-X", "S-X", "U-X"):
+        assert repaired_tags(["I-X", wrong], "BIO") is None

@@ -3,6 +3,8 @@ import time
 
 import pytest
 from allennlp.common.checks import ConfigurationError
+from hypothesis import given
+from hypothesis import strategies as st
 from nltk import Tree
 
 from seal.common.linear_trees import brackets_of, linearised
@@ -113,6 +115,7 @@ def test_switchboard_keeps_what_is_said():
         ("(S (NP (-NONE- *)) (VP (NP (NP (-NONE- *T*-1))) (NN a)))", "(S (VP (NN a)))"),
         ("( (S (NP (-NONE- *))))", None),
         ("(-NONE- *)", None),
+        ("(S (-NONE- * T) (CODE <no words>) (NN a))", "(S (NN a))"),
     ],
 )
 def test_cleaning(text, expected):
@@ -166,6 +169,11 @@ def test_a_no_break_space_is_part_of_a_word():
         ("I sleep .\n", "a:1: 'I' is outside of any tree; expected trees such as (S (NP (PRP I)) (VP (VBP sleep)))."),
         ("(S (NN a))\n()", "a:2: the bracket '()' has no word."),
         ("(S (NP\n ) (NN a))", "a:2: the bracket '(NP)' has no word."),
+        (
+            "(S (NN a)\n (NP (NN cook cook-1)))",
+            "a:2: the bracket '(NN cook cook-1)' has 2 words and no bracket: a part of speech has one word, and in a "
+            "constituent each word needs a bracket with its part of speech, or with XX if that is not known.",
+        ),
         ("(S (NN a))\n" + "(" * 100_000, "a:2: more than 200 brackets are open in the tree that begins at line 2."),
         (
             "(S (NN a))\n" + "(X " * 300 + "a" + ")" * 300,
@@ -178,6 +186,33 @@ def test_mistakes(text, told):
     with pytest.raises(ConfigurationError) as error:
         read(text)
     assert str(error.value) == told
+
+
+@st.composite
+def trees(draw):
+    """A tree in which some words have no part of speech, and whether one of its brackets has several of these alone."""
+    wrong = False
+
+    def node(depth):
+        nonlocal wrong
+        label = draw(st.sampled_from(["S", "NP", "NN", "-NONE-"]))
+        words = st.sampled_from(["cook", "cook-1", "*"])
+        count = draw(st.integers(1, 3))
+        children = [node(depth - 1) if depth and draw(st.booleans()) else draw(words) for _ in range(count)]
+        wrong |= label != "-NONE-" and len(children) > 1 and all(isinstance(child, str) for child in children)
+        return Tree(label, children)
+
+    return node(draw(st.integers(0, 3))), lambda: wrong
+
+
+@given(trees())
+def test_a_tree_is_read_as_it_stands_or_refused(drawn):
+    tree, wrong = drawn
+    if wrong():
+        with pytest.raises(ConfigurationError, match="has [23] words and no bracket"):
+            read(tree.pformat(margin=10_000))
+    else:
+        assert read(tree.pformat(margin=10_000)) == [(1, tree)]
 
 
 def test_the_deepest_tree_goes_all_the_way():

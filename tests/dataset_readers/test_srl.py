@@ -205,3 +205,46 @@ def test_instances_of_the_ewt_data():
     frames = [instance for instance in instances if instance["metadata"]["predicate"] is not None]
     assert len(frames) == 4960 and len(instances) - len(frames) == 1966
     assert all(sum(instance["predicate"].labels) == 1 for instance in frames)
+
+
+def frames_file(path, *tags):
+    record = {"words": ["w"] * len(tags), "frames": [{"pred": tags.index("B-V"), "tags": list(tags)}]}
+    path.write_text(json.dumps(record) + "\n")
+    return str(path)
+
+
+def test_stray_insides_are_repaired_with_one_warning(tmp_path, caplog):
+    path = frames_file(tmp_path / "a.jsonl", "I-A0", "I-A0", "B-V", "I-A1", "O")
+    with pytest.raises(ConfigurationError, match="a.jsonl:1: tag 0 of predicate 2 .*; or set 'repair' to true"):
+        list(SrlReader().read(path))
+    reader = SrlReader(predicate_instances=False, repair=True)
+    for _ in range(2):
+        (frame,) = reader.read(path)
+        assert frame["tags"].labels == ["B-A0", "I-A0", "B-V", "B-A1", "O"]
+    (warning,) = [record.getMessage() for record in caplog.records if "repaired" in record.getMessage()]
+    assert warning.startswith(f"{path}: tags that broke the encoding BIO were repaired: 2, the first at {path}:1: tag")
+    with pytest.raises(ConfigurationError, match="not legal there: a tag is 'O', 'B-X' or 'I-X'.*[^e]\\.$"):
+        list(reader.read(frames_file(tmp_path / "b.jsonl", "A0", "B-V")))
+
+
+def test_further_files_are_checked_before_a_training_begins(tmp_path):
+    train = frames_file(tmp_path / "train.jsonl", "B-V", "O", "O")
+    test = frames_file(tmp_path / "test.jsonl", "B-V", "O", "I-A1")
+    options = {"serialization_dir": str(tmp_path / "run"), "also_check": test}
+    with pytest.raises(ConfigurationError, match="test.jsonl:1: tag 2 of predicate 0"):
+        list(SrlReader(**options).read(train))
+    assert len(list(SrlReader(**options, repair=True).read(train))) == 2
+
+
+def test_roles_of_conllu_cover_a_word_or_its_subtree(tmp_path):
+    path = tmp_path / "a.conllu"
+    rows = [("The", 2, "_", "_"), ("cook", 3, "_", "A0"), ("slept", 0, "sleep.01", "_")]
+    path.write_text(
+        "".join(f"{n}\t{word}\t_\t_\t_\t_\t{head}\t_\t_\t_\t{frame}\t{role}\n"
+                for n, (word, head, frame, role) in enumerate(rows, start=1))
+    )  # fmt: skip
+    for role_spans, tags in (("head", ["O", "B-A0", "B-V"]), ("subtree", ["B-A0", "I-A0", "B-V"])):
+        frame, _ = DatasetReader.from_params(Params({"type": "seal_srl", "role_spans": role_spans})).read(path)
+        assert frame["tags"].labels == tags
+    with pytest.raises(ConfigurationError, match="dataset_reader.role_spans must be 'head' or 'subtree', found 'tree'"):
+        SrlReader(role_spans="tree")

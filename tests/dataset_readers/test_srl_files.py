@@ -63,6 +63,14 @@ def test_reads_json_lines():
     assert morning.frames == [] and morning.source == f"{JSON}:2"
 
 
+def test_reads_conllu():
+    gives, eat = read_srl_sentences(os.path.join(FIXTURES, "kitchen.conllu"), "subtree")
+    assert gives.source.endswith("kitchen.conllu:4") and gives.predicates == [3, 4]
+    assert gives.frames[1].tags == ["B-A0", "I-A0", "I-A0", "I-A0", "B-V", "B-A1", "I-A1"]
+    assert eat.words == ["Do", "n't", "eat"]
+    assert [(f.predicate, f.tags, f.lemma, f.sense) for f in eat.frames] == [(2, ["O", "B-AM-NEG", "B-V"], "eat", "01")]
+
+
 def test_streams():
     # A fault at the end of a file must not keep the sentences before it from being read.
     sentences = read_srl_sentences(COLUMNS)
@@ -283,3 +291,29 @@ def test_counts_of_the_ewt_data(name, sentences, frames, by_bracket):
             assert len(frame.tags) == len(sentence.words)
     # Predicates that no frameset marks, found by their bracket alone.
     assert sum(frame.sense is None for sentence in data for frame in sentence.frames) == by_bracket
+
+
+CONLL_U = """\
+# sent_id = 1
+1\tShe\tshe\tPRON\t_\t_\t2\tnsubj\t_\t_\t_\tA0
+2\tslept\tsleep\tVERB\t_\t_\t0\troot\t_\t_\tsleep.01\t_
+
+"""
+
+
+@pytest.mark.parametrize("name", ["a.conllu", "a.conllup", "a.conllu.gz", "a.conll", "a.txt"])
+@pytest.mark.parametrize("content", [CONLL_U, "\n" + CONLL_U.partition("\n")[2]])
+def test_conllu_is_told_by_its_name_or_its_first_line(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
+    (sentence,) = read_srl_sentences(str(path))
+    assert sentence.words == ["She", "slept"] and sentence.frames[0].tags == ["B-A0", "B-V"]
+    assert sentence.source == f"{path}:2"
+
+
+def test_conllu_of_a_folder_that_has_nothing_else(tmp_path):
+    for name in ("b.conllu", "a.conllup"):
+        (tmp_path / name).write_text(CONLL_U)
+    assert [os.path.basename(file) for file in srl_data_files(str(tmp_path))] == ["a.conllup", "b.conllu"]
+    shutil.copy(COLUMNS, tmp_path / "c.gold_conll")
+    assert [os.path.basename(file) for file in srl_data_files(str(tmp_path))] == ["c.gold_conll"]

@@ -127,6 +127,55 @@ def test_a_broken_encoding_names_the_line(tmp_path, tags, encoding, message):
     assert len(list(reader_of().read(path))) == 1
 
 
+STRAY = "a O\nb I-PER\nc I-PER\n\nd B-LOC\ne I-PER\n\nf O\n"
+
+
+def test_stray_insides_are_repaired_with_one_warning(tmp_path, caplog):
+    path = write(tmp_path / "x", STRAY)
+    told = message_of(reader_of(encoding="BIO"), path)
+    assert "or set 'repair' to true in dataset_reader, and in validation_dataset_reader if there is one: what" in told
+    for options, expected in (
+        ({}, [["O", "B-PER", "I-PER"], ["B-LOC", "B-PER"], ["O"]]),
+        ({"target_encoding": "BIOES"}, [["O", "B-PER", "E-PER"], ["S-LOC", "S-PER"], ["O"]]),
+    ):
+        reader = reader_of(encoding="BIO", repair=True, **options)
+        caplog.clear()
+        for _ in range(2):  # As it is read for folds, or again and again where not all of it is in memory.
+            found = list(reader.read(path))
+            assert [instance["tags"].labels for instance in found] == expected
+            assert found[0]["metadata"]["tags"] == expected[0]
+        (warning,) = [record.getMessage() for record in caplog.records if "repaired" in record.getMessage()]
+        assert warning == (
+            f"{path}: tags that broke the encoding BIO were repaired: 2, the first at {path}:2, 'I-PER' read as 'B-PER'"
+        )
+
+
+def test_a_repair_needs_tags_of_the_encoding(tmp_path):
+    path = write(tmp_path / "x", "a I-PER\nb PER\n")
+    told = message_of(reader_of(encoding="BIO", repair=True), path)
+    assert told == (
+        f"{path}:1: the tag 'I-PER' at the start of the sentence breaks the encoding BIO; correct the file, or the "
+        "reader's 'encoding'."
+    )
+    with pytest.raises(ConfigurationError, match="dataset_reader.repair: set 'encoding' too"):
+        reader_of(repair=True)
+    list(reader_of(encoding="BIO", repair=True, tag_column=None).read(path))
+
+
+def test_further_files_are_checked_before_a_training_begins(tmp_path):
+    train, test = write(tmp_path / "train", "a B-X\nb O\n"), write(tmp_path / "test", STRAY)
+    run = tmp_path / "run"
+    run.mkdir()
+    options = {"encoding": "BIO", "serialization_dir": str(run), "also_check": [str(tmp_path / "absent"), test]}
+    assert message_of(reader_of(**options), train).startswith(f"{test}:2: the tag 'I-PER' after 'O' breaks")
+    reader = reader_of(**{**options, "also_check": f"{train}#valid"}, repair=True)
+    assert len(list(reader.read(train))) == 1
+    # In Python, and of a trained model, whose vocabulary is there: what is read is what is asked for.
+    assert len(list(reader_of(**{**options, "serialization_dir": None}).read(train))) == 1
+    (run / "vocabulary").mkdir()
+    assert len(list(reader_of(**options).read(train))) == 1
+
+
 def test_a_broken_row_names_the_line(tmp_path):
     path = write(tmp_path / "x", "a X\n\nb X\nc\n")
     assert message_of(reader_of(), path).startswith(f"{path}:4: found 1 column")

@@ -85,6 +85,14 @@ def test_a_wrong_input_shows_its_sentence_and_the_page_stays_up(served):
     assert ask(served, {"model": 0, "input": "fine"})[0] == 200
 
 
+@pytest.mark.parametrize("half", ["\ud800", "\udc00", "\udc80", "\udfff"])
+def test_half_a_pair_is_no_byte_of_a_file(half, served):
+    assert ask(served, {"model": 0, "input": f"a{half}"}) == (
+        200,
+        {"error": f"the input holds half a surrogate pair, which is not a character: {ascii('a' + half)}."},
+    )
+
+
 @pytest.mark.parametrize("value", [*({"model": model, "input": "a"} for model in (7, -1, "0")), {"model": 0}, [], 3])
 def test_a_question_of_another_form_is_refused(value, served):
     status, told = ask(served, value)

@@ -116,6 +116,35 @@ def test_a_cost_is_a_name(method):
         evaluated("tagging", experiment % "null")
 
 
+METHODS_OVER_OTHERS = {
+    "srl": ("crf", "legal", "seal", "self_training", "distilled", "structured_tuning"),
+    "tagging": ("crf", "seal", "self_training"),
+    "text": ("seal", "self_training", "distilled"),
+    "parsing": ("seal",),
+    "multilabel": ("self_training",),
+}
+NO_METHODS = [("'nce'", "nce"), ("lib.method.cross_entropy", "cross_entropy"), ("3", "cross_entropy")]
+
+
+@pytest.mark.parametrize(
+    "library, method, given, call",
+    [
+        (library, method, *none)
+        for library, methods in METHODS_OVER_OTHERS.items()
+        for method in methods
+        for none in NO_METHODS
+        # There a method may be named.
+        if (library, none[0]) != ("multilabel", "'nce'")
+    ],
+)
+def test_what_a_method_is_over_is_named_where_it_is_none(library, method, given, call):
+    encoder = "" if library == "multilabel" else "encoder=lib.encoder.bilstm(), "
+    with pytest.raises(RuntimeError) as error:
+        evaluated(library, f"lib.experiment(lib.data.sample, {encoder}method=lib.method.{method}(over={given}))")
+    told = f"over: not a method; call one, such as 'method.{call}()' with its parentheses"
+    assert str(error.value).splitlines()[0] == f"RUNTIME ERROR: {told}"
+
+
 @pytest.mark.parametrize("name, owner", [("energy_weight", "method"), ("dropout", "encoder"), ("patterns", "energies")])
 def test_training_has_none_of_the_others_arguments(name, owner):
     with pytest.raises(RuntimeError, match=f"training: '{name}' is an argument of the {owner}"):

@@ -13,6 +13,7 @@ from allennlp.training import TrainerCallback
 from transformers import PreTrainedModel
 
 import seal  # noqa: F401
+from scripts.measure.configs import library_value
 from seal.nets import Encoder
 from tests.tiny_bert import save_tiny_bert
 from tests.training import runs
@@ -230,3 +231,19 @@ def test_a_structured_svm_by_implicit_gradients(library):
     )
     assert svm["model"] == margin["model"] and svm["model"]["energy_loss"]["cost"] == {"type": "hamming"}
     assert svm["trainer"] == cd["trainer"] and svm["trainer"]["type"] == "implicit_gradient"
+
+
+@pytest.mark.parametrize(
+    "library, data, checked",
+    [
+        ("tagging", "sample", "data/tagging_sample/test.tsv"),
+        ("tagging", "twitter_pos", None),  # Its tags have no encoding that a file could break.
+        ("srl", "sample", "data/srl_sample/test.gold_conll"),
+        ("srl", "ewt", None),  # There is none.
+    ],
+)
+def test_the_test_file_is_checked_before_training(library, data, checked):
+    experiment = f"lib.experiment(lib.data.{data}, lib.encoder.bilstm(), lib.method.cross_entropy())"
+    config = library_value(f"{library}.libsonnet", experiment)
+    assert config["dataset_reader"].get("also_check") == checked
+    assert "test_data_path" not in config and "also_check" not in config.get("validation_dataset_reader", {})

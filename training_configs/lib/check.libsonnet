@@ -1,6 +1,9 @@
 // Checks of what an experiment was given, for use in `assert`: each is true, or an error that names what is wrong.
 // Without them, the error would come from somewhere inside a library.
 local listed(names) = std.join(', ', names);
+local not_a_method(given, what) =
+  local call = if std.isString(given) then given else 'cross_entropy';
+  error "%s: not a method; call one, such as 'method.%s()' with its parentheses" % [what, call];
 
 // Whether the config that `build` makes of the settings `all` changes with another value of one of them: with `other`
 // or, as the value may be what is taken without it, with one that is made up.
@@ -120,14 +123,12 @@ local changes(build, all, name, other) =
     std.isString(given) || error "cost: this must be a name, such as 'l1', found %s" % std.manifestJsonMinified(given),
 
   // An encoder and a method must be results of calls: an encoder is an object, and a method is a function of the
-  // encoder's settings and the energies.
+  // encoder's settings and the energies. `what` is the argument that has it.
   encoder(given):
     std.isObject(given) || error "encoder: not an encoder; call one, such as 'encoder.bilstm()' with its parentheses",
-  method(given):
-    std.isFunction(given) && std.length(given) == 2
-    || error "method: not a method; call one, such as 'method.cross_entropy()' with its parentheses",
+  method(given, what='method'):
+    (std.isFunction(given) && std.length(given) == 2) || not_a_method(given, what),
   // The same where a method is an object, since it carries settings.
-  called(given):
-    std.isObject(given) && std.objectHasAll(given, 'parts')
-    || error "method: not a method; call one, such as 'method.cross_entropy()' with its parentheses",
+  called(given, what='method'):
+    (std.isObject(given) && std.objectHasAll(given, 'parts')) || not_a_method(given, what),
 }

@@ -26,14 +26,17 @@ local bi_level(solver_steps, damping, last_layer) = {
   // A chain over the task-net's logits in place of tags one by one, for a net that the method `over` trains: learned
   // scores of two tags in a row (a conditional random field), or only legal sequences and no further parameters.
   crf(over=$.cross_entropy()):
+    assert check.method(over, 'over');
     function(encoder, energies) over(encoder, energies) { output_space+: { type: 'crf_tag_sequence' } },
   legal(over=$.cross_entropy()):
+    assert check.method(over, 'over');
     function(encoder, energies) over(encoder, energies) { output_space+: { type: 'legal_tag_sequence' } },
 
   // Structure in prediction: a small energy chooses among the k best outputs of a net that the method `over` trains. It
   // is learned on the scores of `folds` nets that have not seen the instance. To save time, these can be trained by
   // cross-entropy alone where `over` has a loss-net.
   structured(over=$.crf(), structure={ type: 'tags' }, folds=3, folds_with_loss_net=true):
+    assert check.method(over, 'over');
     function(encoder, energies)
       over(encoder, energies) {
         structure: structure,
@@ -44,6 +47,7 @@ local bi_level(solver_steps, damping, last_layer) = {
   // the method `over` has trained says what their outputs are, draws or with `hard` its predictions, and a second net
   // learns from these and from gold.
   self_training(over=$.structured(), hard=false, labelled_share=0.5):
+    assert check.method(over, 'over');
     function(encoder, energies)
       over(encoder, energies) { trainer+:: { self_training: { hard: hard, labelled_share: labelled_share } } },
 
@@ -51,6 +55,7 @@ local bi_level(solver_steps, damping, last_layer) = {
   // that distribution over whole outputs, on the training data's inputs and those of `data.unlabelled`, if there are
   // any.
   distilled(over=$.structured(), hard=false, labelled_share=0.5):
+    assert check.method(over, 'over');
     function(encoder, energies)
       over(encoder, energies)
       { trainer+:: { self_training: { distil: true, hard: hard, labelled_share: labelled_share } } },
@@ -58,6 +63,7 @@ local bi_level(solver_steps, damping, last_layer) = {
   // Structured tuning (Li et al. 2020): besides its cross-entropy, the net of the method `over` pays `weight` nats for
   // each of `roles` that it expects more than once.
   structured_tuning(weight=3.0, roles=['ARG0', 'ARG1', 'ARG2'], over=$.cross_entropy()):
+    assert check.method(over, 'over');
     function(encoder, energies) over(encoder, energies) {
       task_loss: {
         type: 'constrained',

@@ -46,7 +46,7 @@ local callable(name, base, method=methods[name]) =
     labelled_share=unset,
   ) {
     // The method `over`, whose settings are then those of all; it may be a name, too.
-    local named = if std.isString(over) then over else if check.called(over) then over.name,
+    local named = if std.isString(over) then over else if check.called(over, 'over') then over.name,
     local teaches = name == 'self_training' && named != over,
     local settings = {
       energy_weight: energy_weight,

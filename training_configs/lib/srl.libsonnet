@@ -82,7 +82,8 @@ local sentences = import 'sentences.libsonnet';
       validation_metric='+f1',
     ) {
       local reader = { type: 'seal_srl', token_indexers: encoder.indexers } + std.get(d, 'reader', {}),
-      dataset_reader: reader { fraction: all.fraction },
+      // What is wrong in test is told before training, and not by the evaluation after it.
+      dataset_reader: reader { fraction: all.fraction, [if std.get(d, 'test') != null then 'also_check']: d.test },
       data_loader+: {
         batch_sampler: { type: 'frames', batch_size: all.batch_size, sentence_share: all.sentence_share },
       },

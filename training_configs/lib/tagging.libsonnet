@@ -123,6 +123,8 @@ local sentences = import 'sentences.libsonnet';
       dataset_reader: { type: 'seal_tagging', token_indexers: encoder.indexers } + d.reader + {
         [if std.objectHas(d.reader, 'feature_columns') then 'feature_columns']: used,
         [if std.objectHas(d.reader, 'case') then 'case']: d.reader.case && std.member(features, 'case'),
+        // A tag of test that breaks the encoding is told before training, and not by the evaluation after it.
+        [if d.encoding != null && std.get(d, 'test') != null then 'also_check']: d.test,
       },
     },
 }

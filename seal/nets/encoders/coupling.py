@@ -4,9 +4,13 @@ import torch
 from torch.nn import functional
 
 from seal.common.convolutions import check_convolutions, convolution
+from seal.common.setting_checks import check_range
 from seal.nets.encoders.encoder import Encoder
 from seal.nets.encoders.image import COLOURS, channels_last
 from seal.registry import Activation, ConfigurationError
+
+# Levels for an image of any size, and the most of all: they halve a side of 1,024 pixels to one.
+_ANY_SIZE, _MOST_LEVELS = 3, 10
 
 
 class CouplingStep(torch.nn.Module):
@@ -53,6 +57,9 @@ class CouplingConvolution(Encoder):
     width : `int`, optional (default = `64`)
         The channels inside a step.
     levels : `int`, optional (default = `3`)
+        At most 10, and from the fourth on at most as many as halve the longer side of an image to one pixel: at a
+        further level most of what is computed would be what the image was filled up with, and each one has twice the
+        weights of the one before.
     depth : `int`, optional (default = `2`)
         The steps at each level, on the way there and again on the way back.
     dropout : `float`, optional (default = `0.0`)
@@ -62,7 +69,8 @@ class CouplingConvolution(Encoder):
 
     # Raises
 
-    `ConfigurationError` if a size is below 1, or `channels` is odd.
+    `ConfigurationError` if a size is out of range, or `channels` is odd; and, for an image, if it is too small for
+    `levels`.
     """
 
     def __init__(
@@ -80,6 +88,7 @@ class CouplingConvolution(Encoder):
             raise ConfigurationError(
                 "encoder: give at least one of levels and of depth, and an even number of channels."
             )
+        check_range("encoder.levels", levels, most=_MOST_LEVELS)
         activation = activation or Activation.by_name("relu")()
         self._levels, self._size = levels, channels
         self._first = convolution(COLOURS, channels, 3)
@@ -97,6 +106,12 @@ class CouplingConvolution(Encoder):
         # shape: (batch, channels, height, width), here and below
         image = inputs["image"]
         height, width = image.shape[-2:]
+        most = max(_ANY_SIZE, (max(height, width) - 1).bit_length())
+        if self._levels > most:
+            raise ConfigurationError(
+                f"encoder.levels: {self._levels} levels halve the sides of an image so often that one of {height} x "
+                f"{width} would be filled up to {2**self._levels} x {2**self._levels}; set at most {most}."
+            )
         multiple = 2**self._levels
         hidden = self._first(functional.pad(image, (0, -width % multiple, 0, -height % multiple)))
         waiting = []
