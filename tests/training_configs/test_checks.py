@@ -117,10 +117,10 @@ def test_a_cost_is_a_name(method):
 
 
 METHODS_OVER_OTHERS = {
-    "srl": ("crf", "legal", "seal", "self_training", "distilled", "structured_tuning"),
-    "tagging": ("crf", "seal", "self_training"),
-    "text": ("seal", "self_training", "distilled"),
-    "parsing": ("seal",),
+    "srl": ("crf", "legal", "structured", "self_training", "distilled", "structured_tuning"),
+    "tagging": ("crf", "structured", "self_training"),
+    "text": ("structured", "self_training", "distilled"),
+    "parsing": ("structured",),
     "multilabel": ("self_training",),
 }
 NO_METHODS = [("'nce'", "nce"), ("lib.method.cross_entropy", "cross_entropy"), ("3", "cross_entropy")]
