@@ -10,6 +10,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any
 
@@ -19,8 +20,9 @@ from allennlp.commands import train
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import util
 
-from seal.files.whole_files import replacing
+from seal.files.whole_files import naming, replacing
 from seal.patches.replacing import replace_once
+from seal.patches.safe_archives import DIGESTS, digests_of
 from seal.version import VERSION
 
 logger = logging.getLogger(__name__)
@@ -95,25 +97,34 @@ def add_a_model_card() -> None:
     """
     Patches: `archive_model`, where `allennlp.commands.train` calls it.
 
-    Symptom: who is given a `model.tar.gz` cannot see what it was trained on and how well it does; and a run that is
-    killed while it writes one is left with a part of it, as if it had ended.
+    Symptom: who is given a `model.tar.gz` cannot see what it was trained on and how well it does, nor that what is in
+    it is what was trained; and a run that is killed while it writes one is left with a part of it, as if it had ended.
 
-    Can go: when AllenNLP writes its own model card into the archive, and the archive under another name first.
+    Can go: when AllenNLP writes its own model card and digests into the archive, and the archive under another name
+    first.
     """
 
     def archive_model(original: Callable, serialization_dir: Any, *args: Any, **kwargs: Any) -> str:
         from seal.commands.report import card
 
+        more = list(kwargs.pop("include_in_archive", None) or ())
         try:
             text = card(os.fspath(serialization_dir))
             with open(os.path.join(serialization_dir, CARD), "w", encoding="utf-8") as file:
                 file.write(text)
-            kwargs["include_in_archive"] = [*(kwargs.get("include_in_archive") or ()), CARD]
+            more.append(CARD)
         except (ConfigurationError, OSError) as error:  # The model itself must not be lost for it.
             logger.warning("There is no model card: %s", error)
-        path = os.path.join(serialization_dir, "model.tar.gz")
+        path, digests = (os.path.join(serialization_dir, name) for name in ("model.tar.gz", DIGESTS))
+        weights = args[0] if args else kwargs.get("weights", "best.th")
         with replacing(path) as draft:
-            original(serialization_dir, *args, archive_path=draft, **kwargs)
+            try:
+                with naming(digests), open(digests, "w", encoding="utf-8") as file:
+                    file.write(digests_of(os.fspath(serialization_dir), weights))
+                original(serialization_dir, *args, archive_path=draft, include_in_archive=[*more, DIGESTS], **kwargs)
+            finally:
+                with suppress(FileNotFoundError):
+                    os.remove(digests)  # They are of the archive; in the folder the weights have another name.
         return path
 
     replace_once(train, "archive_model", archive_model)

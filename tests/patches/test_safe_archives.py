@@ -3,15 +3,28 @@
 import io
 import json
 import os
+import random
+import re
+import shutil
+import subprocess
+import sys
 import tarfile
+import tempfile
+from contextlib import suppress
 
 import pytest
-from allennlp.commands import evaluate
+import torch
+from allennlp.commands import evaluate, train
 from allennlp.common import params
 from allennlp.common.checks import ConfigurationError
-from allennlp.models import archival, load_archive
+from allennlp.data import Vocabulary
+from allennlp.models import Model, archival, load_archive
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
+from seal.files.trained_models import trained_weights
 from seal.patches import safe_archives, whole_configs
+from seal.patches.error_sentences import describe
 from tests.training.runs import ROOT, build, config
 
 
@@ -277,3 +290,176 @@ def test_a_damaged_archive(tmp_path):
         (tmp_path / "model.tar.gz").write_bytes(bad)
         with pytest.raises(ConfigurationError, match=f"^{path} is not a model archive"):
             load_archive(path)
+
+
+def flipped(whole, place, bit):
+    data = bytearray(whole)
+    data[place] ^= 1 << bit
+    return bytes(data)
+
+
+@pytest.fixture(scope="module")
+def packed(trained):
+    """The run's archive as training writes it, with digests."""
+    return run_record_archive(trained).read_bytes()
+
+
+def run_record_archive(trained):
+    """The run's archive as `train` writes it, with digests."""
+    folder = trained / "of_train"
+    if not folder.exists():
+        shutil.copytree(trained, folder, ignore=lambda *_: ["model.tar.gz", "of_train"])
+        train.archive_model(str(folder))
+    return folder / "model.tar.gz"
+
+
+def test_every_byte_counts(tmp_path, temporary):
+    """Of gzip's header the time and the name of a system do not, nor are they in its checksum."""
+    path = tmp_path / "model.tar.gz"
+    archive(path, (tarfile.TarInfo("weights.th"), random.Random(3).randbytes(600)))
+    whole = path.read_bytes()
+    parts = contents(path)
+    name = whole.index(b"\0", 10) + 1 if whole[3] & 8 else 10
+    for place in range(len(whole)):
+        path.write_bytes(flipped(whole, place, place % 8))
+        if place < name:
+            with suppress(ConfigurationError):
+                assert contents(path) == parts
+            continue
+        with pytest.raises(ConfigurationError, match=f"^{re.escape(str(path))} is not a model archive .* damaged"):
+            contents(path)
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ConfigurationError, match=f"^{re.escape(str(path))} is not a model archive"):
+            contents(path)
+    path.write_bytes(whole + b"more")
+    with pytest.raises(ConfigurationError, match="is not a model archive"):
+        contents(path)
+    assert not any(temporary.iterdir())
+
+
+def contents(path):
+    with safe_archives.extracted_archive(str(path)) as folder:
+        return {name: open(os.path.join(folder, name), "rb").read() for name in sorted(os.listdir(folder))}
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_other_model_is_made_of_a_flipped_bit(tmp_path, packed, data):
+    bit = data.draw(st.integers(10 * 8, len(packed) * 8 - 1))
+    path = tmp_path / "model.tar.gz"
+    path.write_bytes(flipped(packed, bit // 8, bit % 8))
+    name = packed.index(b"\0", 10) + 1 if packed[3] & 8 else 10
+    assume(bit // 8 >= name)
+    for make in (load_archive, Model.from_archive, Vocabulary.from_files, weights_of):
+        with pytest.raises(ConfigurationError) as error:
+            make(str(path))
+        assert str(path) in error.value.message and tempfile.gettempdir() + "/tmp" not in error.value.message
+
+
+def weights_of(path):
+    return trained_weights(path, "model.loss_net.pretrained_file", "srl_tags", [])
+
+
+def repacked(source, path, **changes):
+    """An archive with other content of some members, or without them (`None`); its own checksum is right."""
+    with tarfile.open(source) as old, tarfile.open(path, "w:gz") as new:
+        for member in old.getmembers():
+            content = old.extractfile(member).read() if member.isfile() else b""
+            if member.name in changes:
+                content = changes[member.name]
+                content = content(content_of(old, member)) if callable(content) else content
+                if content is None:
+                    continue
+                member.size = len(content)
+            new.addfile(member, io.BytesIO(content))
+    return str(path)
+
+
+def content_of(archive, member):
+    return archive.extractfile(member).read()
+
+
+def test_a_repacked_archive_is_checked_by_its_digests(trained, tmp_path):
+    source = run_record_archive(trained)
+    with tarfile.open(source) as file:
+        names = file.getnames()
+        listed = [line.split("  ")[1] for line in content_of(file, file.getmember("SHA256SUMS")).decode().splitlines()]
+    assert listed == sorted(name for name in names if name.startswith("vocabulary/") or name in ("config.json", "weights.th"))
+    assert not (source.parent / "SHA256SUMS").exists()
+    # What sha256sum says of it.
+    with safe_archives.extracted_archive(str(source)) as folder:
+        subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder, check=True, capture_output=True)
+    for name in listed:
+        path = repacked(source, tmp_path / "model.tar.gz", **{name: lambda content: flipped(content, len(content) // 2, 0)})
+        with pytest.raises(ConfigurationError, match=f"^{re.escape(path)}: {name} in it is not the file of which SHA256"):
+            load_archive(path)
+        path = repacked(source, tmp_path / "model.tar.gz", **{name: None})
+        with pytest.raises(ConfigurationError, match=f"^{re.escape(path)}: {name} in it is not there"):
+            load_archive(path)
+    for text in (b"", b"\xff", b"nothing\n"):
+        path = repacked(source, tmp_path / "model.tar.gz", SHA256SUMS=text)
+        with pytest.raises(ConfigurationError, match=f"^{re.escape(path)}: "):
+            load_archive(path)
+    # Who has changed it on purpose.
+    changed_on_purpose = repacked(source, tmp_path / "model.tar.gz", SHA256SUMS=None)
+    assert type(load_archive(changed_on_purpose).model).__name__ == "SrlModel"
+
+
+@pytest.mark.parametrize("name", ["config.json", "weights.th", "vocabulary/tokens.txt", "meta.json"])
+@pytest.mark.parametrize("content", [None, b"", b"\xff\xfe\x00", b"[1, 2"], ids=["absent", "empty", "bytes", "text"])
+def test_a_sentence_names_the_archive_not_a_temporary_folder(trained, tmp_path, name, content):
+    path = repacked(trained / "model.tar.gz", tmp_path / "model.tar.gz", **{name: content})
+    if name == "vocabulary/tokens.txt":
+        path = repacked(path, tmp_path / "none.tar.gz", **{"vocabulary/non_padded_namespaces.txt": content})
+    for make in (load_archive, weights_of):
+        try:
+            make(path)
+            assert (name, content) == ("meta.json", None) or make is weights_of and name == "config.json"
+        except Exception as error:
+            told = describe(error)
+            assert told is not None and path in told and str(tempfile.gettempdir()) + "/tmp" not in told, repr(error)
+
+
+def test_an_archive_without_a_vocabulary(trained, tmp_path):
+    with tarfile.open(trained / "model.tar.gz") as file:
+        names = [name for name in file.getnames() if name.startswith("vocabulary")]
+    path = repacked(trained / "model.tar.gz", tmp_path / "model.tar.gz", **dict.fromkeys(names))
+    for make in (load_archive, weights_of):
+        with pytest.raises(ConfigurationError, match=re.escape(path)) as error:
+            make(path)
+        assert "vocabulary" in error.value.message and str(tempfile.gettempdir()) + "/tmp" not in error.value.message
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_weights_that_are_no_numbers_are_refused(trained, tmp_path, value):
+    weights = torch.load(trained / "best.th")
+    name = next(name for name, tensor in weights.items() if tensor.is_floating_point() and tensor.numel() > 3)
+    weights[name].view(-1)[2] = value
+    buffer = io.BytesIO()
+    torch.save(weights, buffer)
+    path = repacked(trained / "model.tar.gz", tmp_path / "model.tar.gz", **{"weights.th": buffer.getvalue()})
+    (tmp_path / "best.th").write_bytes(buffer.getvalue())
+    for make in (load_archive, weights_of, lambda _: load_archive(trained / "model.tar.gz", weights_file=tmp_path / "best.th")):
+        with pytest.raises(ConfigurationError, match=f"{re.escape(name)}.*numbers that are not finite") as error:
+            make(path)
+        assert str(tmp_path) in error.value.message
+
+
+@pytest.mark.parametrize("command", ["allennlp", "seal"])
+def test_the_commands_refuse_a_flipped_bit(trained, tmp_path, command):
+    whole = run_record_archive(trained).read_bytes()
+    path = tmp_path / "model.tar.gz"
+    path.write_bytes(flipped(whole, len(whole) - 6, 3))
+    more = ["--include-package", "seal"] if command == "allennlp" else []
+    data = str(ROOT / "data" / "srl_sample" / "dev.gold_conll")
+    done = subprocess.run(
+        [sys.executable, "-m", command, "evaluate", str(path), data, *more],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 1 and f"error: {path} is not a model archive (.tar.gz), or a damaged one" in done.stderr
+    assert "Traceback" not in done.stderr
