@@ -3,6 +3,7 @@ A model's archive may come from anybody, and may be damaged on its way. Opening 
 folder, runs none of its code, and takes a bounded part of the disk; nothing is made of one that is not whole.
 """
 
+import functools
 import gzip
 import hashlib
 import json
@@ -49,10 +50,10 @@ _opening: ContextVar[Optional[str]] = ContextVar("opening", default=None)
 
 
 @contextmanager
-def extracted_archive(path: str, cleanup: bool = True) -> Iterator[str]:
+def extracted_archive(path: str, cleanup: bool = True, with_config: bool = False) -> Iterator[str]:
     """
     A temporary folder with what an archive has; with `cleanup` it is removed at the end. An error inside that is about
-    a file of the folder names the archive in its place.
+    a file of the folder names the archive in its place. Weights or a vocabulary alone need no config.
 
     # Raises
 
@@ -65,8 +66,10 @@ def extracted_archive(path: str, cleanup: bool = True) -> Iterator[str]:
     try:
         try:
             _unpack(path, folder)
-            _check_json(path, folder)
             _check_digests(path, folder)
+            _check_json(path, folder)
+            if with_config and not os.path.isfile(os.path.join(folder, archival.CONFIG_NAME)):
+                raise ConfigurationError(f"{path}: there is no {archival.CONFIG_NAME} in it; this is no model.")
         except _DAMAGED as error:
             raise _damaged(path, error) from error
         except ConfigurationError:
@@ -210,7 +213,7 @@ def _most_bytes(path: str) -> int:
 
 
 def _check_json(path: str, folder: str) -> None:
-    """Of the config and of AllenNLP's version. AllenNLP says where there is no config; weights alone need none."""
+    """Of the config and of AllenNLP's version."""
     for name, what in ((archival.CONFIG_NAME, "config"), (META_NAME, META_NAME)):
         text = _small_text(path, folder, name, what)
         try:
@@ -293,7 +296,7 @@ def config_of_archive(path: str) -> Optional[str]:
     folder = os.path.dirname(path)
     if folder not in _unpacked:
         return None
-    with _naming(folder), open(path, encoding="utf-8") as file:
+    with open(path, encoding="utf-8") as file:
         return file.read()
 
 
@@ -309,15 +312,18 @@ def unpack_safely() -> None:
     Can go: when AllenNLP unpacks with the `data` filter, to a bounded size and to the end of the file, reads the config
     as JSON, and names the archive.
     """
-    archival.extracted_archive = extracted_archive
+    archival.extracted_archive = functools.partial(extracted_archive, with_config=True)
 
     def from_files(original: Callable, cls: type, directory: Any, *args: Any, **kwargs: Any) -> Vocabulary:
         path = os.fspath(directory)
         if os.path.isdir(path) or not path.endswith((".tar.gz", ".tgz")):
-            return original(cls, directory, *args, **kwargs)
+            try:
+                return original(cls, directory, *args, **kwargs)
+            except (AssertionError, UnicodeDecodeError) as error:
+                raise ConfigurationError(f"{path}: there is no vocabulary, or a damaged one: {error}") from error
         with extracted_archive(cached_path(path)) as folder:
             inside = os.path.join(folder, "vocabulary")
-            return original(cls, inside if os.path.isdir(inside) else folder, *args, **kwargs)
+            return from_files(original, cls, inside if os.path.isdir(inside) else folder, *args, **kwargs)
 
     replace_once(Vocabulary, "from_files", from_files)
 
