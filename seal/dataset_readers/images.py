@@ -279,9 +279,8 @@ def _read_folder(path: str, size: Optional[tuple[int, int]]) -> MaskedImages:
             )
     if len(kinds) > 1:
         found = "; ".join(f"{kind} ({os.path.basename(file)})" for kind, file in kinds.items())
-        logger.warning(
-            "%s: masks of several kinds: %s; black is read as the background in all of them", os.path.join(path, "masks"), found
-        )
+        folder = os.path.join(path, "masks")
+        logger.warning("%s: masks of several kinds: %s; black is read as the background in all of them", folder, found)
     return MaskedImages(numpy.stack(pixels), numpy.stack(of_masks), [file for file, _ in pairs])
 
 

@@ -316,6 +316,8 @@ def unpack_safely() -> None:
 
     def from_files(original: Callable, cls: type, directory: Any, *args: Any, **kwargs: Any) -> Vocabulary:
         path = os.fspath(directory)
+        if os.path.dirname(path) in _unpacked and os.path.isfile(path):
+            raise ConfigurationError(f"{path} is a file, where there must be a folder")  # Perhaps an archive itself.
         if os.path.isdir(path) or not path.endswith((".tar.gz", ".tgz")):
             try:
                 return original(cls, directory, *args, **kwargs)

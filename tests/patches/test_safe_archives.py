@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -395,7 +396,8 @@ def test_a_repacked_archive_is_checked_by_its_digests(packed, tmp_path):
         subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder, check=True, capture_output=True)
     for name in listed:
         path = repacked(packed, tmp_path / "model.tar.gz", **{name: lambda one: flipped(one, len(one) // 2, 0)})
-        with pytest.raises(ConfigurationError, match=f"^{re.escape(path)}: {name} in it is not the file of which SHA256"):
+        told = f"^{re.escape(path)}: {name} in it is not the file of which SHA256SUMS has the digest"
+        with pytest.raises(ConfigurationError, match=told):
             load_archive(path)
         path = repacked(packed, tmp_path / "model.tar.gz", **{name: None})
         with pytest.raises(ConfigurationError, match=f"^{re.escape(path)}: {name} in it is not there"):
@@ -447,9 +449,47 @@ def test_weights_that_are_no_numbers_are_refused(trained, tmp_path, value):
     (tmp_path / "best.th").write_bytes(buffer.getvalue())
     whole = trained / "model.tar.gz"
     for make in (load_archive, weights_of, lambda _: load_archive(whole, weights_file=tmp_path / "best.th")):
-        with pytest.raises(ConfigurationError, match=f"{re.escape(name)}.*numbers that are not finite") as error:
+        with pytest.raises(ConfigurationError, match=f"numbers of '{re.escape(name)}' 1 are not finite") as error:
             make(path)
         assert str(tmp_path) in error.value.message
+
+
+def test_weights_with_a_flipped_bit_that_have_no_digest(trained, tmp_path):
+    """Of an older archive that was packed again, or of a run's folder: the file has a checksum of each tensor."""
+    whole = (trained / "best.th").read_bytes()
+    with zipfile.ZipFile(trained / "best.th") as file:
+        (first, *_) = [part for part in file.infolist() if "/data/" in part.filename and part.file_size > 100]
+    place = whole.index(file_content(trained / "best.th", first)) + 51
+    (tmp_path / "best.th").write_bytes(flipped(whole, place, 6))
+    torch.load(tmp_path / "best.th")  # PyTorch sees nothing.
+    path = repacked(trained / "model.tar.gz", tmp_path / "model.tar.gz", **{"weights.th": flipped(whole, place, 6)})
+    archived = trained / "model.tar.gz"
+    for make, named in (
+        (lambda: load_archive(path), path),
+        (lambda: weights_of(path), path),
+        (lambda: load_archive(archived, weights_file=str(tmp_path / "best.th")), str(tmp_path / "best.th")),
+    ):
+        with pytest.raises(ConfigurationError, match="is damaged: the checksum of '.*/data/.*' in it is") as error:
+            make()
+        assert named in error.value.message
+
+
+def file_content(path, part):
+    with zipfile.ZipFile(path) as file:
+        return file.read(part)
+
+
+def test_a_vocabulary_that_is_an_archive_itself_is_not_unpacked(trained, tmp_path):
+    with tarfile.open(trained / "model.tar.gz") as file:
+        names = [name for name in file.getnames() if name.startswith("vocabulary")]
+    inner = io.BytesIO()
+    with tarfile.open(fileobj=inner, mode="w:gz") as file:
+        add(file, tarfile.TarInfo("tokens.txt"), b"a")
+    path = repacked(trained / "model.tar.gz", tmp_path / "one.tar.gz", **dict.fromkeys(names))
+    path = repacked(path, tmp_path / "model.tar.gz", vocabulary=inner.getvalue())
+    for make in (load_archive, weights_of):
+        with pytest.raises(ConfigurationError, match="vocabulary is a file, where there must be a folder"):
+            make(path)
 
 
 @pytest.mark.parametrize("command", ["allennlp", "seal"])
