@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from importlib.metadata import entry_points
-from typing import Any, Optional
+from typing import Any, NoReturn, Optional
 
 from seal.late_imports import late
 
@@ -72,13 +72,13 @@ NO_NEWS = (
     "was found in both **extras and in params",
     "completed its entire epoch",
 )
-#: AllenNLP's sub-commands that are not for the models of this package.
-NOT_SUPPORTED = ("diff", "find-lr", "push-to-hf")
 #: The group of entry points whose modules register sub-commands of their own: those that look at models and runs
 #: (`seal_inspect`), and those of other packages. None is imported before it is asked for.
 COMMANDS = "seal.commands"
 #: In the folder of a run and in its archive.
 CARD = "model_card.md"
+#: AllenNLP's sub-commands that are for the models of this package. Those of other packages are theirs to support.
+SUPPORTED = ("evaluate", "predict", "train")
 FORMATS = ("json", "plain", "allennlp")
 # The number of the command's process, by which workers know that it has spawned them.
 _STARTED = "SEAL_COMMAND"
@@ -155,7 +155,10 @@ def _log_quietly() -> None:
 
 
 class _Parser(allennlp.commands.ArgumentParserWithDefaults):
-    """The command's own description."""
+    """The command's own description, and what it says of a sub-command that only `allennlp` has."""
+
+    #: The names of those.
+    not_supported: tuple[str, ...] = ()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -165,13 +168,24 @@ class _Parser(allennlp.commands.ArgumentParserWithDefaults):
                 "`seal COMMAND --help` tells more of each command."
             )
 
+    def error(self, message: str) -> NoReturn:
+        asked = next((name for name in self.not_supported if f"invalid choice: '{name}'" in message), None)
+        super().error(message if asked is None else f"seal does not have {asked}; try `allennlp {asked}`.")
+
 
 def _name_what_is_here() -> None:
-    """`seal --help` and `--version` speak of this package, and of no sub-command that is not supported."""
+    """
+    `seal --help` and `--version` speak of this package, and of no sub-command that is not supported; so does the
+    message about one that is mistyped.
+    """
     allennlp.commands.ArgumentParserWithDefaults = _Parser
     allennlp.commands.__version__ = f"{VERSION} (AllenNLP {allennlp.__version__})"
-    for name in NOT_SUPPORTED:
-        Subcommand._registry[Subcommand].pop(name, None)
+    known = Subcommand._registry[Subcommand]
+    _Parser.not_supported = tuple(
+        name for name, (found, _) in known.items() if found.__module__.startswith("allennlp.") and name not in SUPPORTED
+    )
+    for name in _Parser.not_supported:
+        del known[name]
 
 
 def _add_options_of_predict() -> None:

@@ -4,6 +4,7 @@ import argparse
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -62,13 +63,30 @@ def test_the_command_says_what_was_asked_for_and_imports_nothing_that_it_does_no
     assert told[0].startswith("conjugate_gradient ") and len(told) == 8 and imported == ""
 
 
+COMMANDS = ["compare-networks", "components", "demo", "evaluate", "label-interactions", "predict", "report"]
+COMMANDS += ["tag-interactions", "train"]
+
+
+@pytest.mark.parametrize("asked", ["trian", "build-vocab", "checklist"])
+def test_a_mistyped_command_is_told_of_those_that_there_are(asked):
+    code = "import sys\nfrom seal.__main__ import run\nsys.argv = ['seal', sys.argv[1]]\nrun()"
+    done = subprocess.run([sys.executable, "-c", code, asked], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 2
+    told = done.stderr.splitlines()[-1]
+    if asked == "trian":
+        assert re.findall(r"[a-z-]+", told.partition("choose from")[2]) == COMMANDS
+    else:
+        assert told == f"seal: error: seal does not have {asked}; try `allennlp {asked}`."
+
+
 def test_the_help_and_the_version_are_of_this_package():
     code = "import sys\nfrom seal.__main__ import run\nsys.argv = ['seal', sys.argv[1]]\nrun()"
     help_, version = (
         subprocess.run([sys.executable, "-c", code, asked], capture_output=True, text=True, timeout=300).stdout
         for asked in ("--help", "--version")
     )
-    assert "Predict structures with energies" in help_ and "find-lr" not in help_ and "demo" in help_
+    assert "Predict structures with energies" in help_
+    assert re.findall(r"^    ([a-z-]+)", help_, re.MULTILINE) == COMMANDS
     assert version == f"seal {VERSION} (AllenNLP 2.10.1)\n"
 
 

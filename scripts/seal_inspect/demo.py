@@ -6,6 +6,7 @@ import argparse
 import json
 import logging
 import os
+import re
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,7 +17,7 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.models.archival import load_archive
 
-from seal.common.setting_checks import check_range
+from seal.common.setting_checks import check_range, whole_number
 from seal.files.names import check_text
 from seal.files.runs import ARCHIVE, names_of
 from seal_inspect.demo_answers import Answers, answers_of
@@ -166,12 +167,18 @@ class _Handler(BaseHTTPRequestHandler):
         # A form of another page can send no JSON without asking first, which nothing here allows.
         if self.headers.get_content_type() != "application/json":
             return HTTPStatus.UNSUPPORTED_MEDIA_TYPE, {"error": "send JSON."}
-        length = self.headers.get("Content-Length") or ""
-        if not length.isdigit() or int(length) > _MOST_BYTES:
+        lengths = self.headers.get_all("Content-Length", [])
+        if len(lengths) != 1 or re.fullmatch("[0-9]+", lengths[0]) is None:
+            # What follows is not read, so no other request can be.
+            self.close_connection = True
+            status = HTTPStatus.BAD_REQUEST if lengths else HTTPStatus.LENGTH_REQUIRED
+            return status, {"error": "send one Content-Length, the number of bytes."}
+        length = whole_number(lengths[0])
+        if length is None or length > _MOST_BYTES:
             self.close_connection = True
             return HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {"error": f"at most {_MOST_BYTES // 2**20} MB can be sent."}
         try:
-            asked = json.loads(self.rfile.read(int(length)))
+            asked = json.loads(self.rfile.read(length))
             place, given = asked["model"], asked["input"]
             answers = self.server.answers[place]
             if not isinstance(given, str) or place < 0:

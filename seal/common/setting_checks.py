@@ -74,6 +74,14 @@ def needed(value: Optional[T], what: str) -> T:
     return value
 
 
+def whole_number(text: str) -> Optional[int]:
+    """
+    The number that is written in at most 18 of the digits 0 to 9; `None` of any other text. Not all that `str.isdigit`
+    takes is a number to `int`: neither `²` nor thousands of digits.
+    """
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None
+
+
 def short(value: Any) -> str:
     """A value as it is quoted in a message: at most 60 ASCII characters."""
     # `ascii` also escapes characters that no output file can hold. Python prints no integer of very many digits.

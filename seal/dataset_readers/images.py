@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 #: Pillow's modes of images without transparency, with no more than eight bits a colour once they are read.
 _MODES = ("1", "L", "P", "RGB")
+#: The most of red, green and blue that a colour is black with, in a mask: quantisation makes such of it.
+_MOST_OF_BLACK = 32
 _ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
 
 
@@ -145,15 +147,22 @@ def read_image(path: str) -> Image.Image:
 def read_mask(path: str) -> Image.Image:
     """
     A mask of 0 and 1, from a grey image of 0 and 1, or of 0 and white: 255, or 15 with four bits a pixel. In an image
-    with a palette of colours, as annotation tools write it, the values are the indices into the palette; in one with a
-    palette of greys, the greys.
+    with a palette of greys the greys count. In one with a palette of colours, as annotation tools write it, the indices
+    into the palette must be 0 and 1 (or 255), and the colours count: black, or nearly, is the background. Without a
+    black nothing tells what is the object, and the mask is an error.
     """
+    return _read_mask(path)[0]
+
+
+def _read_mask(path: str) -> tuple[Image.Image, str]:
+    """A mask, and in words what kind of file it is of, where it has both an object and a background."""
     image, largest = _open(path)
     if image.mode not in ("1", "L", "P"):
         raise ConfigurationError(
             f"{path}: a mask of the kind '{image.mode}' (Pillow's name); save it as a grey image of 0 and 255."
         )
-    values = numpy.asarray(image if image.mode == "L" or _is_coloured(image) else image.convert("L"))
+    coloured = _is_coloured(image)
+    values = numpy.asarray(image if image.mode == "L" or coloured else image.convert("L"))
     if largest != 255:
         values = numpy.rint(values * (largest / 255)).astype(numpy.uint8)
     foreground = largest if values.max() == largest else 1
@@ -164,7 +173,20 @@ def read_mask(path: str) -> Image.Image:
             f"{path}: the mask has the value {values[y, x]} at row {y}, column {x}; a mask is 0 and 1, or 0 and "
             f"{largest}."
         )
-    return Image.fromarray((values == foreground).astype(numpy.uint8))
+    mask, kind = values == foreground, "greys"
+    if coloured:
+        colours = image.convert("RGB")
+        by_index, mask = mask, (numpy.asarray(colours) > _MOST_OF_BLACK).any(axis=-1)
+        kind = f"a palette of colours, the {'object' if mask[values == 0].any() else 'background'}'s first"
+        same = mask == by_index
+        # Where just one of two colours is black, the two agree in every pixel or in none.
+        if not same.all() and (same.any() or mask.all()):
+            named = " and ".join(sorted("#%02x%02x%02x" % colour for _, colour in colours.getcolors()))
+            raise ConfigurationError(
+                f"{path}: a mask of the colours {named} of a palette, where black would tell which is the background; "
+                "save it as a grey image, 0 and 255 where the object is."
+            )
+    return Image.fromarray(mask.astype(numpy.uint8)), kind if mask.any() and not mask.all() else ""
 
 
 def resized_image(image: Image.Image, size: Optional[tuple[int, int]]) -> numpy.ndarray:
@@ -234,8 +256,11 @@ def _read_folder(path: str, size: Optional[tuple[int, int]]) -> MaskedImages:
                 raise ConfigurationError(f"{file}: there is no {what} '{stem}' in {folder}.")
     pairs = [(file, dict(masks)[stem]) for stem, file in images]
     pixels, of_masks = [], []
+    kinds: dict[str, str] = {}
     for file, mask_file in pairs:
-        image, mask = read_image(file), read_mask(mask_file)
+        image, (mask, kind) = read_image(file), _read_mask(mask_file)
+        if kind:
+            kinds.setdefault(kind, mask_file)
         if image.size != mask.size:
             raise ConfigurationError(
                 f"{mask_file}: the mask is of {_size_of(mask)} pixels, and its image of {_size_of(image)}."
@@ -252,6 +277,10 @@ def _read_folder(path: str, size: Optional[tuple[int, int]]) -> MaskedImages:
                 f"{pixels[0].shape[1]} x {pixels[0].shape[0]}; set dataset_reader.resize, and "
                 "validation_dataset_reader.resize, to bring all to one size."
             )
+    if len(kinds) > 1:
+        found = "; ".join(f"{kind} ({os.path.basename(file)})" for kind, file in kinds.items())
+        folder = os.path.join(path, "masks")
+        logger.warning("%s: masks of several kinds: %s; black is read as the background in all of them", folder, found)
     return MaskedImages(numpy.stack(pixels), numpy.stack(of_masks), [file for file, _ in pairs])
 
 

@@ -1,5 +1,7 @@
 from typing import NamedTuple
 
+from seal.common.setting_checks import whole_number
+
 
 class Shard(NamedTuple):
     """
@@ -22,7 +24,7 @@ class Shard(NamedTuple):
 
 def shard_of(text: str) -> Shard:
     """The shard that is written as `2/8`, the second of eight; a `ValueError` where the text names none."""
-    number, slash, parts = text.partition("/")
-    if slash and number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts):
-        return Shard(int(number), int(parts))
+    number, parts = (whole_number(part) for part in text.partition("/")[::2])
+    if number is not None and parts is not None and 1 <= number <= parts:
+        return Shard(number, parts)
     raise ValueError(f"expected the number of a part and of all parts, such as 1/8 or 8/8, found {text!r}")

@@ -6,10 +6,12 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.data import Vocabulary
+from allennlp.nn import util
 
 from seal.common.vocabularies import WRITTEN, names_of
 from seal.files.paths import user_path
 from seal.patches.safe_archives import extracted_archive
+from seal.patches.unusable_files import check_finite
 
 
 def trained_weights(
@@ -64,5 +66,7 @@ def _read(folder: str) -> dict[str, torch.Tensor]:
     for file in ("best.th", "weights.th"):
         path = os.path.join(folder, file)
         if os.path.exists(path):
-            return torch.load(path, map_location="cpu")
+            weights = util.read_state_dict(path)
+            check_finite(weights, path)
+            return weights
     raise FileNotFoundError(f"neither best.th nor weights.th in '{folder}'")

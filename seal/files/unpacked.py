@@ -6,6 +6,8 @@ from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import short, whole_number
+
 #: In MiB; in the environment, a limit in the place of the default one.
 VARIABLE = "SEAL_MAX_UNPACKED"
 # A file may unpack to so many bytes, and to so many times its size.
@@ -20,9 +22,10 @@ def most_unpacked(path: str) -> int:
     given = os.environ.get(VARIABLE)
     if given is None:
         return max(_MOST_BYTES, _MOST_RATIO * os.path.getsize(path))
-    if not given.isdecimal():
-        raise ConfigurationError(f"{VARIABLE}: a whole number of MiB, found {given!r}.")
-    return int(given) * 2**20
+    number = whole_number(given)
+    if number is None:
+        raise ConfigurationError(f"{VARIABLE}: a whole number of MiB, found {short(given)}.")
+    return number * 2**20
 
 
 class _Bounded(io.RawIOBase):

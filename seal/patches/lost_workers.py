@@ -1,13 +1,15 @@
 """
 A worker of a distributed run that is killed or frozen, or a node that never comes, ends the run on every node in one
-sentence, within `distributed.timeout` seconds.
+sentence, within `distributed.timeout` seconds. Processes that load data end with the one that has started them.
 """
 
 import atexit
+import ctypes
 import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -163,25 +165,53 @@ def name_lost_workers() -> None:
     replace_once(dist.Work, "wait", exchange)
 
 
-def end_data_workers_quietly() -> None:
+def end_data_workers() -> None:
     """
     Patches: `allennlp.data.data_loaders.MultiProcessDataLoader._instance_worker` (and `_batch_worker`).
 
-    Symptom: where one data-loading worker fails, AllenNLP ends the others by SIGTERM. They inherit the
-    command's handler, which raises an error, so each prints its own traceback beside the one sentence that names
-    the mistake.
+    Symptom: where one data-loading worker fails, AllenNLP ends the others by SIGTERM. They inherit the command's
+    handler, which raises an error, so each prints its own traceback beside the one sentence that names the mistake. And
+    a worker looks for the process that has started it only before it hands out an instance, so that where that process
+    is killed, one that waits for a lock, or reads, stays for ever.
 
-    Can go: when AllenNLP's workers reset the handler.
+    Can go: when AllenNLP's workers reset the handler, and end with that process.
     """
 
     def worker(original, self, *args, **kwargs):
         # Only in a worker process: in the main process this would remove the command's own handler.
         if multiprocessing.parent_process() is not None:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            _end_with_the_parent(getattr(self, "start_method", "fork"))
         return original(self, *args, **kwargs)
 
     replace_once(MultiProcessDataLoader, "_instance_worker", worker)
     replace_once(MultiProcessDataLoader, "_batch_worker", worker)
 
 
-PATCHES = (take_the_timeout, name_lost_workers, end_data_workers_quietly)
+# Of `prctl` of Linux, in `linux/prctl.h`.
+_PR_SET_PDEATHSIG = 1
+
+
+def _end_with_the_parent(start_method: str, seconds: float = 1.0) -> None:
+    """
+    From now on this process is killed where the one that has started it has ended, in whatever way: by a thread, which
+    looks after it, and where it can be by Linux, as a thread does not run while other code keeps Python's lock.
+    """
+    parent = multiprocessing.parent_process()
+    # Workers that are forked keep each other's ends of the pipe that `is_alive` looks at. A fork server is the parent
+    # of its processes, and is none of ours.
+    is_child = os.getppid() == parent.pid
+
+    def watch() -> None:
+        while (os.getppid() == parent.pid) if is_child else parent.is_alive():
+            time.sleep(seconds)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    # Linux tells of the end of the thread that has forked, which may end before its process, if it is not the main one.
+    by_main_thread = threading.current_thread().name == "MainThread"
+    if sys.platform == "linux" and start_method == "fork" and is_child and by_main_thread:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    threading.Thread(target=watch, daemon=True).start()
+
+
+PATCHES = (take_the_timeout, name_lost_workers, end_data_workers)

@@ -9,6 +9,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any
 
@@ -18,8 +19,9 @@ from allennlp.commands import train
 from allennlp.training import util
 
 from seal.files.runs import ARCHIVE, ENVIRONMENT, trainings
-from seal.files.whole_files import replacing
+from seal.files.whole_files import naming, replacing
 from seal.patches.replacing import replace_once
+from seal.patches.safe_archives import DIGESTS, digests_of
 from seal.version import VERSION
 
 
@@ -78,15 +80,24 @@ def write_whole_archives() -> None:
     """
     Patches: `archive_model`, where `allennlp.commands.train` calls it.
 
-    Symptom: a run that is killed while it writes its `model.tar.gz` is left with a part of it, as if it had ended.
+    Symptom: a run that is killed while it writes its `model.tar.gz` is left with a part of it, as if it had ended; and
+    who is given one cannot see that what is in it is what was trained.
 
-    Can go: when AllenNLP writes the archive under another name first.
+    Can go: when AllenNLP writes digests into the archive, and the archive under another name first.
     """
 
     def archive_model(original: Callable, serialization_dir: Any, *args: Any, **kwargs: Any) -> str:
-        path = os.path.join(serialization_dir, ARCHIVE)
+        path, digests = (os.path.join(serialization_dir, name) for name in (ARCHIVE, DIGESTS))
+        more = kwargs.pop("include_in_archive", None) or ()
+        weights = args[0] if args else kwargs.get("weights", "best.th")
         with replacing(path) as draft:
-            original(serialization_dir, *args, archive_path=draft, **kwargs)
+            try:
+                with naming(digests), open(digests, "w", encoding="utf-8") as file:
+                    file.write(digests_of(os.fspath(serialization_dir), weights))
+                original(serialization_dir, *args, archive_path=draft, include_in_archive=[*more, DIGESTS], **kwargs)
+            finally:
+                with suppress(FileNotFoundError):
+                    os.remove(digests)  # They are of the archive; in the folder the weights have another name.
         return path
 
     replace_once(train, "archive_model", archive_model)

@@ -11,6 +11,8 @@ import re
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Collection, Mapping
+from typing import Any, Optional
 
 import numpy
 import torch
@@ -233,20 +235,48 @@ def name_files_that_are_no_weights() -> None:
     """
     Patches: `allennlp.nn.util.read_state_dict`.
 
-    Symptom: what is no file of weights, or a damaged one, ends in an error of torch, of nearly any type.
+    Symptom: what is no file of weights, or a damaged one, ends in an error of torch, of nearly any type; or, where
+    numbers are damaged, in other weights, as PyTorch does not look at the checksums of the zip archive that it writes.
 
-    Can go: when torch's error names the file.
+    Can go: when torch's error names the file, and it reads the checksums.
     """
 
     def read_state_dict(original, path, *args, **kwargs):
         try:
-            return original(path, *args, **kwargs)
+            weights = original(path, *args, **kwargs)
+            damaged = None
+            if zipfile.is_zipfile(path):  # What torch wrote before its version 1.6 is none.
+                with zipfile.ZipFile(path) as archive:
+                    damaged = archive.testzip()
         except (OSError, MemoryError, torch.cuda.OutOfMemoryError):
             raise
         except Exception as error:
             raise ConfigurationError(f"{path} is not a file of weights") from error
+        if damaged is not None:
+            raise ConfigurationError(f"{path} is damaged: the checksum of '{damaged}' in it is wrong")
+        return weights
 
     replace_once(nn_util, "read_state_dict", read_state_dict)
+
+
+def check_finite(weights: Mapping[str, Any], path: str, learned: Optional[Collection[str]] = None) -> None:
+    """
+    # Raises
+
+    `ConfigurationError` if a weight is not a number, or, where it is among those that are learned (all, where none are
+    named), infinite.
+    """
+    for name, value in weights.items():
+        if not isinstance(value, torch.Tensor) or not (value.is_floating_point() or value.is_complex()):
+            continue
+        if bool(value.sum().isfinite()):  # Quicker than to look at each of them.
+            continue
+        fit = value.isfinite() if learned is None or name in learned else ~value.isnan()
+        if not bool(fit.all()):
+            raise ConfigurationError(
+                f"{path}: of the {fit.numel():,} numbers of '{name}' {int((~fit).sum()):,} are not finite, so nothing "
+                "can be predicted with them; take the weights of a training that has not diverged"
+            )
 
 
 def tell_which_weights_do_not_fit() -> None:
@@ -254,14 +284,16 @@ def tell_which_weights_do_not_fit() -> None:
     Patches: `allennlp.models.archival._load_model`.
 
     Symptom: weights that do not fit the config, as where overrides change the model, end in a traceback with the names
-    of all of them.
+    of all of them. Weights that are no numbers are loaded.
 
     Can go: when AllenNLP says it in a sentence.
     """
 
-    def _load_model(original, *args, **kwargs):
+    def _load_model(original, config, weights_path, *args, **kwargs):
         try:
-            return original(*args, **kwargs)
+            model = original(config, weights_path, *args, **kwargs)
+            check_finite(model.state_dict(), weights_path, {name for name, _ in model.named_parameters()})
+            return model
         except RuntimeError as error:
             text = str(error)
             if "loading state" not in text:

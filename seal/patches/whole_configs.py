@@ -21,6 +21,7 @@ from allennlp.common.params import Params
 from allennlp.models import archival
 from allennlp.training import util as training_util
 
+from seal.common.setting_checks import short, whole_number
 from seal.patches.config_keys import READ_BEFORE, suggest
 from seal.patches.replacing import replace_once
 from seal.patches.safe_archives import config_of_archive
@@ -71,9 +72,10 @@ def check_settings_read_before() -> None:
         for key in ("random_seed", "numpy_seed", "pytorch_seed"):
             seed = params.get(key)
             # AllenNLP also accepts a seed that is a string, as an environment variable read by std.extVar is.
-            if seed is not None and not (str(seed).isdecimal() and int(seed) < 2**32):
+            number = seed if type(seed) is int else whole_number(str(seed))
+            if seed is not None and (number is None or not 0 <= number < 2**32):
                 raise ConfigurationError(
-                    f'config key "{key}" must be a whole number from 0 to {2**32 - 1}, found {seed!r}'
+                    f'config key "{key}" must be a whole number from 0 to {2**32 - 1}, found {short(seed)}'
                 )
         workers = params.params.get("distributed")
         devices = workers.get("cuda_devices") if isinstance(workers, dict) else None

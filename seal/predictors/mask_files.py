@@ -10,6 +10,7 @@ from allennlp.common.util import JsonDict
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from seal.common.setting_checks import whole_number
 from seal.files.paths import user_path
 
 #: The colour of the foreground in an overlay, and its share in the mixture with the image.
@@ -99,7 +100,7 @@ def file_and_row(name: str) -> tuple[str, str]:
     if os.path.exists(name):
         return name, ""
     file, _, row = name.rpartition(":")
-    return (file, row) if file and row.isdigit() else (name, "")
+    return (file, row) if file and whole_number(row) is not None else (name, "")
 
 
 def _source(image: str) -> str:

@@ -1,9 +1,12 @@
 import math
+import re
 
 import pytest
 from allennlp.common.checks import ConfigurationError
+from hypothesis import given
+from hypothesis import strategies as st
 
-from seal.common.setting_checks import check_choice, check_range, short
+from seal.common.setting_checks import check_choice, check_range, short, whole_number
 
 
 @pytest.mark.parametrize(
@@ -68,3 +71,15 @@ def test_what_is_nested_too_deeply():
     assert short(value) == "a value of type list"
     while value:  # Otherwise its deallocation recurses as deeply.
         value = value.pop()
+
+
+@pytest.mark.parametrize(
+    "text, number", [("0", 0), ("007", 7), ("9" * 18, 10**18 - 1), ("9" * 19, None), ("9" * 5000, None), ("", None)]
+)
+def test_a_text_that_is_a_whole_number(text, number):
+    assert whole_number(text) == number
+
+
+@given(st.text(max_size=3) | st.text(st.characters(categories=["Nd", "No", "Nl"]), max_size=3))
+def test_any_other_text_is_no_whole_number(text):
+    assert (whole_number(text) is not None) == bool(re.fullmatch("[0-9]+", text))

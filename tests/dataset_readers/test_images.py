@@ -6,6 +6,8 @@ import zlib
 import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from PIL import Image
 
 from seal.dataset_readers.images import read_array, read_image, read_mask, read_masked_images
@@ -353,3 +355,72 @@ def test_masks_of_few_bits_a_pixel(tmp_path, depth):
                 read_mask(str(tmp_path / name))
             told = f"{name}: the mask has the value 2 at row 2, column 3; a mask is 0 and 1, or 0 and {white}."
             assert told in str(error.value)
+
+
+def of_colours(mask, path, first, second):
+    """A mask whose palette has the two colours; those of its pixels are the second where the object is."""
+    image = Image.fromarray(mask, "P")
+    image.putpalette([*first, *second])
+    image.save(path)
+    return str(path)
+
+
+BLACKS = st.tuples(*[st.integers(0, 32)] * 3)
+COLOURS = st.tuples(*[st.integers(0, 255)] * 3).filter(lambda colour: max(colour) > 32 and len(set(colour)) > 1)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(black=BLACKS, colour=COLOURS, other=COLOURS, object_first=st.booleans(), ending=st.sampled_from(["png", "gif"]))
+def test_a_palette_of_two_colours_is_read_by_colour(tmp_path, black, colour, other, object_first, ending):
+    mask, path = arrays()["masks"][1], tmp_path / f"mask.{ending}"
+    if object_first:
+        of_colours(1 - mask, path, colour, black)
+    else:
+        of_colours(mask, path, black, colour)
+    assert numpy.array_equal(numpy.asarray(read_mask(str(path))), mask)
+    # Without a black nothing tells: neither the index nor which is darker.
+    with pytest.raises(ConfigurationError, match="where black would tell which is the background; save it as a grey"):
+        read_mask(of_colours(mask, path, other, colour))
+
+
+@pytest.mark.parametrize("kind", ["gif", "png"])
+@pytest.mark.parametrize("colour", [(255, 0, 0), (0, 0, 255), (120, 200, 40)])
+def test_a_quantised_mask(tmp_path, kind, colour):
+    """Pillow may give the object the index 0."""
+    for row, mask in enumerate(arrays(5)["masks"]):
+        image = Image.fromarray(mask[..., None] * numpy.array(colour, dtype=numpy.uint8))
+        path = str(tmp_path / f"{row}.{kind}")
+        image.quantize(2).save(path)
+        assert numpy.array_equal(numpy.asarray(read_mask(path)), mask)
+
+
+def test_a_mask_of_one_colour(tmp_path):
+    none, path = numpy.zeros((4, 5), dtype=numpy.uint8), tmp_path / "mask.png"
+    black, red = (0, 0, 0), (255, 0, 0)
+    assert not numpy.asarray(read_mask(of_colours(none, path, black, red))).any()
+    assert not numpy.asarray(read_mask(of_colours(none + 1, path, red, black))).any()
+    assert numpy.asarray(read_mask(of_colours(none + 1, path, black, red))).all()
+    with pytest.raises(ConfigurationError, match="of the colours #ff0000 of a palette"):
+        read_mask(of_colours(none, path, red, black))
+
+
+def test_a_folder_with_masks_of_several_kinds_warns(tmp_path, caplog):
+    folder = tmp_path / "d"
+    write_folder(folder)
+    data = read_masked_images(str(folder))
+    assert not caplog.text
+    of_colours(data.masks[1], folder / "masks" / "1.png", (0, 0, 0), (255, 0, 0))
+    of_colours(1 - data.masks[2], folder / "masks" / "2.png", (255, 0, 0), (0, 0, 0))
+    assert numpy.array_equal(read_masked_images(str(folder)).masks, data.masks)
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        f"{folder / 'masks'}: masks of several kinds: greys (0.png); a palette of colours, the background's first "
+        "(1.png); a palette of colours, the object's first (2.png); black is read as the background in all of them"
+    )
+    # An empty one is of no kind.
+    caplog.clear()
+    for row in (0, 2):
+        of_colours(data.masks[row], folder / "masks" / f"{row}.png", (0, 0, 0), (255, 0, 0))
+    of_colours(data.masks[1] * 0, folder / "masks" / "1.png", (0, 0, 0), (255, 0, 0))
+    read_masked_images(str(folder))
+    assert not caplog.text

@@ -56,9 +56,10 @@ def test_a_file_that_unpacks_to_too_much(tmp_path, monkeypatch):
     monkeypatch.setenv("SEAL_MAX_UNPACKED", "1")
     (tmp_path / "a.txt").write_bytes(b"\0" * 2**21)
     assert len(next(text_lines(str(tmp_path / "a.txt")))[1]) == 2**21
-    monkeypatch.setenv("SEAL_MAX_UNPACKED", "much")
-    with pytest.raises(ConfigurationError, match="SEAL_MAX_UNPACKED: a whole number of MiB, found 'much'"):
-        list(text_lines(str(path)))
+    for wrong in ("much", "٣", "²", "9" * 5000):
+        monkeypatch.setenv("SEAL_MAX_UNPACKED", wrong)
+        with pytest.raises(ConfigurationError, match="SEAL_MAX_UNPACKED: a whole number of MiB, found '"):
+            list(text_lines(str(path)))
 
 
 def test_a_compressed_file_must_say_so(tmp_path):

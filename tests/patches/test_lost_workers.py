@@ -133,6 +133,80 @@ def test_data_workers_end_quietly():
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+LOADS = """
+import ctypes, os, pathlib, sys, threading, time
+import seal
+from allennlp.data import DatasetReader
+from allennlp.data.data_loaders import MultiProcessDataLoader
+
+class Stuck(DatasetReader):
+    def __init__(self, how):
+        super().__init__()
+        self.how = how
+
+    def _read(self, path):
+        pathlib.Path(path, str(os.getpid())).touch()
+        if self.how == "c":
+            ctypes.PyDLL(None).pause()  # Keeps Python's lock.
+        lock = threading.Lock()
+        lock.acquire()
+        lock.acquire()
+
+if __name__ == "__main__":
+    folder, method, how, thread = sys.argv[1:]
+    load = lambda: MultiProcessDataLoader(Stuck(how), folder, batch_size=1, num_workers=2, start_method=method)
+    if thread == "yes":
+        threading.Thread(target=load).start()
+    else:
+        load()
+"""
+
+
+@pytest.mark.parametrize(
+    "method, how, thread",
+    [
+        ("fork", "lock", "no"),
+        ("fork", "c", "no"),
+        pytest.param("fork", "lock", "yes", marks=pytest.mark.slow),
+        pytest.param("spawn", "lock", "no", marks=pytest.mark.slow),
+    ],
+)
+def test_data_workers_end_with_the_process_that_started_them(tmp_path, method, how, thread):
+    """Whatever they wait for, and although each holds the pipes of those that were forked before it."""
+    if how == "c" and sys.platform != "linux":
+        pytest.skip("only Linux ends a process whose other code keeps Python's lock")
+    script, folder = tmp_path / "loads.py", tmp_path / "numbers"
+    script.write_text(LOADS)
+    folder.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = subprocess.Popen([sys.executable, script, folder, method, how, thread], env=environment)
+    try:
+        wait_until(lambda: len(os.listdir(folder)) == 2 or command.poll() is not None, 120)
+        workers = [int(name) for name in os.listdir(folder)]
+        assert len(workers) == 2 and all(map(runs, workers))
+    finally:
+        command.kill()
+        command.wait()
+    try:
+        wait_until(lambda: not any(map(runs, workers)), 15)
+    finally:
+        for worker in filter(runs, workers):
+            os.kill(worker, signal.SIGKILL)
+
+
+def runs(number):
+    """Whether a process is there, and is not only waited for by its new parent."""
+    done = subprocess.run(["ps", "-o", "stat=", "-p", str(number)], capture_output=True, text=True)
+    return done.stdout.strip()[:1] not in ("", "Z")
+
+
+def wait_until(is_so, seconds):
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
 def test_a_pulse_that_has_ended_beats_no_more():
     class Store(dict):
         def set(self, key, value):

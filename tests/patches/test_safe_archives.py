@@ -3,15 +3,29 @@
 import io
 import json
 import os
+import random
+import re
+import shutil
+import subprocess
+import sys
 import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
 
 import pytest
-from allennlp.commands import evaluate
+import torch
+from allennlp.commands import evaluate, train
 from allennlp.common import params
 from allennlp.common.checks import ConfigurationError
-from allennlp.models import archival, load_archive
+from allennlp.data import Vocabulary
+from allennlp.models import Model, archival, load_archive
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from seal.files.trained_models import trained_weights
 from seal.patches import safe_archives, whole_configs
+from seal.patches.error_sentences import describe
 from tests.training.runs import ROOT, build, config
 
 
@@ -277,3 +291,221 @@ def test_a_damaged_archive(tmp_path):
         (tmp_path / "model.tar.gz").write_bytes(bad)
         with pytest.raises(ConfigurationError, match=f"^{path} is not a model archive"):
             load_archive(path)
+
+
+def flipped(whole, place, bit):
+    data = bytearray(whole)
+    data[place] ^= 1 << bit
+    return bytes(data)
+
+
+@pytest.fixture(scope="module")
+def packed(trained, tmp_path_factory):
+    """The run's archive as `train` writes it, with digests."""
+    folder = tmp_path_factory.mktemp("packed") / "run"
+    shutil.copytree(trained, folder, ignore=shutil.ignore_patterns("*.gz", ".lock"))
+    train.archive_model(str(folder))
+    return folder / "model.tar.gz"
+
+
+def test_every_byte_counts(tmp_path, temporary):
+    """
+    But for those of gzip's header that say when and where, the bits that fill the last byte before the trailer, and
+    those that say the same in other words, as which of several runs of zeros is repeated.
+    """
+    path = tmp_path / "model.tar.gz"
+    archive(path, (tarfile.TarInfo("weights.th"), random.Random(3).randbytes(600)))
+    whole = path.read_bytes()
+    parts, same = contents(path), []
+    for place in range(len(whole)):
+        path.write_bytes(flipped(whole, place, place % 8))
+        try:
+            assert contents(path) == parts
+            same.append(place)
+        except ConfigurationError as error:
+            assert str(error).startswith(f"{path} is not a model archive (.tar.gz), or a damaged one: ")
+    header = whole.index(b"\0", 10)
+    assert len([place for place in same if place > header]) < len(whole) // 20 and max(same) < len(whole) - 8
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ConfigurationError, match=f"^{re.escape(str(path))} is not a model archive"):
+            contents(path)
+    path.write_bytes(whole + b"more")
+    with pytest.raises(ConfigurationError, match="is not a model archive"):
+        contents(path)
+    assert not any(temporary.iterdir())
+
+
+def contents(path):
+    with safe_archives.extracted_archive(str(path)) as folder:
+        files = [file for file in Path(folder).rglob("*") if file.is_file()]
+        return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_other_model_is_made_of_a_flipped_bit(tmp_path, packed, data):
+    whole = packed.read_bytes()
+    bit = data.draw(st.integers(0, len(whole) * 8 - 1))
+    path = tmp_path / "model.tar.gz"
+    path.write_bytes(flipped(whole, bit // 8, bit % 8))
+    for make in (load_archive, Model.from_archive, Vocabulary.from_files, weights_of):
+        try:
+            make(str(path))
+            assert contents(path) == contents(packed)
+        except ConfigurationError as error:
+            assert str(path) in str(error) and tempfile.gettempdir() + "/tmp" not in str(error)
+
+
+def weights_of(path):
+    """As another model takes them; its labels differ."""
+    return trained_weights(path, "model.loss_net.pretrained_file", "srl_tags", [])
+
+
+def repacked(packed, path, **changes):
+    """An archive with other content of some members, or without them (`None`); its own checksum is right."""
+    with tarfile.open(packed) as old, tarfile.open(path, "w:gz") as new:
+        for member in old.getmembers():
+            content = old.extractfile(member).read() if member.isfile() else b""
+            if member.name in changes:
+                content = changes[member.name]
+                content = content(content_of(old, member)) if callable(content) else content
+                if content is None:
+                    continue
+                member.size = len(content)
+            new.addfile(member, io.BytesIO(content))
+        for name in changes.keys() - set(old.getnames()):
+            if changes[name] is not None:
+                add(new, tarfile.TarInfo(name), changes[name])
+    return str(path)
+
+
+def content_of(archive, member):
+    return archive.extractfile(member).read()
+
+
+def test_a_repacked_archive_is_checked_by_its_digests(packed, tmp_path):
+    with tarfile.open(packed) as file:
+        names = file.getnames()
+        listed = [line.split("  ")[1] for line in content_of(file, file.getmember("SHA256SUMS")).decode().splitlines()]
+    words = [name for name in names if name.startswith("vocabulary/") and not name.endswith(".lock")]
+    assert listed == sorted([*words, "config.json", "weights.th"])
+    assert not (packed.parent / "SHA256SUMS").exists()
+    # What sha256sum says of it.
+    with safe_archives.extracted_archive(str(packed)) as folder:
+        subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder, check=True, capture_output=True)
+    for name in listed:
+        path = repacked(packed, tmp_path / "model.tar.gz", **{name: lambda one: flipped(one, len(one) // 2, 0)})
+        told = f"^{re.escape(path)}: {name} in it is not the file of which SHA256SUMS has the digest"
+        with pytest.raises(ConfigurationError, match=told):
+            load_archive(path)
+        path = repacked(packed, tmp_path / "model.tar.gz", **{name: None})
+        with pytest.raises(ConfigurationError, match=f"^{re.escape(path)}: {name} in it is not there"):
+            load_archive(path)
+    for text in (b"", b"\xff", b"nothing\n"):
+        path = repacked(packed, tmp_path / "model.tar.gz", SHA256SUMS=text)
+        with pytest.raises(ConfigurationError, match=f"^{re.escape(path)}: "):
+            load_archive(path)
+    assert Vocabulary.from_files(str(packed)).get_vocab_size("srl_tags") > 2
+    # Who has changed it on purpose.
+    changed_on_purpose = repacked(packed, tmp_path / "model.tar.gz", SHA256SUMS=None)
+    assert type(load_archive(changed_on_purpose).model).__name__ == "SrlModel"
+
+
+@pytest.mark.parametrize("name", ["config.json", "weights.th", "vocabulary/tokens.txt", "meta.json"])
+@pytest.mark.parametrize("content", [None, b"", b"\xff\xfe\x00", b"[1, 2"], ids=["absent", "empty", "bytes", "text"])
+def test_a_sentence_names_the_archive_not_a_temporary_folder(trained, tmp_path, name, content):
+    path = repacked(trained / "model.tar.gz", tmp_path / "model.tar.gz", **{name: content})
+    if name == "vocabulary/tokens.txt":
+        path = repacked(path, tmp_path / "none.tar.gz", **{"vocabulary/non_padded_namespaces.txt": content})
+    for make in (load_archive, weights_of):
+        try:
+            make(path)
+        except Exception as error:
+            told = describe(error)
+            assert told is not None and path in told and str(tempfile.gettempdir()) + "/tmp" not in told, repr(error)
+        else:
+            assert (name, content) == ("meta.json", None)
+
+
+def test_an_archive_without_a_vocabulary(trained, tmp_path):
+    with tarfile.open(trained / "model.tar.gz") as file:
+        names = [name for name in file.getnames() if name.startswith("vocabulary")]
+    path = repacked(trained / "model.tar.gz", tmp_path / "model.tar.gz", **dict.fromkeys(names))
+    for make in (load_archive, weights_of):
+        with pytest.raises(ConfigurationError, match=re.escape(path)) as error:
+            make(path)
+        assert "vocabulary" in error.value.message and str(tempfile.gettempdir()) + "/tmp" not in error.value.message
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_weights_that_are_no_numbers_are_refused(trained, tmp_path, value):
+    weights = torch.load(trained / "best.th")
+    name = next(name for name, tensor in weights.items() if tensor.is_floating_point() and tensor.numel() > 3)
+    weights[name].view(-1)[2] = value
+    buffer = io.BytesIO()
+    torch.save(weights, buffer)
+    path = repacked(trained / "model.tar.gz", tmp_path / "model.tar.gz", **{"weights.th": buffer.getvalue()})
+    (tmp_path / "best.th").write_bytes(buffer.getvalue())
+    whole = trained / "model.tar.gz"
+    for make in (load_archive, weights_of, lambda _: load_archive(whole, weights_file=tmp_path / "best.th")):
+        with pytest.raises(ConfigurationError, match=f"numbers of '{re.escape(name)}' 1 are not finite") as error:
+            make(path)
+        assert str(tmp_path) in error.value.message
+
+
+def test_weights_with_a_flipped_bit_that_have_no_digest(trained, tmp_path):
+    """Of an older archive that was packed again, or of a run's folder: the file has a checksum of each tensor."""
+    whole = (trained / "best.th").read_bytes()
+    with zipfile.ZipFile(trained / "best.th") as file:
+        (first, *_) = [part for part in file.infolist() if "/data/" in part.filename and part.file_size > 100]
+    place = whole.index(file_content(trained / "best.th", first)) + 51
+    (tmp_path / "best.th").write_bytes(flipped(whole, place, 6))
+    torch.load(tmp_path / "best.th")  # PyTorch sees nothing.
+    path = repacked(trained / "model.tar.gz", tmp_path / "model.tar.gz", **{"weights.th": flipped(whole, place, 6)})
+    archived = trained / "model.tar.gz"
+    for make, named in (
+        (lambda: load_archive(path), path),
+        (lambda: weights_of(path), path),
+        (lambda: load_archive(archived, weights_file=str(tmp_path / "best.th")), str(tmp_path / "best.th")),
+    ):
+        with pytest.raises(ConfigurationError, match="is damaged: the checksum of '.*/data/.*' in it is") as error:
+            make()
+        assert named in error.value.message
+
+
+def file_content(path, part):
+    with zipfile.ZipFile(path) as file:
+        return file.read(part)
+
+
+def test_a_vocabulary_that_is_an_archive_itself_is_not_unpacked(trained, tmp_path):
+    with tarfile.open(trained / "model.tar.gz") as file:
+        names = [name for name in file.getnames() if name.startswith("vocabulary")]
+    inner = io.BytesIO()
+    with tarfile.open(fileobj=inner, mode="w:gz") as file:
+        add(file, tarfile.TarInfo("tokens.txt"), b"a")
+    path = repacked(trained / "model.tar.gz", tmp_path / "one.tar.gz", **dict.fromkeys(names))
+    path = repacked(path, tmp_path / "model.tar.gz", vocabulary=inner.getvalue())
+    for make in (load_archive, weights_of):
+        with pytest.raises(ConfigurationError, match="vocabulary is a file, where there must be a folder"):
+            make(path)
+
+
+@pytest.mark.parametrize("command", ["allennlp", "seal"])
+def test_the_commands_refuse_a_flipped_bit(packed, tmp_path, command):
+    whole = packed.read_bytes()
+    path = tmp_path / "model.tar.gz"
+    path.write_bytes(flipped(whole, len(whole) - 6, 3))
+    more = ["--include-package", "seal"] if command == "allennlp" else []
+    data = str(ROOT / "data" / "srl_sample" / "dev.gold_conll")
+    done = subprocess.run(
+        [sys.executable, "-m", command, "evaluate", str(path), data, *more],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 1 and f"error: {path} is not a model archive (.tar.gz), or a damaged one" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -88,6 +88,7 @@ def test_a_folder_that_is_none(tmp_path):
         ("c:/b.png", ("c:/b.png", "")),
         ("b:x.png", ("b:x.png", "")),
         (":12", (":12", "")),
+        ("a.npz:²", ("a.npz:²", "")),
     ],
 )
 def test_a_file_and_its_row(name, parts):

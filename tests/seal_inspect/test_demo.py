@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -109,6 +110,41 @@ def test_a_page_of_elsewhere_cannot_ask(served):
     assert served("GET", "/etc/passwd")[0] == 404 and served("POST", "/other", question)[0] == 404
     _, headers, _ = served("GET", "/models")
     assert "Access-Control-Allow-Origin" not in headers
+
+
+@pytest.mark.parametrize(
+    "lengths, status",
+    [
+        (["\u00b2"], 400),
+        (["9" * 5000], 413),
+        (["-1"], 400),
+        (["+2"], 400),
+        (["1_0"], 400),
+        (["0x10"], 400),
+        ([""], 400),
+        (["5", "6"], 400),
+        ([], 411),
+        (["20971521"], 413),
+        (["0"], 400),
+    ],
+)
+def test_a_length_that_is_none_gets_an_answer(lengths, status, capsys):
+    """What `str.isdigit` takes is not all a number to `int`."""
+    more = "".join(f"Content-Length: {length}\r\n" for length in lengths)
+    with DemoServer(0) as server:
+        server.answers = [Told("one")]
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        port = server.server_address[1]
+        head = f"POST /predict HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n{more}\r\n"
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+            connection.sendall(head.encode("latin-1"))
+            reply = b""
+            while part := connection.recv(4096):
+                reply += part
+        thread.join()
+    assert reply.startswith(f"HTTP/1.0 {status} ".encode()) and b'{"error": "' in reply
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_it_listens_to_this_machine_alone():
