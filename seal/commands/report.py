@@ -124,9 +124,9 @@ class _Figures:
 
 
 def card(folder: str) -> str:
-    """The report of a run without figures and examples, as Markdown."""
+    """The report of a run without figures and examples, as Markdown, to stand in its archive and beside it."""
     report = Report([read_run(folder, *names_of([folder]))])
-    report.add_summary()
+    report.add_summary(archived=True)
     report.add_scores()
     report.add_environment()
     report.add_settings()
@@ -175,7 +175,7 @@ def _findings(runs: list[Run], args: argparse.Namespace):
     missing: dict[str, str] = {}
     for run in runs if args.examples else ():
         path: Optional[str] = args.data or run.config.get("validation_data_path")
-        if not run.has_ended:
+        if not run.has_archive:
             missing[run.name] = "the run has no model.tar.gz yet."
         elif path is None:
             missing[run.name] = "the run had no validation data; name some with --data."

@@ -175,4 +175,5 @@ def test_an_archive_has_a_model_card(both):
         text = archive.extractfile("model_card.md").read().decode()
     assert text == (both[0] / "model_card.md").read_text(encoding="utf-8")
     assert text.startswith("# Run nce") and "| commit |" in text and "predicate_f1" in text
+    assert "| epochs | 2 of 2 |" in text and "no model.tar.gz" not in text
     assert load_archive(both[0] / "model.tar.gz").model.loss_net is not None
