@@ -58,6 +58,8 @@ class LabelSetStructure(Structure):
     penalties, margin : as for `Structure`
     """
 
+    more_candidates = "structure.num_likely"
+
     def __init__(
         self,
         num_labels: int,
@@ -127,15 +129,19 @@ class LabelSetStructure(Structure):
             q = torch.zeros(len(gold), 3, gold.shape[1], dtype=torch.float)
             reached = torch.zeros(len(gold), dtype=torch.bool)
             losses = dict.fromkeys(sorted(self.penalties), 0.0)
+            learned = True
             for part in parts.unique():
                 held = parts == part
                 found = self._learn(logits[~held], gold[~held], logits[held], gold[held], quiet=True)["penalties"]
+                learned = learned and self._learned
                 for penalty in found:
                     losses[penalty["l2"]] += penalty["validation_loss"]
                 q[held] = self._outputs(logits[held])
                 reached[held] = self._reaches(logits[held], gold[held])
             report = self._learn(logits, gold, logits, gold, penalties=[min(losses, key=losses.__getitem__)])
             valid_logits, valid_gold = logits, gold
+            # Of a part's energies that were not learned the gate sees nothing that is to come.
+            self._learned = self._learned and learned
         else:
             valid_gold = needed(valid_gold, "valid_gold").bool()
             report = self._learn(logits, gold, valid_logits, valid_gold)
@@ -170,8 +176,7 @@ class LabelSetStructure(Structure):
         # Where the validation rows are the training rows themselves, the penalty must not see their own counts either.
         same = valid_logits is logits
         validation = training if same else self._parts(valid_logits, valid_gold, own=False)
-        say = (lambda text: None) if quiet else logger.info
-        return self.learn(training, training[0], validation, say, penalties)
+        return self.learn(training, training[0], validation, quiet, penalties)
 
     def _parts(self, logits, gold, own: bool) -> list[CompetingLabelSets]:
         index, size = self.set_index().of(gold), self._chunk()
@@ -207,7 +212,7 @@ class LabelSetStructure(Structure):
             for option, place in _PLACES.items():
                 settings[option] = {"output": place}
                 options[option] = score(q[:, place].bool(), gold)
-            verdict = gate(options, self.margin)
+            verdict = gate(options, self.margin, self._learned)
             logger.info("Decision for %s: %s", name, verdict)
             own_threshold = settings["own"]["threshold"]
             self.chosen[name] = {"option": verdict.chosen, "own_threshold": own_threshold, **settings[verdict.chosen]}
