@@ -45,7 +45,9 @@ class ReportCommand(Subcommand):
             "--examples", type=int, default=10, help="how many examples of a kind are shown; 0 loads no model"
         )
         subparser.add_argument("--data", metavar="FILE", help="data of the examples (else a run's validation data)")
-        subparser.add_argument("--instances", type=int, default=1000, help="how many instances are looked at, from all of the data")
+        subparser.add_argument(
+            "--instances", type=int, default=1000, help="how many instances are looked at, from all of the data"
+        )
         subparser.add_argument("--cuda-device", type=int, default=-1, help="id of the GPU to use, if any")
         subparser.set_defaults(func=report_from_args)
         return subparser

@@ -63,8 +63,8 @@ def tags_to_spans(tags: Sequence[str]) -> list[Span]:
 def arguments_of(spans: Sequence[Span]) -> list[tuple]:
     """
     The arguments that the spans of a frame are, as the CoNLL-2005 program `srl-eval.pl` takes them: a span `C-X` is a
-    further piece of the last argument `X` to its left; without one it is itself an argument `X`. The predicate, `V` with
-    its `C-V`, is none.
+    further piece of the last argument `X` to its left; without one it is itself an argument `X`. The predicate, `V`
+    with its `C-V`, is none.
 
     # Returns
 

@@ -48,8 +48,8 @@ class Verdict:
 def gate(options: dict[str, Ratio], margin: float = 0.5, learned: bool = True) -> Verdict:
     """
     Chooses the option of the best score, unless its gain over the first one, the task-net's own prediction, is below
-    `margin` standard errors of the paired difference over instances, or the others were not `learned`. The `options` are
-    scores of the same instances.
+    `margin` standard errors of the paired difference over instances, or the others were not `learned`. The `options`
+    are scores of the same instances.
     """
     values = {name: ratio.value for name, ratio in options.items()}
     own = next(iter(options))

@@ -85,10 +85,10 @@ class TagStructure(CandidateStructure):
     """
     Chooses among the k best tag sequences of a chain: frames of roles, entities, parts of speech.
 
-    For each of the scores `f1` (of spans; of frames that of `seal.common.tag_encodings.arguments_of`, as `SrlScore` has
-    it, which joins the pieces of an argument; `accuracy` of tokens where tags encode no spans) and `exact_match` the gate
-    chooses on validation data between the task-net's `own` output, the `likeliest` one under the joint score, and the
-    one of the best `expected_score`.
+    For each of the scores `f1` (of spans; of frames that of `seal.common.tag_encodings.arguments_of`, which joins the
+    pieces of an argument, as `SrlScore` has it; `accuracy` of tokens where tags encode no spans) and `exact_match` the
+    gate chooses on validation data between the task-net's `own` output, the `likeliest` one under the joint score, and
+    the one of the best `expected_score`.
 
     # Parameters
 
