@@ -46,7 +46,9 @@ class ReportCommand(Subcommand):
             "--examples", type=int, default=10, help="how many examples of a kind are shown; 0 loads no model"
         )
         subparser.add_argument("--data", metavar="FILE", help="data of the examples (else a run's validation data)")
-        subparser.add_argument("--instances", type=int, default=1000, help="how many instances are looked at")
+        subparser.add_argument(
+            "--instances", type=int, default=1000, help="how many instances are looked at, from all of the data"
+        )
         subparser.add_argument("--cuda-device", type=int, default=-1, help="id of the GPU to use, if any")
         subparser.set_defaults(func=report_from_args)
         return subparser
@@ -125,9 +127,9 @@ class _Figures:
 
 
 def card(folder: str) -> str:
-    """The report of a run without figures and examples, as Markdown."""
+    """The report of a run without figures and examples, as Markdown, to stand in its archive and beside it."""
     report = Report([read_run(folder, *names_of([folder]))])
-    report.add_summary()
+    report.add_summary(archived=True)
     report.add_scores()
     report.add_environment()
     report.add_settings()
@@ -176,7 +178,7 @@ def _findings(runs: list[Run], args: argparse.Namespace):
     missing: dict[str, str] = {}
     for run in runs if args.examples else ():
         path: Optional[str] = args.data or run.config.get("validation_data_path")
-        if not run.has_ended:
+        if not run.has_archive:
             missing[run.name] = "the run has no model.tar.gz yet."
         elif path is None:
             missing[run.name] = "the run had no validation data; name some with --data."

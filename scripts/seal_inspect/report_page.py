@@ -6,6 +6,7 @@ import html
 import json
 import re
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any, Optional
 
 from seal.cli.components import escaped
@@ -45,24 +46,26 @@ class Report:
     def add(self, *parts: str) -> None:
         self._parts += parts
 
-    def add_summary(self) -> None:
-        """What was run, for how long, and what came out."""
+    def add_summary(self, archived: bool = False) -> None:
+        """What was run, for how long, and what came out; `archived`: it stands beside models."""
         runs = self._runs
         title = f"Run {runs[0].name}" if len(runs) == 1 else f"Runs {', '.join(run.name for run in runs)}"
         self.add(f"# {escaped(title)}")
-        metric = runs[0].validation_metric
+        metrics = dict.fromkeys(run.validation_metric for run in runs)
         rows: dict[str, list[Any]] = {
             "model": [f"{_at(run, 'model.type')} on {_at(run, 'train_data_path')}" for run in runs],
             "trainer": [_at(run, "trainer.type", "gradient_descent") for run in runs],
-            "epochs": [_epochs(run) for run in runs],
+            "epochs": [_epochs(run, archived) for run in runs],
             "best epoch": [f"{run.best_epoch + 1}, by {run.validation_metric} on validation data" for run in runs],
-            f"best {metric}": [run.scores.get(f"validation_{run.validation_metric}", NONE) for run in runs],
-            # Of label sets a structure's scores stand beside those of the threshold 0.5.
-            f"{metric} with structure": [run.scores.get(f"validation_{metric}_structured", NONE) for run in runs],
-            "time of training": [run.epochs[-1].get("training_duration", NONE).partition(".")[0] for run in runs],
         }
-        if set(rows[f"{metric} with structure"]) == {NONE}:
-            del rows[f"{metric} with structure"]
+        for metric in metrics:
+            # Another run's best epoch need not be the best by this metric.
+            rows[f"best {metric}" if len(metrics) == 1 else f"{metric} of the best epoch"] = _validation(runs, metric)
+            # Of label sets a structure's scores stand beside those of the threshold 0.5.
+            structured = _validation(runs, f"{metric}_structured")
+            if set(structured) != {NONE}:
+                rows[f"{metric} with structure"] = structured
+        rows["time of training"] = [_time(run) for run in runs]
         self.add(self._table("", rows))
         for run in runs:
             gap = _energy_gap(run)
@@ -186,10 +189,30 @@ def _at(run: Run, path: str, default: Any = NONE) -> Any:
     return found
 
 
-def _epochs(run: Run) -> str:
+def _validation(runs: list[Run], metric: str) -> list[Any]:
+    return [run.scores.get(f"validation_{metric}", NONE) for run in runs]
+
+
+def _epochs(run: Run, archived: bool) -> str:
     wanted = _at(run, "trainer.num_epochs", len(run.epochs))
     ended = f"{len(run.epochs)} of {wanted}"
-    return ended if run.has_ended else f"{ended}; in progress, or killed: no model.tar.gz yet"
+    if run.has_ended:
+        return ended
+    return f"{ended}; " + ("stopped before its end" if archived else "in progress, or killed: no model.tar.gz yet")
+
+
+def _time(run: Run) -> str:
+    """How long a run and the trainings inside it took, without parts of seconds."""
+    of_run, inside = run.durations()
+    if of_run is None:
+        return NONE
+    others = [f"{_whole(duration)} of {name}" for name, duration in inside.items()]
+    total = _whole(sum(inside.values(), of_run))
+    return f"{total}, with {' and '.join(others)}" if others else total
+
+
+def _whole(duration: timedelta) -> str:
+    return str(timedelta(seconds=int(duration.total_seconds())))
 
 
 def _energy_gap(run: Run) -> Optional[str]:

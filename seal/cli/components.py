@@ -221,7 +221,7 @@ def _options(cls: type, constructor: Optional[str], kind: str) -> list[Option]:
     signature = inspect.signature(getattr(cls, constructor or "__init__"))
     filled_in = {*_FILLED_IN, *({"output_space"} if kind != "model" else ())}
     if kind == "structure":
-        filled_in |= {"tags", "names", "encoding"}
+        filled_in |= {"tags", "names", "encoding", "empty_f1"}
     texts = _option_texts(cls)
     found = []
     for parameter in signature.parameters.values():

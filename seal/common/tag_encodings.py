@@ -60,6 +60,32 @@ def tags_to_spans(tags: Sequence[str]) -> list[Span]:
     return spans
 
 
+def arguments_of(spans: Sequence[Span]) -> list[tuple]:
+    """
+    The arguments that the spans of a frame are, as the CoNLL-2005 program `srl-eval.pl` takes them: a span `C-X` is a
+    further piece of the last argument `X` to its left; without one it is itself an argument `X`. The predicate, `V`
+    with its `C-V`, is none.
+
+    # Returns
+
+    `list[tuple]`
+        `(role, first, last, first of piece 2, last of piece 2, ...)` of each, inclusive.
+    """
+    if not any(span[0][:2] == "C-" for span in spans):
+        return [span for span in spans if span[0] != "V"]
+    arguments: list[tuple] = []
+    latest: dict[str, int] = {}
+    for role, start, end in spans:
+        if role[:2] == "C-":
+            role = role[2:]
+            if role in latest:
+                arguments[latest[role]] += (start, end)
+                continue
+        latest[role] = len(arguments)
+        arguments.append((role, start, end))
+    return [argument for argument in arguments if argument[0] != "V"]
+
+
 def spans_to_bio(spans: Sequence[Span], length: int) -> list[str]:
     """
     The BIO tags of non-overlapping spans: the inverse of `tags_to_spans`.

@@ -12,6 +12,10 @@ class Declared(nn.Module):
     """
     Constraints of the outputs of one output space.
 
+    Spans of a relaxed output `y` are counted by `n_X(y) = sum_t y_t[B-X] + y_t[S-X] + max(0, y_t[I-X] + y_t[E-X] -
+    y_{t-1}[B-X] - y_{t-1}[I-X])`. It is exact of discrete outputs, and the expected number where `y` is the marginals
+    of a distribution over legal sequences; under any distribution with these marginals no less is expected.
+
     # Parameters
 
     constraints : `Sequence[Constraint]`
@@ -20,7 +24,8 @@ class Declared(nn.Module):
     sequences : `bool`
         Whether outputs are sequences of tags, and not sets of labels.
     encoding : `str`, optional
-        Of tags: `"BIO"` or `"BIOES"`, where spans are counted by their first tag; `None`, where tags are.
+        Of tags: `"BIO"` or `"BIOES"`, where spans are counted, as `seal.common.tag_encodings.tags_to_spans` reads them:
+        an `I-X` or `E-X` that continues nothing begins one. `None`, where tags are.
 
     # Raises
 
@@ -28,6 +33,8 @@ class Declared(nn.Module):
     """
 
     _counted: torch.Tensor
+    _continues: torch.Tensor
+    _continued: torch.Tensor
 
     def __init__(
         self,
@@ -43,13 +50,16 @@ class Declared(nn.Module):
         self._labels = {label: place for place, label in enumerate(labels)}
         spans = dict.fromkeys(tag[2:] for tag in labels if tag != "O")
         self._names = self._labels if encoding is None else {span: place for place, span in enumerate(spans)}
-        counted = torch.zeros(len(labels), len(self._names))
-        for label, place in self._labels.items():
-            if encoding is None:
-                counted[place, place] = 1
-            elif label[:1] in ("B", "S"):
-                counted[place, self._names[label[2:]]] = 1
-        self.register_buffer("_counted", counted, persistent=False)
+        self._encoding = encoding
+        # Which tags begin a span wherever they stand (or are what is counted); continue one; and may be continued.
+        for name, prefixes in {"_counted": "BS", "_continues": "IE", "_continued": "BI"}.items():
+            table = torch.zeros(len(labels), len(self._names))
+            for label, place in self._labels.items():
+                if encoding is None:
+                    table[place, place] = 1
+                elif label != "O" and label[0] in prefixes:
+                    table[place, self._names[label[2:]]] = 1
+            self.register_buffer(name, table, persistent=False)
         # A misspelt label is found now, and not at the first batch.
         self(torch.zeros(1, 1, 1, dtype=torch.long) if sequences else torch.zeros(1, 1, len(labels)))
 
@@ -75,5 +85,8 @@ class Declared(nn.Module):
             if mask is not None:
                 outputs = outputs * mask[:, None, :, None]
             counts = outputs.sum(dim=2) @ counted.to(outputs)
+            if self._encoding is not None:
+                before = F.pad(outputs @ self._continued.to(outputs), (0, 0, 1, 0))[:, :, :-1]
+                counts = counts + (outputs @ self._continues.to(outputs) - before).clamp(min=0).sum(dim=2)
             seen = Outputs(self._names, counts, self._labels, outputs)
         return torch.stack([constraint(seen) for constraint in self.constraints], dim=-1)

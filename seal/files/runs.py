@@ -8,7 +8,8 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from datetime import timedelta
+from typing import Any, NamedTuple, Optional
 
 from seal.registry import ConfigurationError
 
@@ -16,6 +17,8 @@ ARCHIVE = "model.tar.gz"
 #: A list with an entry for each training of the run, as a killed run is continued by another one: commit, versions,
 #: machine and day.
 ENVIRONMENT = "environment.json"
+#: The scores of a run whose training is over.
+_METRICS = "metrics.json"
 
 
 class Run(NamedTuple):
@@ -50,8 +53,26 @@ class Run(NamedTuple):
         return os.path.join(self.folder, ARCHIVE)
 
     @property
-    def has_ended(self) -> bool:
+    def has_archive(self) -> bool:
         return os.path.isfile(self.archive)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its training is over; it is packed after that."""
+        return self.has_archive or os.path.isfile(os.path.join(self.folder, _METRICS))
+
+    def durations(self) -> tuple[Optional[timedelta], dict[str, timedelta]]:
+        """
+        How long its epochs took, `None` where that is not known; and those of the trainings inside it, of folds and of
+        a student, by these names.
+        """
+        inside = {}
+        for name, folders in {"folds": "folds/*", "a student": "student"}.items():
+            trained = map(_files_of_epochs, glob.glob(os.path.join(glob.escape(self.folder), folders)))
+            lasted = [_duration(_read(files[-1])) for files in trained if files]
+            if lasted:
+                inside[name] = sum(filter(None, lasted), timedelta())
+        return _duration(self.epochs[-1]), inside
 
     @property
     def validation_metric(self) -> str:
@@ -78,14 +99,14 @@ def read_run(path: str, name: str) -> Run:
     folder = os.path.dirname(path) or "." if os.path.basename(path) == ARCHIVE else path
     if not os.path.isdir(folder):
         raise ConfigurationError(f"{path}: there is no such folder; name that of a run (allennlp train -s FOLDER).")
-    files = sorted(glob.glob(os.path.join(glob.escape(folder), "metrics_epoch_*.json")), key=_epoch_of)
+    files = _files_of_epochs(folder)
     if not files:
         raise ConfigurationError(
             f"{path}: there is no metrics_epoch_0.json; name the folder of a run (allennlp train -s FOLDER) that has "
             "finished an epoch."
         )
     epochs = [{**_read(file), "epoch": _epoch_of(file)} for file in files]
-    final = os.path.join(folder, "metrics.json")
+    final = os.path.join(folder, _METRICS)
     last = _read(final) if os.path.isfile(final) else epochs[-1]
     scores = {key.removeprefix("best_"): last[key] for key in last if key.startswith("best_validation_")}
     scores.update((key, value) for key, value in last.items() if key.startswith("test_"))
@@ -126,6 +147,20 @@ def differences(runs: list[Run]) -> dict[str, list[Any]]:
 
 #: The value of a setting that a run does not have.
 MISSING = object()
+
+
+def _files_of_epochs(folder: str) -> list[str]:
+    return sorted(glob.glob(os.path.join(glob.escape(folder), "metrics_epoch_*.json")), key=_epoch_of)
+
+
+def _duration(epoch: dict[str, Any]) -> Optional[timedelta]:
+    """How long a training took until the end of an epoch, as AllenNLP writes it; `None` where that is not known."""
+    told = epoch.get("training_duration")
+    found = re.fullmatch(r"(?:(\d+) days?, )?(\d+):(\d+):(\d+)(?:\.\d*)?", str(told))
+    if found is None:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
 
 
 def _epoch_of(path: str) -> int:

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from seal.metrics.summed_score import SummedScore, percent
-from seal.structure.scores import LABEL_SET_SCORES
+from seal.structure.scores import label_set_scores
 
 
 class LabelSetScore(SummedScore):
@@ -16,10 +16,12 @@ class LabelSetScore(SummedScore):
 
     name : `str`
         `"f1"`, `"micro_f1"` or `"subset_accuracy"`, as in `seal.structure.scores`.
+    empty_f1 : `float`, optional (default = `1.0`)
+        The F1, 0 to 1, of a row without labels for which none is predicted.
     """
 
-    def __init__(self, name: str) -> None:
-        self._score = LABEL_SET_SCORES[name]
+    def __init__(self, name: str, empty_f1: float = 1.0) -> None:
+        self._score = label_set_scores(empty_f1)[name]
         super().__init__()
 
     def __call__(  # type: ignore[override]

@@ -9,7 +9,7 @@ from typing import NamedTuple, Optional
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
-from seal.common.tag_encodings import Span, tags_to_spans
+from seal.common.tag_encodings import arguments_of, tags_to_spans
 from seal.metrics.summed_score import SummedScore, f1_by_name, f1_scores, percent
 from seal.structure.energies.at_most_once import CORE_ROLES
 
@@ -42,8 +42,8 @@ def frame_counts(predicted_tags: Sequence[str], gold_tags: Sequence[str]) -> Fra
     """The counts of one frame from its BIO tags, one a word, as `SrlScore` counts them."""
     spans = tags_to_spans(predicted_tags)
     core = Counter(span[0] for span in spans if span[0] in CORE_ROLES)
-    predicted = _arguments(spans)
-    gold = _arguments(tags_to_spans(gold_tags))
+    predicted = arguments_of(spans)
+    gold = arguments_of(tags_to_spans(gold_tags))
     # Arguments of one frame never share their first token, so none is lost in the sets.
     correct = set(predicted).intersection(gold)
     by_role = [Counter(argument[0] for argument in arguments) for arguments in (correct, predicted, gold)]
@@ -134,20 +134,3 @@ class SrlScore(SummedScore):
             "exact_match": percent(sums["exact"], sums["frames"]),
             **f1_by_name(sums),
         }
-
-
-def _arguments(spans: list[Span]) -> list[tuple]:
-    """Spans with every `C-X` joined: tuples `(role, first, last, first of piece 2, last of piece 2, ...)`."""
-    if not any(span[0][:2] == "C-" for span in spans):
-        return [span for span in spans if span[0] != "V"]
-    arguments: list[tuple] = []
-    latest: dict[str, int] = {}
-    for role, start, end in spans:
-        if role[:2] == "C-":
-            role = role[2:]
-            if role in latest:
-                arguments[latest[role]] += (start, end)
-                continue
-        latest[role] = len(arguments)
-        arguments.append((role, start, end))
-    return [argument for argument in arguments if argument[0] != "V"]

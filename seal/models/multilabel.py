@@ -37,9 +37,10 @@ class MultilabelModel(SealModel):
 
     As for `SealModel`, and
 
-    decision : `str`, optional (default = `"half"`)
+    decision : `str`, optional (default = `None`)
         The least probability of a predicted label: 0.5 as in the papers (`"half"`), the tuned threshold (`"tuned"`) or
-        the label's own tuned threshold (`"per_label"`).
+        the label's own tuned threshold (`"per_label"`). Any of these decides alone, whatever a structure would choose.
+        `None`: a structure that has been learned decides, and 0.5 without one.
     empty_f1 : `float`, optional (default = `1.0`)
         The F1, 0 to 1, of a row without labels for which none is predicted.
     score : `str`, optional (default = `"f1"`)
@@ -58,24 +59,25 @@ class MultilabelModel(SealModel):
         vocab: Vocabulary,
         output_space: OutputSpace,
         *,
-        decision: str = "half",
+        decision: Optional[str] = None,
         empty_f1: float = 1.0,
         score: str = "f1",
         **settings: Any,
     ) -> None:
         if not isinstance(output_space, LabelSet):
             raise ConfigurationError("model.output_space.type: 'seal_multilabel' predicts a 'label_set'.")
-        check_choice("model.decision", decision, DECISIONS)
+        if decision is not None:
+            check_choice("model.decision", decision, DECISIONS)
+        self.empty_f1 = empty_f1
         super().__init__(vocab, output_space, **settings)
         check_choice("model.score", score, tuple(LABEL_SET_SCORES))
         #: As the parameter; may be changed later.
         self.score = score
-        self._structured = {name: LabelSetScore(name) for name in LABEL_SET_SCORES}
-        self._own = {name: LabelSetScore(name) for name in LABEL_SET_SCORES}
+        self._structured = {name: LabelSetScore(name, empty_f1) for name in LABEL_SET_SCORES}
+        self._own = {name: LabelSetScore(name, empty_f1) for name in LABEL_SET_SCORES}
         #: As the parameter; may be changed later.
         self.decision = decision
         self._score = MultilabelScore(empty_f1)
-        self.empty_f1 = empty_f1
         #: The metric for which `get_metrics` tunes the thresholds (the one for all labels, and one for each); `None`:
         #: no tuning. Set it while validation data is scored, never for other data.
         self.tuned_metric: Optional[str] = None
@@ -101,7 +103,7 @@ class MultilabelModel(SealModel):
     ) -> TaskState:
         if self.training:
             self.unknown_gold.refuse(metadata)
-        if self.training and self.decision != "half" and not self.tuned_metric:
+        if self.training and self.decision not in (None, "half") and not self.tuned_metric:
             raise ConfigurationError(
                 f"model.decision: '{self.decision}' needs the trainer callback that tunes thresholds; add "
                 "'tune_thresholds' to trainer.callbacks, or leave the decision out."
@@ -169,9 +171,14 @@ class MultilabelModel(SealModel):
         return output
 
     @property
+    def has_learned_structure(self) -> bool:
+        """Whether there is a structure that has been learned, and no threshold decides in its place."""
+        return self.decision is None and super().has_learned_structure
+
+    @property
     def threshold(self) -> torch.Tensor:
         """The least probability of a predicted label: a scalar or `(labels,)`."""
-        if self.decision == "half":
+        if self.decision in (None, "half"):
             return self.tuned_threshold.new_tensor(0.5)
         if not self.tuned_metric:
             self.check_tuned(self.decision, "model.decision")
@@ -228,7 +235,8 @@ class MultilabelModel(SealModel):
         return metrics
 
     def structure_settings(self) -> dict[str, Any]:
-        return {"num_labels": self.output_space.num_labels, "names": self.output_space.labels}
+        space = self.output_space
+        return {"num_labels": space.num_labels, "names": space.labels, "empty_f1": self.empty_f1}
 
     def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
         state = self.task_state(**batch)

@@ -4,10 +4,14 @@ Sums over all tag sequences of a linear chain `P(y | x) = exp(score(y)) / Z`, wh
 by the forward-backward algorithm (Rabiner 1989; Lafferty, McCallum & Pereira 2001).
 """
 
+import math
+from collections.abc import Callable
 from typing import Optional
 
 import torch
 from torch import nn
+
+LogSum = Callable[[torch.Tensor], torch.Tensor]
 
 
 class DensePairs:
@@ -25,6 +29,8 @@ class DensePairs:
         wide = transitions.to(wide_type(transitions))
         self._before = _Product(wide)
         self._after = _Product(wide.t())
+        #: How far the score of a pair that may be is below the best one, at most: a scalar, 0 or above.
+        self.spread = wide.detach().amax().clamp(min=0) - _least(wide.detach())
 
     def before(self, values: torch.Tensor) -> torch.Tensor:
         """`log sum_i exp(values_i + transitions[i, j])`: `(batch, tags)` to the same shape."""
@@ -52,12 +58,14 @@ class LegalPairs(nn.Module):
         allowed = transitions == 0
         self.before = _Sets(allowed.t())
         self.after = _Sets(allowed)
+        self.spread = 0.0
 
 
 class Chain:
     """
     The distribution over tag sequences that scores make. It is computed in double precision where the device has it,
-    and given in that of `scores`.
+    and given in that of `scores`. Scores may be as far apart as may be: sums in which products of exponentials would
+    underflow are taken of logarithms.
 
     # Parameters
 
@@ -99,13 +107,46 @@ class Chain:
         At padding it is that of the last real token.
         """
         if self._forward is None:
-            alpha = self.scores[:, 0]
-            found = [alpha]
-            for t in range(1, self.scores.shape[1]):
-                alpha = torch.where(self.mask[:, t, None], self.pairs.before(alpha) + self.scores[:, t], alpha)
-                found.append(alpha)
+            found = self._forward_by(self.pairs.before)
+            if self._may_underflow(found):
+                transitions = self.pairs.transitions
+                found = self._forward_by(lambda values: _log_sum(values, transitions))
             self._forward = tuple(found)
         return self._forward
+
+    def _forward_by(self, before: LogSum) -> list[torch.Tensor]:
+        scores, mask = self._by_token()
+        alpha = scores[0]
+        found = [alpha]
+        for t in range(1, len(scores)):
+            alpha = torch.where(mask[t], before(alpha) + scores[t], alpha)
+            found.append(alpha)
+        return found
+
+    def _backward_by(self, after: LogSum) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        """For each token the log of the sum over all ways to go on, from the last; and of what it is a sum."""
+        scores, mask = self._by_token()
+        beta = torch.zeros_like(scores[0])
+        found, summed = [beta], []
+        for t in range(len(scores) - 1, 0, -1):
+            summed.append(scores[t] + beta)
+            beta = torch.where(mask[t], after(summed[-1]), beta)
+            found.append(beta)
+        return found, summed
+
+    def _by_token(self) -> tuple[tuple[torch.Tensor, ...], tuple[torch.Tensor, ...]]:
+        # The gradient of an index is as large as all of what is indexed, each time.
+        return self.scores.unbind(dim=1), self.mask.unsqueeze(2).unbind(dim=1)
+
+    @torch.no_grad()
+    def _may_underflow(self, values: list[torch.Tensor]) -> bool:
+        """Whether values of which `pairs` took log-sums are so far apart that a term may have been lost in one."""
+        if self.scores.shape[1] < 2 or not self.scores.numel():
+            return False
+        stacked = torch.stack(values)
+        # Terms above this share of the largest one, about 1e-260, are in no danger.
+        least = 0.85 * math.log(torch.finfo(stacked.dtype).tiny)
+        return bool((stacked.amax(dim=2) - _least(stacked, dim=2) + self.pairs.spread > -least).any())
 
     def log_partition(self) -> torch.Tensor:
         """`log Z`, `(batch,)`."""
@@ -116,11 +157,10 @@ class Chain:
 
     def marginals(self) -> torch.Tensor:
         """`P(y_t = j | x)`, with gradient: `(batch, tokens, tags)`, 0 at padding."""
-        beta = torch.zeros_like(self.scores[:, 0])
-        backward = [beta]
-        for t in range(self.scores.shape[1] - 1, 0, -1):
-            beta = torch.where(self.mask[:, t, None], self.pairs.after(self.scores[:, t] + beta), beta)
-            backward.append(beta)
+        backward, summed = self._backward_by(self.pairs.after)
+        if self._may_underflow(summed):
+            transitions = self.pairs.transitions.t()
+            backward, _ = self._backward_by(lambda values: _log_sum(values, transitions))
         through = torch.stack(self.forward, dim=1) + torch.stack(backward[::-1], dim=1)
         # A softmax is the same as dividing by Z, which rounding may put a little beside the sum.
         return (through.softmax(dim=2) * self.mask.unsqueeze(2)).to(self.dtype)
@@ -135,7 +175,9 @@ class Chain:
         rows = self.pairs.transitions.t().to(self.dtype)
         after, found = None, []
         for t in range(tokens - 1, -1, -1):
-            logits = self.forward[t].to(self.dtype).unsqueeze(1)
+            # Near 0 in single precision, too, where differences count.
+            alpha = self.forward[t]
+            logits = (alpha - alpha.amax(dim=1, keepdim=True)).to(self.dtype).unsqueeze(1)
             if after is not None:
                 # Where the next token is padding, there is no tag after.
                 logits = torch.where(self.mask[:, t + 1, None, None], logits + rows[after], logits)
@@ -151,7 +193,7 @@ class Chain:
         chosen = self.scores.gather(2, outputs.transpose(1, 2)).masked_fill(~self.mask.unsqueeze(2), 0)
         between = self.pairs.transitions[outputs[..., :-1], outputs[..., 1:]]
         between = between.masked_fill(~self.mask[:, 1:].unsqueeze(1), 0)
-        score = chosen.sum(dim=1) + between.sum(dim=2)
+        score = chosen.sum(dim=1) + between.sum(dim=2, dtype=chosen.dtype)
         return (score - self._log_partition().unsqueeze(1)).to(self.dtype)
 
 
@@ -161,8 +203,23 @@ def wide_type(values: torch.Tensor) -> torch.dtype:
 
 
 def _log(sums: torch.Tensor) -> torch.Tensor:
-    """The logarithm; of sums whose terms all are below `e^-700` of the largest term of a batch's row, about -708."""
+    """The logarithm of sums; of one that has underflowed, or has no term, that of the smallest number."""
     return sums.clamp(min=torch.finfo(sums.dtype).tiny).log()
+
+
+def _log_sum(values: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
+    """`log sum_i exp(values_i + matrix[i, j])`, `-inf` of no term: `C^2` exponentials, shifted for each sum."""
+    terms = values.unsqueeze(2) + matrix
+    most = terms.detach().amax(dim=1)
+    most = most.masked_fill(most.isneginf(), 0)
+    sums = (terms - most.unsqueeze(1)).exp().sum(dim=1)
+    # A logarithm of 0 has a gradient that is not a number.
+    return sums.masked_fill(sums == 0, 1).log().masked_fill(sums == 0, -torch.inf) + most
+
+
+def _least(values: torch.Tensor, dim: tuple[int, ...] | int = ()) -> torch.Tensor:
+    """The least that is not `-inf`; `inf` where all are."""
+    return values.nan_to_num(torch.nan, torch.inf, torch.inf).amin(dim=dim)
 
 
 class _Product:

@@ -40,8 +40,9 @@ class ChainTagSequence(TagSequence):
     def _scores_of_tags(self, logits: torch.Tensor) -> torch.Tensor:
         return at_least_float(logits)
 
-    def _log_partition(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
-        return self.chain(logits, mask).log_partition().unsqueeze(1)
+    def _log_prob_of_paths(self, logits, paths, values, mask) -> torch.Tensor:
+        # In double precision: large scores and their sum over all paths may agree in all digits of a float.
+        return self.log_prob(logits, paths, mask).masked_fill(values.isneginf(), -torch.inf)
 
     def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         transitions, starts, ends = self._scores_of_pairs()

@@ -38,6 +38,7 @@ def k_best_paths(
     """
     if mask is None:
         mask = torch.ones(scores.shape[:2], dtype=torch.bool, device=scores.device)
+    transitions = transitions.to(scores.dtype)
     search = k_best_paths_on_cpu if scores.device.type == "cpu" else k_best_paths_on_gpu
     return search(scores, transitions, k, starts, ends, mask)
 

@@ -170,7 +170,7 @@ class TagSequence(OutputSpace):
         transitions, starts, ends = self._scores_of_pairs()
         scores = self._scores_of_tags(logits)
         paths, values = k_best_paths(scores, transitions, k, starts, ends, mask)
-        return paths, values - self._log_partition(logits, mask)
+        return paths, self._log_prob_of_paths(logits, paths, values, mask)
 
     def _scores_of_tags(self, logits: torch.Tensor) -> torch.Tensor:
         return at_least_float(logits).log_softmax(dim=-1)
@@ -181,9 +181,11 @@ class TagSequence(OutputSpace):
             return self._transitions, self._starts, self._ends
         return self._no_pairs, None, None
 
-    def _log_partition(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
-        """The logarithm of the sum over all paths, `(batch, 1)`; scores of tags are log-probabilities here."""
-        return at_least_float(logits).new_zeros(len(logits), 1)
+    def _log_prob_of_paths(
+        self, logits: torch.Tensor, paths: torch.Tensor, values: torch.Tensor, mask: Optional[torch.Tensor]
+    ) -> torch.Tensor:
+        """`log P(y | x)` of the best paths, whose scores are `values`; these are sums of log-probabilities here."""
+        return values
 
     def stack(self, *outputs: torch.Tensor) -> torch.Tensor:
         relaxed = [candidates for candidates in outputs if candidates.is_floating_point()]

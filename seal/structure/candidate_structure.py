@@ -27,6 +27,8 @@ class CandidateStructure(Structure):
     `ConfigurationError` if fewer than 2 outputs compete.
     """
 
+    more_candidates = "structure.num_candidates"
+
     def __init__(
         self,
         energies: Sequence[CandidateEnergy],
@@ -52,7 +54,7 @@ class CandidateStructure(Structure):
         """
         self.chosen, report = {}, {}
         for name, ratios in options.items():
-            verdict = gate(ratios, self.margin)
+            verdict = gate(ratios, self.margin, self._learned)
             logger.info("Decision for %s: %s", name, verdict)
             self.chosen[name] = verdict.chosen
             report[name] = {"option": verdict.chosen, **verdict.reasons()}

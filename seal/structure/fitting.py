@@ -64,7 +64,7 @@ def fit(joint: JointScore, objective: Objective, l2: float, max_steps: int = 60,
         The mean loss of an instance whose gold competes, without the penalty, in nats.
     """
     if restart:
-        _restart(joint)
+        reset(joint)
     if objective.count == 0:
         return float("nan")
     theta = nn.Parameter(objective.theta())
@@ -91,7 +91,8 @@ def fit(joint: JointScore, objective: Objective, l2: float, max_steps: int = 60,
 
 
 @torch.no_grad()
-def _restart(joint: JointScore) -> None:
+def reset(joint: JointScore) -> None:
+    """Sets the scale to 1 and the energies' parameters to 0, but for a little noise in factors of products."""
     joint.scale.fill_(1.0)
     for energy in cast(Iterable[CandidateEnergy], joint.energies):
         for parameter in energy.parameters():

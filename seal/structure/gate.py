@@ -16,12 +16,15 @@ class Verdict:
         The score of each option on the validation data, 0 to 1.
     gain, standard_error : `float`
         Of the chosen option over the task-net's own prediction.
+    learned : `bool`
+        Whether there was anything to choose: otherwise the others stand for nothing.
     """
 
     chosen: str
     values: dict[str, float]
     gain: float = 0.0
     standard_error: float = 0.0
+    learned: bool = True
 
     def reasons(self) -> dict:
         """All but the name of what was chosen, as plain values."""
@@ -29,6 +32,8 @@ class Verdict:
 
     def __str__(self) -> str:
         own = next(iter(self.values))
+        if not self.learned:
+            return f"'{own}' ({100 * self.values[own]:.2f}); nothing else was learned"
         if self.chosen == own:
             best = max(self.values, key=self.values.__getitem__)
             return f"'{own}' ({100 * self.values[own]:.2f}); nothing gains enough (best: '{best}', " + (
@@ -40,15 +45,18 @@ class Verdict:
         )
 
 
-def gate(options: dict[str, Ratio], margin: float = 0.5) -> Verdict:
+def gate(options: dict[str, Ratio], margin: float = 0.5, learned: bool = True) -> Verdict:
     """
     Chooses the option of the best score, unless its gain over the first one, the task-net's own prediction, is below
-    `margin` standard errors of the paired difference over instances. The `options` are scores of the same instances.
+    `margin` standard errors of the paired difference over instances, or the others were not `learned`. The `options`
+    are scores of the same instances.
     """
     values = {name: ratio.value for name, ratio in options.items()}
     own = next(iter(options))
     best = own
     found = (0.0, 0.0)
+    if not learned:
+        return Verdict(own, values, learned=False)
     for name, ratio in options.items():
         gain, error = ratio.gain_over(options[own])
         if gain > found[0] and gain > margin * error:

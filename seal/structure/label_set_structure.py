@@ -12,7 +12,7 @@ from seal.structure.decisions import ExpectedScore, Likeliest
 from seal.structure.gate import gate
 from seal.structure.k_best_sets import k_best_sets
 from seal.structure.label_sets import CompetingLabelSets, LikelySets, SetIndex, known_sets
-from seal.structure.scores import LABEL_SET_SCORES, gold_among_candidates
+from seal.structure.scores import LABEL_SET_SCORES, gold_among_candidates, label_set_scores
 from seal.structure.structure import Structure, declare, logger, make_energies
 from seal.structure.thresholds import best_threshold_for
 
@@ -55,8 +55,12 @@ class LabelSetStructure(Structure):
         thresholds on these may still break one.
     names : `list[str]`, optional
         The names of the labels, by which constraints call them; the default is their numbers, from `"0"`.
+    empty_f1 : `float`, optional (default = `1.0`)
+        The F1, 0 to 1, of a row without labels for which none is predicted. In a config, that of the model.
     penalties, margin : as for `Structure`
     """
+
+    more_candidates = "structure.num_likely"
 
     def __init__(
         self,
@@ -68,6 +72,7 @@ class LabelSetStructure(Structure):
         margin: float = 0.5,
         constraints: Optional[list[Constraint]] = None,
         names: Optional[list[str]] = None,
+        empty_f1: float = 1.0,
     ) -> None:
         named = ENERGIES if energies is None else energies
         names = [str(number) for number in range(num_labels)] if names is None else names
@@ -76,6 +81,7 @@ class LabelSetStructure(Structure):
         self.num_labels = num_labels
         self.most_sets = most_sets
         self.num_likely = num_likely
+        self.empty_f1 = empty_f1
         self.register_buffer("sets", torch.zeros(0, num_labels))
         self.register_buffer("counts", torch.zeros(0))
         # Made when it is first needed, since it takes long where many sets are known.
@@ -127,15 +133,19 @@ class LabelSetStructure(Structure):
             q = torch.zeros(len(gold), 3, gold.shape[1], dtype=torch.float)
             reached = torch.zeros(len(gold), dtype=torch.bool)
             losses = dict.fromkeys(sorted(self.penalties), 0.0)
+            learned = True
             for part in parts.unique():
                 held = parts == part
                 found = self._learn(logits[~held], gold[~held], logits[held], gold[held], quiet=True)["penalties"]
+                learned = learned and self._learned
                 for penalty in found:
                     losses[penalty["l2"]] += penalty["validation_loss"]
                 q[held] = self._outputs(logits[held])
                 reached[held] = self._reaches(logits[held], gold[held])
             report = self._learn(logits, gold, logits, gold, penalties=[min(losses, key=losses.__getitem__)])
             valid_logits, valid_gold = logits, gold
+            # Of a part's energies that were not learned the gate sees nothing that is to come.
+            self._learned = self._learned and learned
         else:
             valid_gold = needed(valid_gold, "valid_gold").bool()
             report = self._learn(logits, gold, valid_logits, valid_gold)
@@ -170,8 +180,7 @@ class LabelSetStructure(Structure):
         # Where the validation rows are the training rows themselves, the penalty must not see their own counts either.
         same = valid_logits is logits
         validation = training if same else self._parts(valid_logits, valid_gold, own=False)
-        say = (lambda text: None) if quiet else logger.info
-        return self.learn(training, training[0], validation, say, penalties)
+        return self.learn(training, training[0], validation, quiet, penalties)
 
     def _parts(self, logits, gold, own: bool) -> list[CompetingLabelSets]:
         index, size = self.set_index().of(gold), self._chunk()
@@ -196,18 +205,18 @@ class LabelSetStructure(Structure):
 
     def _choose(self, own: torch.Tensor, q: torch.Tensor, gold: torch.Tensor) -> dict:
         self.chosen, report = {}, {}
-        for name, score in LABEL_SET_SCORES.items():
+        for name, score in label_set_scores(self.empty_f1).items():
             options, settings = {}, {}
             for blend in (0.0, *BLENDS):
                 mixed = _blended(own, lambda: q, blend)
-                threshold = best_threshold_for(name, mixed, gold)
+                threshold = best_threshold_for(name, mixed, gold, self.empty_f1)
                 option = f"blend {blend:g}" if blend else "own"
                 settings[option] = {"blend": blend, "threshold": threshold}
                 options[option] = score(mixed >= threshold, gold)
             for option, place in _PLACES.items():
                 settings[option] = {"output": place}
                 options[option] = score(q[:, place].bool(), gold)
-            verdict = gate(options, self.margin)
+            verdict = gate(options, self.margin, self._learned)
             logger.info("Decision for %s: %s", name, verdict)
             own_threshold = settings["own"]["threshold"]
             self.chosen[name] = {"option": verdict.chosen, "own_threshold": own_threshold, **settings[verdict.chosen]}
@@ -239,7 +248,7 @@ class LabelSetStructure(Structure):
         some = competing.outputs(kept)
         sizes = some.sum(dim=2)
         total = sizes.unsqueeze(2) + sizes.unsqueeze(1)
-        return torch.where(total == 0, 1.0, 2 * (some @ some.transpose(1, 2)) / total.clamp(min=1))
+        return torch.where(total == 0, self.empty_f1, 2 * (some @ some.transpose(1, 2)) / total.clamp(min=1))
 
     @torch.no_grad()
     def marginals(self, logits: torch.Tensor) -> torch.Tensor:

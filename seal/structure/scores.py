@@ -1,6 +1,8 @@
 """Scores of predictions as ratios of sums over instances, so that two decisions can be compared by a paired test."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
@@ -46,10 +48,10 @@ def gold_among_candidates(competes: torch.Tensor, first: torch.Tensor) -> dict[s
     }
 
 
-def example_f1(predicted: torch.Tensor, gold: torch.Tensor) -> Ratio:
-    """F1 of each instance's labels, averaged; 1 where both are empty. `(instances, labels)`, boolean."""
+def example_f1(predicted: torch.Tensor, gold: torch.Tensor, empty_f1: float = 1.0) -> Ratio:
+    """F1 of each instance's labels, averaged; `empty_f1` where both are empty. `(instances, labels)`, boolean."""
     correct, total = (predicted & gold).sum(dim=1).double(), (predicted.sum(dim=1) + gold.sum(dim=1)).double()
-    f1 = torch.where(total == 0, 1.0, 2 * correct / total.clamp(min=1))
+    f1 = torch.where(total == 0, empty_f1, 2 * correct / total.clamp(min=1))
     return Ratio(f1, torch.ones_like(f1))
 
 
@@ -66,3 +68,8 @@ def subset_accuracy(predicted: torch.Tensor, gold: torch.Tensor) -> Ratio:
 
 
 LABEL_SET_SCORES = {"f1": example_f1, "micro_f1": micro_f1, "subset_accuracy": subset_accuracy}
+
+
+def label_set_scores(empty_f1: float) -> dict[str, Callable[[torch.Tensor, torch.Tensor], Ratio]]:
+    """`LABEL_SET_SCORES` with this F1 of an instance that has no label and for which none is predicted."""
+    return {**LABEL_SET_SCORES, "f1": partial(example_f1, empty_f1=empty_f1)}

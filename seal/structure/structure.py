@@ -11,7 +11,7 @@ from torch import nn
 from seal.constraints import Constraint, Declared
 from seal.registry import ConfigurationError, Registrable
 from seal.structure.decisions import ExpectedScore
-from seal.structure.fitting import fit, objective_of
+from seal.structure.fitting import fit, objective_of, reset
 from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, has_gold, only_least_broken
 
 logger = logging.getLogger(__name__)
@@ -34,6 +34,9 @@ class Structure(nn.Module, Registrable):
         least. The task-net's own output may break them.
     """
 
+    #: The setting by which more outputs compete.
+    more_candidates: str
+
     def __init__(
         self,
         energies: Sequence[CandidateEnergy],
@@ -49,6 +52,8 @@ class Structure(nn.Module, Registrable):
         self.margin = margin
         #: What was chosen, by score; empty until `fit`.
         self.chosen: dict = {}
+        # Whether `learn` had anything to learn from.
+        self._learned = True
 
     @property
     def is_fitted(self) -> bool:
@@ -129,12 +134,13 @@ class Structure(nn.Module, Registrable):
         training: Sequence[Competing],
         gold: Competing,
         validation: Sequence[Competing],
-        say: Callable[[str], None] = logger.info,
+        quiet: bool = False,
         penalties: Sequence[float] | None = None,
     ) -> dict:
         """
         Learns the joint score on `training` with each penalty (of `penalties`, where these are given), and keeps the
         one of the best likelihood on `validation`. `gold` has the training data's gold outputs as its only candidates.
+        Where gold competes in no instance, nothing is learned, and the gate stays shut.
         """
         self.joint.requires_grad_(True)
         best: dict = {}
@@ -143,6 +149,18 @@ class Structure(nn.Module, Registrable):
         for energy in cast(Iterable[CandidateEnergy], self.joint.energies):
             energy.prepare(gold)
         objective = objective_of(self.joint, training)
+        self._learned = objective.count > 0
+        say = (lambda *_: None) if quiet else logger.log
+        if not self._learned:
+            reset(self.joint)
+            self.joint.requires_grad_(False)
+            say(
+                logging.WARNING,
+                "The structure is not learned, and predictions stay the task-net's own: in none of the training "
+                "instances the gold output is among those that compete. More training data may have it; so may "
+                f"{self.more_candidates}.",
+            )
+            return {"penalties": [], "scale": 1.0, "l2": None}
         # Upwards: from the parameters for a large penalty, those for a small one may not be found, as factors of 0 have
         # no gradient.
         for number, l2 in enumerate(sorted(self.penalties if penalties is None else penalties)):
@@ -154,7 +172,8 @@ class Structure(nn.Module, Registrable):
         self.joint.load_state_dict(weights)
         self.joint.requires_grad_(False)
         self.joint.eval()
-        say(f"The energy is learned: scale of the log-probability {best['scale']:.2f}, L2 {best['l2']:g}.")
+        text = f"The energy is learned: scale of the log-probability {best['scale']:.2f}, L2 {best['l2']:g}."
+        say(logging.INFO, text)
         return {"penalties": found, "scale": best["scale"], "l2": best["l2"]}
 
 

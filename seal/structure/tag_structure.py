@@ -6,6 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from seal.common.setting_checks import needed
+from seal.common.tag_encodings import arguments_of
 from seal.constraints import Constraint
 from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
@@ -15,9 +16,6 @@ from seal.structure.joint_score import has_gold
 from seal.structure.scores import Ratio, gold_among_candidates
 from seal.structure.structure import Structure, declare, make_energies
 from seal.structure.tag_sequences import CompetingTags, TagScheme, find_gold
-
-#: The predicate itself is no argument: it is in every output, right or wrong.
-NOT_SCORED = ("V", "C-V")
 
 
 @dataclass
@@ -87,9 +85,10 @@ class TagStructure(CandidateStructure):
     """
     Chooses among the k best tag sequences of a chain: frames of roles, entities, parts of speech.
 
-    For each of the scores `f1` (of spans; `accuracy` of tokens where tags encode no spans) and `exact_match` the gate
-    chooses on validation data between the task-net's `own` output, the `likeliest` one under the joint score, and the
-    one of the best `expected_score`.
+    For each of the scores `f1` (of spans; of frames that of `seal.common.tag_encodings.arguments_of`, which joins the
+    pieces of an argument, as `SrlScore` has it; `accuracy` of tokens where tags encode no spans) and `exact_match` the
+    gate chooses on validation data between the task-net's `own` output, the `likeliest` one under the joint score, and
+    the one of the best `expected_score`.
 
     # Parameters
 
@@ -110,6 +109,7 @@ class TagStructure(CandidateStructure):
     penalties, margin : as for `Structure`
     """
 
+    _is_piece: torch.Tensor
     _scored: torch.Tensor
 
     def __init__(
@@ -134,8 +134,12 @@ class TagStructure(CandidateStructure):
         super().__init__(terms, num_candidates, penalties, margin, declared)
         self.scheme = self_scheme
         self.encoding = encoding
-        scored = [role not in NOT_SCORED for role in self.scheme.roles]
-        self.register_buffer("_scored", torch.tensor(scored + [False]), persistent=False)
+        roles = self.scheme.roles
+        # The role -1 of fillers is the last entry. The predicate itself is in every output of a frame, right or wrong.
+        scored = [not (keyed and role == "V") for role in roles]
+        self.register_buffer("_scored", torch.tensor([*scored, False]), persistent=False)
+        piece = [keyed and role[:2] == "C-" for role in roles]
+        self.register_buffer("_is_piece", torch.tensor([*piece, False]), persistent=False)
 
     @property
     def main_score(self) -> str:
@@ -203,18 +207,38 @@ class TagStructure(CandidateStructure):
         return Ratio(2 * shared[:, 0, 1].double(), sizes.sum(dim=1).double())
 
     def _overlaps(self, spans, tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """How many scored spans each two candidates share, and how many each has."""
-        real = self._scored[spans.roles]  # The role -1 of fillers is the last entry, which is not scored.
-        codes = spans.codes(tokens, len(self.scheme.roles)).masked_fill(~real, -1)
+        """How many scored spans, or arguments, each two candidates share, and how many each has."""
+        codes = self._codes(spans, tokens)
+        real = codes >= 0
         # The codes of each instance, numbered from 0: there are few, and a product counts those of two candidates.
         ordered, order = codes.flatten(1).sort(dim=1)
         number = F.pad((ordered[:, 1:] != ordered[:, :-1]).cumsum(dim=1), (1, 0))
         number = torch.empty_like(order).scatter_(1, order, number).view(codes.shape)
         size = int(number.max()) + 1 if number.numel() else 1
-        # Equal spans of one candidate do not occur.
+        # Equal ones of one candidate do not occur.
         has = torch.zeros(*codes.shape[:2], size, device=codes.device).scatter_(2, number, real.float())
         shared = has @ has.transpose(1, 2)
         return shared, real.sum(dim=-1)
+
+    def _codes(self, spans, tokens: int) -> torch.Tensor:
+        """A number for each span, or argument, `(batch, candidates, spans)`: equal for equal ones, -1 of no score."""
+        roles = self.scheme.roles
+        codes = spans.codes(tokens, len(roles)).masked_fill(~self._scored[spans.roles], -1)
+        # Few frames have an argument in pieces.
+        rows = self._is_piece[spans.roles].any(dim=2).nonzero().tolist()
+        others: dict[tuple, int] = {}
+        for row, candidate in rows:
+            there = (part[row, candidate].tolist() for part in (spans.roles, spans.first, spans.last))
+            found = [(roles[role], first, last) for role, first, last in zip(*there) if role >= 0]
+            codes[row, candidate] = -1
+            for place, (name, first, last, *pieces) in enumerate(arguments_of(found)):
+                if pieces or name not in roles:
+                    argument = (name, first, last, *pieces)
+                    code = others.setdefault(argument, tokens * tokens * len(roles) + len(others))
+                else:
+                    code = (first * tokens + last) * len(roles) + roles.index(name)
+                codes[row, candidate, place] = code
+        return codes
 
     # Prediction.
 

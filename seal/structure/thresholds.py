@@ -162,9 +162,11 @@ def best_subset_threshold(probabilities: torch.Tensor, gold: torch.Tensor) -> fl
     return (float(ends[best]) + above) / 2
 
 
-def best_threshold_for(score: str, probabilities: torch.Tensor, gold: torch.Tensor) -> float:
+def best_threshold_for(score: str, probabilities: torch.Tensor, gold: torch.Tensor, empty_f1: float = 1.0) -> float:
     """The best threshold for `f1`, `micro_f1` or `subset_accuracy` on rows with gold."""
-    tune = {"f1": best_threshold, "micro_f1": best_micro_threshold, "subset_accuracy": best_subset_threshold}[score]
+    if score == "f1":
+        return best_threshold(probabilities, gold, empty_f1)
+    tune = {"micro_f1": best_micro_threshold, "subset_accuracy": best_subset_threshold}[score]
     return tune(probabilities, gold)
 
 

@@ -1,8 +1,10 @@
 import itertools
+from collections import Counter
 
 import pytest
 import torch
 
+from seal.common.tag_encodings import tags_to_spans
 from seal.constraints import (
     AtLeastOne,
     AtMostOne,
@@ -13,9 +15,10 @@ from seal.constraints import (
     ForbiddenTransitions,
     Implication,
 )
+from seal.output_spaces import LegalTagSequence
 from seal.registry import ConfigurationError
 from seal.structure.tag_sequences import TagScheme
-from tests.spine import all_sequences, is_legal, mask_of
+from tests.spine import all_sequences, mask_of
 
 LABELS = ["a", "b", "c", "d"]
 EVERY_SET = torch.tensor(list(itertools.product([0.0, 1.0], repeat=4)))
@@ -50,18 +53,40 @@ def test_relaxed_outputs_have_a_slope_where_they_break_it(rule, holds):
     assert torch.equal(broken[0, :, 0] > 0, slope[0].abs().sum(dim=1) > 0)
 
 
-def test_spans_are_counted_by_their_label():
-    tags = ["O", "B-A", "I-A", "B-B", "I-B"]
-    declared = Declared([AtMostOne(["A", "B"], each=True), AtLeastOne(["B"])], tags, sequences=True, encoding="BIO")
-    every = all_sequences(5, 4)
-    every = every[[is_legal([tags[t] for t in row]) for row in every.tolist()]].unsqueeze(0)
-    mask = mask_of([4])
-    roles = TagScheme(tags, "BIO").spans(every, mask).roles
-    counts = torch.stack([(roles == role).sum(dim=-1) for role in (0, 1)], dim=-1)
+SCHEMES = {"BIO": ["O", "B-A", "I-A", "B-B", "I-B"], "BIOES": ["O", "B-A", "I-A", "E-A", "S-A", "I-B", "E-B"]}
+
+
+@pytest.mark.parametrize("encoding", SCHEMES)
+def test_spans_are_counted_as_every_other_count_does(encoding):
+    """Also in sequences that are not legal, where an `I-X` that continues nothing begins a span."""
+    tags, mask = SCHEMES[encoding], mask_of([4])
+    declared = Declared([AtMostOne(["A", "B"], each=True), AtLeastOne(["B"])], tags, sequences=True, encoding=encoding)
+    every = all_sequences(len(tags), 4).unsqueeze(0)
+    spans = [Counter(name for name, _, _ in tags_to_spans([tags[t] for t in row])) for row in every[0].tolist()]
+    counts = torch.tensor([[of["A"], of["B"]] for of in spans])
+    roles = TagScheme(tags, encoding).spans(every, mask).roles
+    assert torch.equal(torch.stack([(roles[0] == role).sum(dim=-1) for role in (0, 1)], dim=-1), counts)
     broken = declared(every, mask)
-    assert torch.equal(broken[..., 0], (counts - 1).clamp(min=0).sum(dim=-1).float())
-    assert torch.equal(broken[..., 1], (counts[..., 1] == 0).float())
-    assert torch.equal(declared(torch.nn.functional.one_hot(every, 5).float(), mask), broken)
+    assert torch.equal(broken[0, :, 0], (counts - 1).clamp(min=0).sum(dim=-1).float())
+    assert torch.equal(broken[0, :, 1], (counts[:, 1] == 0).float())
+    relaxed = torch.nn.functional.one_hot(every, len(tags))
+    assert torch.equal(declared(relaxed.float(), mask), broken)
+    # What stands behind the end of a sentence neither counts nor continues.
+    short = declared(every, mask_of([2, 4])[:1])
+    ended = [Counter(name for name, _, _ in tags_to_spans([tags[t] for t in row])) for row in every[0, :, :2].tolist()]
+    assert short[0, :, 1].tolist() == [float(of["B"] == 0) for of in ended]
+
+
+def test_of_marginals_of_legal_sequences_it_is_the_expected_number():
+    torch.manual_seed(0)
+    tags = SCHEMES["BIO"]
+    space = LegalTagSequence(tags).double()
+    rule = Count(["A"], least=4)  # No sequence of four has so many and a further span, so it counts.
+    declared, every = Declared([rule], tags, True, "BIO").double(), all_sequences(5, 4).unsqueeze(0)
+    logits = torch.randn(1, 4, 5, dtype=torch.double)
+    probability = space.log_prob(logits, every).exp()
+    expected = (probability * declared(every)[..., 0]).sum()
+    assert declared(space.relax(logits)).item() == pytest.approx(expected.item(), abs=1e-6)
 
 
 def test_forbidden_transitions_and_padding():

@@ -3,6 +3,7 @@ import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.tag_encodings import tags_to_spans
 from seal.energies import Energy
 from seal.output_spaces import BinaryMask, LabelSet, TagSequence
 from tests.spine import LABELS, all_sequences, one_hot, vocabulary
@@ -18,8 +19,8 @@ def energy(space, rule=RULE, **settings):
 def test_the_energy_of_tags():
     term = energy(TagSequence(vocabulary(LABELS)), weight=2.5)
     tags = all_sequences(5, 3).unsqueeze(0)
-    begins = ((tags == LABELS.index("B-A")) | (tags == LABELS.index("B-B"))).sum(dim=-1)
-    assert torch.equal(term(None, tags), 2.5 * (begins - 1).clamp(min=0).float())
+    spans = torch.tensor([[len(tags_to_spans([LABELS[t] for t in row])) for row in tags[0].tolist()]])
+    assert torch.equal(term(None, tags), 2.5 * (spans - 1).clamp(min=0).float())
     assert torch.equal(term(None, one_hot(tags[0], 5, torch.float).unsqueeze(0)), term(None, tags))
 
 

@@ -1,8 +1,11 @@
+from collections import Counter
+
 import pytest
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.tag_encodings import tags_to_spans
 from seal.losses import ConstrainedLoss, TaskLoss
 from seal.output_spaces import BinaryMask, CrfTagSequence, TagSequence
 from tests.label_sets import all_sets, label_set
@@ -24,7 +27,10 @@ def test_it_is_cross_entropy_and_expected_counts_above_the_limit():
     found = constrained().supervised(space, logits, gold, mask)
     probabilities = logits.softmax(dim=-1)
     for row, length in enumerate([4, 2]):
-        broken = sum(max(float(probabilities[row, :length, tag].sum()) - 1, 0.0) for tag in (1, 3))
+        p = probabilities[row, :length]
+        # An `I-A` that continues nothing begins a span, too.
+        begun = (p[:, 2] - torch.nn.functional.pad(p[:-1, 1] + p[:-1, 2], (1, 0))).clamp(min=0).sum()
+        broken = max(float(p[:, 1].sum() + begun) - 1, 0.0) + max(float(p[:, 3].sum()) - 1, 0.0)
         expected = space.cross_entropy(logits, gold, mask)[row] + 2.0 * broken
         assert found[row] == pytest.approx(float(expected))
     assert not torch.allclose(found, space.cross_entropy(logits, gold, mask))
@@ -41,7 +47,8 @@ def test_a_certain_output_pays_for_each_that_is_too_many(chain):
         for parameter in space.parameters():
             torch.nn.init.zeros_(parameter)
     extra = constrained().supervised(space, logits, sequences) - space.cross_entropy(logits, sequences)
-    counts = [max(row.count(1) - 1, 0) + max(row.count(3) - 1, 0) for row in sequences.tolist()]
+    spans = [Counter(label for label, _, _ in tags_to_spans([TAGS[t] for t in row])) for row in sequences.tolist()]
+    counts = [sum(count - 1 for count in of.values()) for of in spans]
     assert torch.allclose(extra, 2.0 * torch.tensor(counts, dtype=torch.double))
 
 

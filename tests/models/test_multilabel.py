@@ -5,6 +5,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from sklearn.metrics import f1_score
 
+from seal.metrics.multilabel_score import example_f1
 from seal.models.batch_checks import NonFiniteOutput
 from tests.multilabel import DESCENT, LABELS, LOSS_NET, TASK_NET, batch, model, seal_parts
 
@@ -263,3 +264,43 @@ def test_gold_descents_and_noise_need_no_task_net():
 def test_wrong_configs(parts, message):
     with pytest.raises(ConfigurationError, match=message):
         model(**parts)
+
+
+def with_structure(**settings):
+    """A model whose structure is learned on rows half of which have no label; and these rows."""
+    net = model(task_net=TASK_NET, structure={"type": "label_sets"}, **settings).float().eval()
+    data = {name: tensor.float() for name, tensor in batch(40, seed=1).items()}
+    data["labels"][::2] = 0
+    logits = net.task_state(**data).logits.detach()
+    return net, data, net.structure.fit(logits, data["labels"], logits, data["labels"])
+
+
+@pytest.mark.parametrize("empty_f1", [0.0, 0.25, 1.0])
+def test_a_row_without_labels_counts_the_same_with_a_structure(empty_f1):
+    net, data, report = with_structure(empty_f1=empty_f1)
+    probabilities = net(**data)["probabilities"]
+    metrics, decision = net.get_metrics(reset=True), report["decisions"]["f1"]
+    predicted = probabilities >= net.structure.chosen["f1"]["own_threshold"]
+    wanted = 100 * example_f1(predicted, data["labels"].bool(), empty_f1).mean().item()
+    assert metrics["f1_own"] == pytest.approx(wanted) == pytest.approx(100 * decision["values"]["own"])
+    assert metrics["f1_structured"] == pytest.approx(100 * decision["values"][decision["option"]])
+    # And so does what is expected of an output, and what the threshold is tuned for.
+    competing = net.structure.competing(torch.zeros(1, 3))
+    empty = int((net.structure.sets.sum(dim=1) == 0).nonzero())
+    assert net.structure.similarity(competing, torch.tensor([[empty]])).item() == pytest.approx(empty_f1)
+    f1 = [example_f1(probabilities >= t, data["labels"].bool(), empty_f1).mean().item() for t in (1.1, 0.0)]
+    assert wanted >= 100 * max(f1)
+
+
+def test_a_decision_that_is_named_decides_in_the_place_of_a_structure():
+    net, data, _ = with_structure()
+    everything = {"option": "blend 1", "blend": 0.0, "threshold": 0.0, "own_threshold": 0.5}
+    net.structure.chosen = dict.fromkeys(net.structure.chosen, everything)
+    assert net.decision is None and net(**data)["predicted"].all() and "f1_structured" in net.get_metrics(reset=True)
+    net.is_tuned.fill_(True)
+    net.tuned_threshold.fill_(0.7)
+    for decision, threshold in {"half": 0.5, "tuned": 0.7, "per_label": net.label_thresholds}.items():
+        net.decision = decision
+        output = net(**data)
+        assert torch.equal(output["predicted"], output["probabilities"] >= threshold)
+        assert "f1_structured" not in net.get_metrics(reset=True)

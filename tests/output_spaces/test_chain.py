@@ -1,6 +1,8 @@
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from seal.output_spaces import CrfTagSequence, LegalTagSequence
@@ -166,6 +168,55 @@ def test_a_tag_that_may_follow_none_has_no_probability():
     assert chain.log_partition().item() == pytest.approx(3 * torch.tensor(2.0).log().item())
     (gradient,) = torch.autograd.grad(chain.marginals()[0, 0, 0], scores)
     assert gradient.isfinite().all()
+
+
+EXTREMES = st.sampled_from([0.0, 1.0, -300.0, 700.0, -710.0, 1000.0, -2500.0, 1e5, -1e7])
+
+
+@every_space
+@pytest.mark.parametrize("dtype", [torch.float, torch.double])
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_scores_that_are_far_apart(make, dtype, data):
+    """Probabilities of scores whose exponentials no number can hold, against sums of logarithms by enumeration."""
+    space, length = make().to(dtype), data.draw(st.integers(1, 3))
+    logits = torch.tensor(data.draw(st.lists(EXTREMES, min_size=15, max_size=15)), dtype=dtype).view(1, 3, 5)
+    if isinstance(space, CrfTagSequence):
+        with torch.no_grad():
+            of_pairs = data.draw(st.lists(EXTREMES, min_size=25, max_size=25))
+            space.crf.transitions.copy_(torch.tensor(of_pairs).view(5, 5))
+    logits, mask = logits.requires_grad_(), torch.arange(3).unsqueeze(0) < length
+    pairs, starts, ends = (scores.double() for scores in scores_of_pairs(space))
+    every = all_sequences(5, length)
+    score = logits[0, :length].double().gather(1, every.t()).sum(dim=0) + starts[every[:, 0]] + ends[every[:, -1]]
+    wanted = (score + pairs[every[:, :-1], every[:, 1:]].sum(dim=1)).log_softmax(dim=0).detach()
+    found = space.log_prob(logits, torch.nn.functional.pad(every, (0, 3 - length)).unsqueeze(0), mask)
+    assert torch.allclose(found[0].double(), wanted, rtol=1e-6, atol=1e-6)
+    probability = (one_hot(every, 5) * wanted.exp()[:, None, None]).sum(dim=0)
+    marginals = space.relax(logits, mask)[0, 0]
+    assert torch.allclose(marginals[:length].double(), probability, atol=1e-6) and not marginals[length:].any()
+    (by_logits,) = torch.autograd.grad(space.chain(logits, mask).log_partition().sum(), logits)
+    assert torch.allclose(by_logits[0], marginals, atol=1e-6)
+    (by_logits,) = torch.autograd.grad(marginals.square().sum(), logits)
+    assert by_logits.isfinite().all()
+    drawn = space.sample(logits, 5, mask)[0, :, :length]
+    assert (wanted[(drawn * 5 ** torch.arange(length - 1, -1, -1)).sum(dim=1)] > -30).all()
+    paths, log_prob = space.k_best(logits, 3, mask)
+    places = (paths[0, :, :length] * 5 ** torch.arange(length - 1, -1, -1)).sum(dim=1)
+    possible = ~log_prob[0].isneginf()
+    assert torch.allclose(log_prob[0].double()[possible], wanted[places][possible], rtol=1e-6, atol=1e-6)
+
+
+def test_the_only_path_is_certain_however_low_its_score():
+    allowed, only = torch.eye(2, dtype=torch.bool), torch.ones(1, 1, 4, dtype=torch.long)
+    for transitions in (torch.zeros(2, 2).masked_fill(~allowed, -torch.inf), torch.tensor([[0, -2e3], [-2e3, 0]])):
+        for kind in (DensePairs, LegalPairs) if transitions.isinf().any() else (DensePairs,):
+            scores = torch.zeros(1, 4, 2)
+            scores[:, 0, 1] = -1000
+            # The last tag is 1, and so is each before it.
+            chain = Chain(scores, kind(transitions), ends=torch.tensor([-torch.inf, 0]))
+            assert chain.log_prob(only).item() == 0 and chain.log_partition().item() == -1000
+            assert chain.marginals()[0].tolist() == [[0, 1]] * 4 and torch.equal(chain.draw(3), only.expand(1, 3, 4))
 
 
 def test_single_precision_and_batches_of_none():

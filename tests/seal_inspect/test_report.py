@@ -168,6 +168,10 @@ def test_a_wrong_option_is_told(arguments, told, both, report):
         report(both[0], *arguments)
 
 
-def test_the_model_card_is_the_report_without_figures(both):
-    text = card(str(both[0]))
+def test_the_model_card_is_the_report_without_figures(both, tmp_path):
+    """It is written before the archive, of a run that has ended."""
+    folder = tmp_path / "nce"
+    shutil.copytree(both[0], folder, ignore=shutil.ignore_patterns("model.tar.gz"))
+    text = card(str(folder))
     assert text.startswith("# Run nce") and "| commit |" in text and "predicate_f1" in text and "](" not in text
+    assert "| epochs | 2 of 2 |" in text and "no model.tar.gz" not in text

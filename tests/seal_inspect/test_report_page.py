@@ -1,4 +1,5 @@
 import html
+import json
 import re
 from xml.etree import ElementTree
 
@@ -68,6 +69,39 @@ def test_the_summary_has_the_score_with_a_structure_of_label_sets():
     report = Report([run(), run("two", scores={"validation_f1": 60.0, "validation_f1_structured": 65.5})])
     report.add_summary()
     assert "| best f1 | 51 | 60 |" in report.text() and "| f1 with structure | – | 65.50 |" in report.text()
+
+
+def test_each_score_stands_beside_its_name_where_runs_were_chosen_by_different_ones():
+    other = {**CONFIG, "trainer": {**CONFIG["trainer"], "validation_metric": "+f1_tuned"}}
+    scores = {"validation_f1": 60.0, "validation_f1_tuned": 62.0}
+    report = Report([run(), run("two", config=other, scores=scores)])
+    report.add_summary()
+    assert "| f1 of the best epoch | 51 | 60 |" in report.text() and "best f1" not in report.text()
+    assert "| f1_tuned of the best epoch | – | 62 |" in report.text()
+
+
+def test_the_time_of_training_has_that_of_folds_and_of_a_student(tmp_path):
+    for name, lasted in {"folds/0": "0:10:00.7", "folds/1": "1 day, 0:20:00", "student": "2:00:00"}.items():
+        (tmp_path / name).mkdir(parents=True)
+        for number, duration in enumerate(("0:00:01", lasted)):
+            text = json.dumps({"training_duration": duration})
+            (tmp_path / name / f"metrics_epoch_{number}.json").write_text(text)
+    (tmp_path / "folds" / "2").mkdir()
+    report = Report([run(folder=str(tmp_path))])
+    report.add_summary()
+    wanted = "1 day, 2:31:02, with 1 day, 0:30:00 of folds and 2:00:00 of a student"
+    assert f"| time of training | {wanted} |" in report.text()
+
+
+def test_a_card_in_an_archive_does_not_say_that_there_is_none(tmp_path):
+    report = Report([run(folder=str(tmp_path))])
+    report.add_summary(archived=True)
+    assert "| epochs | 2 of 2; stopped before its end |" in report.text()
+    (tmp_path / "metrics.json").write_text("{}")
+    for archived in (True, False):
+        report = Report([run(folder=str(tmp_path))])
+        report.add_summary(archived)
+        assert "| epochs | 2 of 2 |" in report.text()
 
 
 def test_the_parts_of_a_report():

@@ -31,3 +31,9 @@ def test_a_gain_within_the_margin_is_not_followed():
 
 def test_own_is_kept_where_nothing_gains():
     assert gate({"own": OWN, "same": OWN, "worse": accuracy([0, 0, 1, 0] * 25)}, margin=0.0).chosen == "own"
+
+
+def test_it_stays_shut_where_nothing_was_learned():
+    verdict = gate({"own": OWN, "better": accuracy([1, 1, 1, 1] * 25)}, learned=False)
+    assert (verdict.chosen, verdict.gain, verdict.values["better"]) == ("own", 0.0, 1.0)
+    assert "nothing else was learned" in str(verdict)

@@ -49,6 +49,24 @@ def test_an_energy_of_random_numbers_leaves_the_own_labels():
         assert torch.equal(structure.decide(logits, name), logits.sigmoid() >= threshold)
 
 
+@pytest.mark.parametrize("with_validation", [True, False])
+def test_where_no_gold_set_competes_nothing_is_learned_and_the_gate_stays_shut(with_validation, caplog):
+    """Each row has another set, so that none knows its own; marginals of the others' sets gain all the same."""
+    every = torch.cartesian_prod(*[torch.tensor([False, True])] * 9)
+    every = every[torch.randperm(512, generator=torch.Generator().manual_seed(0))]
+    parts = [every[:200], *([every[200:400]] if with_validation else [])]
+    noise = torch.Generator().manual_seed(1)
+    given = [part for gold in parts for part in (0.2 * gold + 2 * torch.randn(gold.shape, generator=noise), gold)]
+    structure = LabelSetStructure(9)
+    report = structure.fit(*given)
+    assert report["gold_competes"] == 0 and report["scale"] == 1 and report["penalties"] == []
+    for name in LABEL_SET_SCORES:
+        assert report["decisions"][name]["option"] == "own" and not structure.is_followed(name)
+    assert len(caplog.messages) == 1
+    assert "in none of the training instances the gold output is among those" in caplog.text
+    assert "so may structure.num_likely" in caplog.text
+
+
 def f1_of(one, other):
     total = int(one.sum() + other.sum())
     return 2 * int((one & other).sum()) / total if total else 1.0

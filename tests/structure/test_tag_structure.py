@@ -4,21 +4,29 @@ import pytest
 import torch
 
 from seal.common.tag_encodings import tags_to_spans
+from seal.metrics.srl_score import frame_counts
 from seal.structure import TagPaths, TagStructure
 from tests.structure.test_tag_sequences import ENCODINGS
 
 
-def f1(one, other):
-    """Of two sequences of names, predicates left out; 1 where neither has a span."""
-    one, other = ({span for span in tags_to_spans(tags) if span[0] != "V"} for tags in (one, other))
+def f1(one, other, keyed=False):
+    """Of two sequences of names, of spans or of arguments as `SrlScore` has them; 1 where neither has one."""
+    if keyed:
+        counts = frame_counts(one, other)
+        shared, *sizes = (part.total() for part in (counts.correct, counts.predicted, counts.gold))
+        return 2 * shared / sum(sizes) if sum(sizes) else 1.0
+    one, other = (set(tags_to_spans(tags)) for tags in (one, other))
     total = len(one) + len(other)
     return 2 * len(one & other) / total if total else 1.0
 
 
+@pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_similarity_is_the_f1_of_the_sets_of_spans(encoding):
-    tags = [*ENCODINGS[encoding], *(["B-V", "I-V"] if encoding == "BIO" else ["S-V"])]
-    structure = TagStructure(tags, encoding, keyed=False)
+def test_similarity_is_the_f1_of_the_scores(encoding, keyed):
+    """A tagger's counts all spans; that of frames joins `C-X` to `X` and leaves predicates out."""
+    further = ["B-V", "I-V", "B-C-A", "B-C-V"] if encoding == "BIO" else ["S-V", "S-C-A", "S-C-V", "S-C-none"]
+    tags = [*ENCODINGS[encoding], *further]
+    structure = TagStructure(tags, encoding, keyed=keyed)
     chance = random.Random(1)
     batch, candidates, tokens = 12, 5, 6
     indices = torch.tensor(
@@ -32,4 +40,4 @@ def test_similarity_is_the_f1_of_the_sets_of_spans(encoding):
     found = structure.similarity(competing, kept)
     for row in range(batch):
         names = [[tags[tag] for tag in indices[row, place, : lengths[row]].tolist()] for place in kept[row].tolist()]
-        assert found[row].tolist() == [pytest.approx([f1(one, other) for other in names]) for one in names]
+        assert found[row].tolist() == [pytest.approx([f1(one, other, keyed) for other in names]) for one in names]

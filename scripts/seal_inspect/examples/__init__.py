@@ -3,9 +3,13 @@ What a trained model says about data with gold: its mistakes, how far its probab
 """
 
 import itertools
+import random
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Instance
 from allennlp.models.archival import Archive
 
 from seal.models import MultilabelModel, ParsingModel, SegmentationModel, SrlModel, TaggingModel
@@ -28,17 +32,25 @@ _EXAMINERS = (
 
 def examine(archive: Archive, path: str, most: int) -> Findings:
     """
-    What a model of this package says of data with gold, as its validation reader takes them: of the first `most`
-    instances.
+    What a model of this package says of data with gold, as its validation reader takes them: of all instances or,
+    where these are more than `most`, of so many from everywhere, the same ones each time.
     """
     model, reader = archive.model.eval(), archive.validation_dataset_reader
     make = next((make for kind, make in _EXAMINERS if isinstance(model, kind)), None)
     if make is None:
         raise ConfigurationError(f"examples are for models of this package, not {type(model).__name__}.")
     examiner = make(model)
-    instances = itertools.islice(reader.read(path), most)
+    instances = _sample(partial(reader.read, path), most)
     while chunk := list(itertools.islice(instances, _AT_ONCE)):
         with torch.no_grad():
             examiner.add(chunk, tensors_of(model, reader, chunk))
     examiner.finish()
     return examiner.found
+
+
+def _sample(read: Callable[[], Iterable[Instance]], most: int) -> Iterator[Instance]:
+    """At most so many instances, chosen at random and in the order of the data, which may be sorted by anything."""
+    # Read twice, so that no instance but the next ones need be held.
+    number = sum(1 for _ in read())
+    chosen = set(random.Random(0).sample(range(number), min(most, number)))
+    return (instance for place, instance in enumerate(read()) if place in chosen)

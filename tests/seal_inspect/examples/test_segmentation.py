@@ -34,7 +34,7 @@ def test_masks_that_the_loss_net_prefers_to_gold(size, tmp_path):
     net = segmentation.model(**parts, task_net=segmentation.TASK_NET, size=size).float()
     path = segmentation.write_npz(tmp_path)
     reader = SegmentationReader()
-    found = examine(SimpleNamespace(model=net, validation_dataset_reader=reader), path, 3)
+    found = examine(SimpleNamespace(model=net, validation_dataset_reader=reader), path, 100)
     net.with_energy = True
     for instance, example in zip(reader.read(path), found.examples):
         energy = net.forward_on_instances([instance])[0]["energy"]
