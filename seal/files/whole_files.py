@@ -1,11 +1,17 @@
 """
-Writes files whole or not at all, even if the program is killed; and finds the file that a full disk has cut short.
+Writes files whole or not at all, even if the program is killed; finds the file that a full disk has cut short; and
+keeps a second program from a file that is being written.
 """
 
 import errno
+import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TextIO
+
+from allennlp.common.checks import ConfigurationError
 
 
 @contextmanager
@@ -34,3 +40,30 @@ def replacing(path: str) -> Iterator[str]:
     with naming(path):
         yield draft
     os.replace(draft, path)
+
+
+def opened_alone(path: str, option: str) -> TextIO:
+    """
+    Opens a file of text for writing, by lines, and empties it: unless another program has opened it by this function,
+    and not closed it. The two would write over each other, and the lines of both would be lost. A pipe or a device may
+    have several writers.
+
+    # Raises
+
+    `ConfigurationError`, with the option that names the file, where another program writes it; `OSError` where it
+    cannot be opened.
+    """
+    # Not "w", which would empty the file of the other program. At the end of the file, as the other one may also be of
+    # a machine whose locks are not seen here.
+    file = open(path, "a", buffering=1, encoding="utf-8")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise ConfigurationError(f"{option}: another command writes '{path}'; wait for it, or name another.") from None
+    except OSError:
+        pass  # A file system without locks.
+    file.truncate(0)
+    return file

@@ -4,7 +4,7 @@ import inspect
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Optional
 
@@ -15,7 +15,7 @@ from allennlp.evaluation import evaluator
 
 from seal.common.nested_values import plain
 from seal.files.paths import user_path
-from seal.files.whole_files import naming
+from seal.files.whole_files import naming, opened_alone
 from seal.patches.command_files import check_files_and_batch_size
 from seal.patches.replacing import replace_once
 
@@ -142,14 +142,17 @@ def name_what_fails_in_an_evaluation() -> None:
     """
     Patches: `allennlp.evaluation.SimpleEvaluator.__call__`, and the `dump_metrics` that it calls.
 
-    Symptom: on a full disk, the error does not say which of the files cannot be written.
+    Symptom: on a full disk, the error does not say which of the files cannot be written. Two commands with the same
+    file of predictions write over each other.
 
-    Can go: when AllenNLP's errors name the file.
+    Can go: when AllenNLP's errors name the file, and it locks it.
     """
 
     def __call__(original, self, *args, **kwargs):
         given = inspect.signature(original).bind(self, *args, **kwargs).arguments
-        with naming(given.get("predictions_output_file") or ""):
+        path = given.get("predictions_output_file") or ""
+        alone = opened_alone(path, "--predictions-output-file") if path else nullcontext()
+        with naming(path), alone:
             return original(self, *args, **kwargs)
 
     def dump_metrics(original, file_path, *args, **kwargs):

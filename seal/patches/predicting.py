@@ -14,6 +14,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.predictors import Predictor
 
 from seal.files.paths import user_path
+from seal.files.whole_files import opened_alone
 from seal.patches.command_files import check_files_and_batch_size
 from seal.patches.config_keys import suggest
 from seal.patches.input_lines import input_lines
@@ -178,7 +179,7 @@ class _OutputFile:
     def _opened(self) -> Iterator[TextIO]:
         try:
             # By lines, so that what is predicted survives a kill.
-            self._file = self._file or open(self._path, "w", buffering=1)
+            self._file = self._file or opened_alone(self._path, "--output-file")
             yield self._file
         except OSError as error:
             raise ConfigurationError(
@@ -190,9 +191,10 @@ def open_the_output_of_predict_late() -> None:
     """
     Patches: `allennlp.commands.predict._PredictManager.__init__`.
 
-    Symptom: where the input has a mistake, the output file of an earlier run is emptied.
+    Symptom: where the input has a mistake, the output file of an earlier run is emptied. Two commands with the same
+    output file write over each other.
 
-    Can go: when AllenNLP opens the file for the first record.
+    Can go: when AllenNLP opens the file for the first record, and locks it.
     """
 
     def __init__(original, self, predictor, input_file, output_file, *args, **kwargs):

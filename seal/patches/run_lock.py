@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from allennlp.commands import train
@@ -45,8 +45,11 @@ def locked(folder: str) -> Iterator[None]:
         yield
     finally:
         if descriptor is not None:
-            # Removed while it is locked: who opens it now sees that it is not this file any more.
-            os.unlink(path)
+            # Removed while it is locked: who opens it now sees that it is not this file any more. Where someone has
+            # removed it before, it may be that of another run; and a run that has succeeded does not fail here.
+            with suppress(OSError):
+                if _is_at(path, descriptor):
+                    os.unlink(path)
             os.close(descriptor)
 
 
@@ -65,16 +68,20 @@ def _acquired(folder: str, path: str) -> int:
         except OSError:
             os.close(descriptor)
             raise
-        try:
-            same = os.stat(path).st_ino == os.fstat(descriptor).st_ino
-        except FileNotFoundError:
-            same = False
-        if same:
+        if _is_at(path, descriptor):
             os.ftruncate(descriptor, 0)
             os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
             return descriptor
         # Its holder removed it in between.
         os.close(descriptor)
+
+
+def _is_at(path: str, descriptor: int) -> bool:
+    """Whether the path is that of the open file."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def keep_other_runs_out() -> None:

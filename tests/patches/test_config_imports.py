@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from allennlp.common import params as allennlp_params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
+from allennlp.common.util import SigTermReceived, install_sigterm_handler
 
 import seal  # noqa: F401
 from seal.patches import config_imports
@@ -89,3 +91,23 @@ def test_the_commands_take_such_a_config(config, command, tmp_path):
     done = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "run" / "config.json").read_text())["train_data_path"].startswith("data/srl_sample")
+
+
+@pytest.mark.parametrize("number, stop", [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SigTermReceived)])
+def test_a_command_that_is_stopped_while_it_reads_its_config(config, monkeypatch, number, stop):
+    before, find_import = signal.getsignal(signal.SIGTERM), config_imports.find_import
+
+    def find_and_stop(folder, name):
+        os.kill(os.getpid(), number)
+        return find_import(folder, name)
+
+    monkeypatch.setattr(config_imports, "find_import", find_and_stop)
+    config.write_text("{ a: importstr 'seal/check.libsonnet' }", encoding="utf-8")
+    install_sigterm_handler()
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    try:
+        with pytest.raises(stop):
+            Params.from_file(str(config))
+        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -74,6 +74,18 @@ def test_runs_beside_each_other(tmp_path, holder):
         assert (tmp_path / ".other.lock").exists()
 
 
+def test_a_lock_that_someone_removes(tmp_path):
+    lock = tmp_path / ".run.lock"
+    with locked(str(tmp_path / "run")):
+        lock.unlink()
+    assert not lock.exists()
+    with locked(str(tmp_path / "run")):
+        lock.unlink()
+        # Of another run, which may come in then.
+        lock.write_text("process 1 on another")
+    assert lock.read_text() == "process 1 on another"
+
+
 @pytest.mark.parametrize("number", [95, 13, 30])
 def test_a_folder_that_cannot_be_locked(tmp_path, monkeypatch, caplog, number):
     def no_lock(*_):

@@ -11,6 +11,8 @@ from allennlp.commands import main
 from allennlp.models.archival import load_archive
 from allennlp.predictors import Predictor
 
+from seal.files.whole_files import opened_alone
+
 
 @pytest.mark.parametrize(
     "overrides, sentence",
@@ -164,6 +166,21 @@ def test_an_earlier_output_outlives_a_mistake_in_the_input(command, archive, tmp
     before.write_text("all of it\n")
     told = command("predict", str(archive), *given, "--predictor", "plain", "--output-file", str(before))
     assert told == f"error: {message}\n" and before.read_text() == "all of it\n"
+
+
+@pytest.mark.parametrize("name, option", [("predict", "--output-file"), ("evaluate", "--predictions-output-file")])
+def test_a_second_command_that_writes_the_same_file(command, archive, tmp_path, monkeypatch, name, option):
+    path, data = str(tmp_path / "results.jsonl"), str(tmp_path / "train.tsv")
+    more = ("--use-dataset-reader", "--predictor", "plain") if name == "predict" else ()
+    with opened_alone(path, "--output-file") as first:
+        first.write("the first's\n")
+        told = command(name, str(archive), data, option, path, *more)
+        assert told == f"error: {option}: another command writes '{path}'; wait for it, or name another.\n"
+        first.write("all of it\n")
+    assert open(path).read() == "the first's\nall of it\n"
+    monkeypatch.setattr(sys, "argv", ["allennlp", name, str(archive), data, option, path, *more])
+    main(prog="allennlp")
+    assert open(path).read().startswith("{")
 
 
 @pytest.mark.parametrize("path, reason", [("/dev/full", "No space left on device"), (".", "Is a directory")])
