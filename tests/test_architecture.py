@@ -19,12 +19,11 @@ ROOMS = sorted(folder.parent.name for folder in (ROOT / "seal").glob("*/__init__
 BESIDE = 6
 #: A term may start from a trained model, whose archive must be safe to open.
 EXCEPTIONS = {
-    ("energies/pretrained_energy.py", "files"),
+    ("energies/tag_language_model.py", "files"),
     ("files/trained_models.py", "patches"),
 }
 #: In the rooms of the core, what its packages import only when it is asked for, and what that stands on.
 NEEDS_MORE = {
-    "energies/pretrained_energy.py",
     "energies/tag_language_model.py",
     "nets/encoders/adapters.py",
     "nets/encoders/hub_model.py",

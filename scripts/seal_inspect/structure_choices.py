@@ -13,7 +13,7 @@ from seal.models.seal_model import SealModel
 from seal.structure.tag_sequences import find_gold
 from seal.structure.tag_structure import TagPaths
 from seal.structure.trees import CompetingTrees
-from seal.two_player.task_state import TaskState
+from seal.two_player.objectives import TaskState
 
 
 class Weighed(NamedTuple):

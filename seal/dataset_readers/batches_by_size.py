@@ -1,10 +1,53 @@
-from collections.abc import Sequence
+import math
+import random
+from collections.abc import Iterator, Sequence
 
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import BatchSampler, Instance
 from allennlp.data.samplers import BucketBatchSampler
 from allennlp.data.samplers.bucket_batch_sampler import add_noise_to_value
 
-from seal.dataset_readers.batches_by_length import pieces_in
+from seal.common.length_groups import Size, length_groups, pieces_of, size_of
+from seal.common.setting_checks import check_range
+
+
+@BatchSampler.register("by_length")
+class BatchesByLength(BatchSampler):
+    """
+    Batches of sentences of similar length, by their field `tokens`, shortest first and bounded in padded size
+    (`seal.common.length_groups`): for evaluation, where one long text would pad all others of its batch to its length.
+    Instances without such a field stay in their order.
+
+    # Parameters
+
+    batch_size : `int`
+        The most sentences of a batch.
+    """
+
+    def __init__(self, batch_size: int) -> None:
+        self._batch_size = batch_size
+
+    def get_batch_indices(self, instances: Sequence[Instance]) -> list[list[int]]:
+        if not all("tokens" in instance.fields for instance in instances):
+            places = range(len(instances))
+            return [list(places[start : start + self._batch_size]) for start in places[:: self._batch_size]]
+        return list(length_groups([_size_of(instance) for instance in instances], self._batch_size))
+
+    def get_num_batches(self, instances: Sequence[Instance]) -> int:
+        return len(self.get_batch_indices(instances))
+
+    def get_batch_size(self) -> int:
+        return self._batch_size
+
+
+def pieces_in(instance: Instance) -> int:
+    """The pieces that the encoder of `tokens` reads; 0 where it reads words."""
+    # A loader's instances are indexed; before, their pieces are not known.
+    return pieces_of(instance["tokens"].get_padding_lengths()) if instance.indexed else 0
+
+
+def _size_of(instance: Instance) -> Size:
+    return size_of([token.text for token in instance["tokens"]])._replace(pieces=pieces_in(instance))
 
 
 @BatchSampler.register("by_size")
@@ -28,3 +71,56 @@ class BatchesBySize(BucketBatchSampler):
         noisy = [add_noise_to_value(size, self.padding_noise) for size in sizes]
         order = sorted(range(len(sizes)), key=noisy.__getitem__)
         return order, [[sizes[place]] for place in order]
+
+
+@BatchSampler.register("frames")
+class BatchesOfFrames(BatchesBySize):
+    """
+    Batches of similar padded size (`by_size`) for training on semantic roles, of all frames and of some of the sentence
+    instances, which train the predicate finder (`seal_srl` reader): each epoch has others. An instance of the finder
+    costs as much as a frame; with fewer of them an epoch is shorter, and both learn less.
+
+    # Parameters
+
+    batch_size : `int`
+    sentence_share : `float`, optional (default = `1.0`)
+        The share of the sentence instances in an epoch, in (0, 1]; rounded up to a whole number of them.
+    padding_noise : `float`, optional (default = `0.05`)
+        As for `by_size`.
+
+    # Raises
+
+    `ConfigurationError` if the share is out of range, or the instances are not those of frames.
+    """
+
+    def __init__(self, batch_size: int, sentence_share: float = 1.0, padding_noise: float = 0.05) -> None:
+        check_range("batch_sampler.sentence_share", sentence_share, above=0, most=1)
+        super().__init__(batch_size, padding_noise)
+        self._share = sentence_share
+
+    def get_batch_indices(self, instances: Sequence[Instance]) -> Iterator[list[int]]:
+        frames, sentences = _kinds(instances)
+        # In order, so that with all of them the batches are those of `by_size`.
+        chosen = sorted(frames + random.sample(sentences, self._number_of(sentences)))
+        for batch in super().get_batch_indices([instances[place] for place in chosen]):
+            yield [chosen[place] for place in batch]
+
+    def get_num_batches(self, instances: Sequence[Instance]) -> int:
+        frames, sentences = _kinds(instances)
+        return -(-(len(frames) + self._number_of(sentences)) // self.batch_size)
+
+    def _number_of(self, sentences: list[int]) -> int:
+        # Less what rounding adds: 0.1 of 30 are 3.
+        return math.ceil(self._share * len(sentences) - 1e-9)
+
+
+def _kinds(instances: Sequence[Instance]) -> tuple[list[int], list[int]]:
+    """The places of frames, and of sentences."""
+    kinds: tuple[list[int], list[int]] = ([], [])
+    for place, instance in enumerate(instances):
+        if "predicate" not in instance.fields:
+            raise ConfigurationError(
+                "data_loader.batch_sampler.type: 'frames' is for the reader 'seal_srl'; take 'by_size' here."
+            )
+        kinds[1 not in instance["predicate"].labels].append(place)
+    return kinds

@@ -1,10 +1,9 @@
 """The scores that validation and evaluation report, counted over batches and workers."""
 
 from seal.metrics.bracket_score import BracketScore, bracket_counts
-from seal.metrics.label_set_score import LabelSetScore
 from seal.metrics.mask_score import MaskScore
 from seal.metrics.monitors import Monitors
-from seal.metrics.multilabel_score import MultilabelScore, example_f1
+from seal.metrics.multilabel_score import LabelSetScore, MultilabelScore, example_f1
 from seal.metrics.srl_score import SrlScore
 from seal.metrics.summed_score import SummedScore
 from seal.metrics.tagging_score import TaggingScore

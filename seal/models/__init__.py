@@ -8,4 +8,4 @@ from seal.models.segmentation import SegmentationModel
 from seal.models.srl import SrlModel
 from seal.models.tagging import TaggingModel
 from seal.models.text_multilabel import TextMultilabelModel
-from seal.two_player.task_state import TaskState
+from seal.two_player.objectives import TaskState

@@ -17,7 +17,7 @@ from seal.output_spaces import LabelSet, OutputSpace
 from seal.samplers import Sampler
 from seal.structure.label_set_structure import LabelSetStructure
 from seal.structure.scores import LABEL_SET_SCORES
-from seal.two_player.task_state import TaskState
+from seal.two_player.objectives import TaskState
 
 #: The threshold by which probabilities become labels: 0.5, one tuned for all labels, or one tuned for each label.
 DECISIONS = ("half", "tuned", "per_label")

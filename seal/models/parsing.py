@@ -16,7 +16,7 @@ from seal.models.seal_model import SealModel
 from seal.nets import AttentionDecoder, TaskNet, TreeBeam, tree_beam
 from seal.output_spaces import LinearTree, OutputSpace
 from seal.structure.tree_structure import TreeCandidates, TreeStructure
-from seal.two_player.task_state import TaskState
+from seal.two_player.objectives import TaskState
 
 
 @Model.register("seal_parsing")

@@ -13,8 +13,7 @@ from seal.nets import LossNet, TaskNet
 from seal.output_spaces import Candidates, OutputSpace, RewardedCandidates
 from seal.rewards import Reward
 from seal.samplers import DiscreteSampler, RewardSearch, Sampler
-from seal.two_player.loss_terms import LossTerms
-from seal.two_player.task_state import TaskState
+from seal.two_player.objectives import LossTerms, TaskState
 
 
 @dataclass(kw_only=True)

@@ -1,3 +1,4 @@
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Optional
@@ -8,13 +9,13 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.models import Model
 
-from seal.losses import EnergyLoss, TaskLoss
+from seal.common.nested_values import shapes_of
+from seal.files.trained_models import trained_weights
+from seal.losses import CompoundLoss, EnergyLoss, InferenceNetworkLoss, RegressionLoss, TaskLoss
 from seal.metrics import Monitors, UnknownGold
-from seal.models.consistency import warn_of_differing_settings
-from seal.models.pretrained import load_pretrained
 from seal.nets import CostAugmentedNet, LossNet, TaskNet, TaskNetOutput
 from seal.output_spaces import OutputSpace
-from seal.samplers import Sampler
+from seal.samplers import GradientBasedInference, Sampler, StackedSampler
 from seal.structure.structure import Structure
 from seal.two_player.model_checks import (
     check_cost_augmented,
@@ -24,8 +25,89 @@ from seal.two_player.model_checks import (
     check_trained,
     check_who_predicts,
 )
-from seal.two_player.objectives import Objectives
-from seal.two_player.task_state import TaskState
+from seal.two_player.objectives import Objectives, TaskState
+
+logger = logging.getLogger(__name__)
+
+
+def differing_settings(sampler: Sampler, energy_loss: EnergyLoss, task_loss: TaskLoss) -> list[str]:
+    """
+    A sentence for each setting of the energy loss that the sampler's search or the task loss has otherwise: the cost
+    `Delta`, the score, or `lambda`. No paper has two of them, but a search may be by a smooth one.
+    """
+    found = []
+    searches = sampler.samplers if isinstance(sampler, StackedSampler) else [sampler]
+    for search in searches:
+        if not isinstance(search, GradientBasedInference):
+            continue
+        if search.objective == "cost_augmented" and _differ(search.cost, energy_loss.cost):
+            found.append("the cost of the search in model.sampler")
+        if search.objective == "adversarial" and isinstance(energy_loss, RegressionLoss):
+            if search.score != energy_loss.score:
+                found.append("the score of the search in model.sampler")
+    if isinstance(task_loss, InferenceNetworkLoss) and task_loss.energy_weight > 0:
+        if task_loss.margin_weight > 0 and _differ(task_loss.margin_cost, energy_loss.cost):
+            found.append("the cost in model.task_loss")
+        two_networks = isinstance(energy_loss, CompoundLoss) and energy_loss.separate
+        if two_networks and task_loss.perceptron_weight != energy_loss.perceptron_weight:
+            found.append("the perceptron_weight in model.task_loss")
+    return [f"{what} is not that of model.energy_loss; set both alike, unless this is meant." for what in found]
+
+
+def warn_of_differing_settings(sampler: Sampler, energy_loss: EnergyLoss, task_loss: TaskLoss) -> None:
+    for sentence in differing_settings(sampler, energy_loss, task_loss):
+        logger.warning(sentence[0].upper() + sentence[1:])
+
+
+def _differ(one: object, other: Optional[object]) -> bool:
+    """Whether the two differ, and the energy loss, whose is the `other`, has one."""
+    return other is not None and one != other
+
+
+def load_pretrained(
+    net: torch.nn.Module,
+    name: str,
+    path: str,
+    output_space: OutputSpace,
+    vocab: Vocabulary,
+    key: Optional[str] = None,
+) -> None:
+    """
+    Gives a part of a model, such as a static loss-net or a frozen noise net, the weights that it has in a trained
+    model. A checkpoint or an archive of the new model does not need that file.
+
+    # Parameters
+
+    net : `torch.nn.Module`
+    name : `str`
+        `"task_net"`, `"loss_net"` or `"cost_augmented_net"`.
+    path : `str`
+        A `model.tar.gz`, or the folder of a run.
+    output_space : `OutputSpace`
+        Its labels must be the trained model's, in the same order.
+    vocab : `Vocabulary`
+        Its numbering of the inputs (words, or attributes) must be the trained model's, too.
+    key : `str`, optional (default = `"model.<name>.pretrained_file"`)
+        That of the path, for messages.
+
+    # Raises
+
+    `ConfigurationError` if there is no such model, its labels or inputs differ or its part has another shape.
+    """
+    key = key or f"model.{name}.pretrained_file"
+    weights = trained_weights(path, key, output_space.namespace, output_space.labels, vocab)
+    start = f"{name}."
+    mine = {parameter.removeprefix(start): value for parameter, value in weights.items() if parameter.startswith(start)}
+    if not mine:
+        raise ConfigurationError(f"{key}: the model in '{path}' has no {name}.")
+    shapes, theirs = shapes_of(net.state_dict()), shapes_of(mine)
+    for parameter in sorted(set(shapes) | set(theirs)):
+        if shapes.get(parameter) != theirs.get(parameter):
+            raise ConfigurationError(
+                f"{key}: '{parameter}' is {shapes.get(parameter, 'absent')} here and "
+                f"{theirs.get(parameter, 'absent')} in '{path}': give the {name} the same settings."
+            )
+    net.load_state_dict(mine)
 
 
 class SealModel(Model, Objectives):

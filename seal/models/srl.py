@@ -21,7 +21,7 @@ from seal.models.teaching import drawn_tags, predicted, replaced, with_tags, wit
 from seal.nets import TaskNet
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.structure.tag_structure import TagPaths, TagStructure
-from seal.two_player.task_state import TaskState
+from seal.two_player.objectives import TaskState
 
 
 @Model.register("seal_srl")

@@ -14,7 +14,7 @@ from seal.models.seal_model import SealModel
 from seal.models.teaching import drawn_tags, predicted, with_tags, without_gold
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.structure.tag_structure import TagPaths, TagStructure
-from seal.two_player.task_state import TaskState
+from seal.two_player.objectives import TaskState
 
 
 @Model.register("seal_tagging")

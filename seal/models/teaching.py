@@ -13,7 +13,7 @@ from seal.dataset_readers.fields import KnownLabelsField, LabelSetField
 from seal.models.seal_model import SealModel
 from seal.output_spaces import LabelSet
 from seal.structure.tag_structure import TagPaths
-from seal.two_player.task_state import TaskState
+from seal.two_player.objectives import TaskState
 
 _GOLD = ("tags", "labels", "is_predicate")
 _NO_GOLD = dict.fromkeys(_GOLD)

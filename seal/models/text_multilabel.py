@@ -9,7 +9,7 @@ from allennlp.nn.util import get_text_field_mask
 from seal.models.multilabel import MultilabelModel
 from seal.models.teaching import with_labels
 from seal.nets.encoders.text_transformer import TextTransformer
-from seal.two_player.task_state import TaskState
+from seal.two_player.objectives import TaskState
 
 
 @Model.register("seal_text_multilabel")

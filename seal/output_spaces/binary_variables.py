@@ -4,10 +4,9 @@ import torch
 from torch.nn import functional as F
 
 from seal.common.precision import at_least_float
-from seal.output_spaces.distinct import merge_equal
-from seal.output_spaces.dot import dot
+from seal.output_spaces.candidates import merge_equal
 from seal.output_spaces.given_outputs import check_relaxed, check_shape
-from seal.output_spaces.output_space import OutputSpace
+from seal.output_spaces.output_space import OutputSpace, dot
 
 # With fewer ones a variable than this, ones are drawn one by one: an event takes about thirty times as long as a
 # comparison.

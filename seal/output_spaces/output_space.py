@@ -140,3 +140,32 @@ class OutputSpace(torch.nn.Module, Registrable):
             "inference with space 'logit' needs; the output spaces 'label_set', 'binary_mask' and 'tag_sequence' "
             "have one."
         )
+
+
+def dot(outputs: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
+    """
+    `sum_i outputs[b, k, i] vectors[b, i]` over the variables: `(batch, samples)`. At least in single precision, also
+    in mixed precision: in half precision, a log-probability or a count of thousands of variables is off by whole units.
+    """
+    dtype = torch.promote_types(torch.promote_types(outputs.dtype, vectors.dtype), torch.float)
+    with torch.autocast(outputs.device.type, enabled=False):
+        return torch.einsum("bki,bi->bk", outputs.flatten(2).to(dtype), vectors.flatten(1).to(dtype))
+
+
+class OverOutputs(torch.nn.Module):
+    """
+    A net, or a term of one, that may keep its model's output space as an attribute. The space is a submodule of the
+    model alone, so that its parameters are in no net. Weights that were saved when it was a submodule of the net, as
+    `output_space`, still load.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, OutputSpace):
+            object.__setattr__(self, name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def _load_from_state_dict(self, state_dict, prefix, *others) -> None:
+        for name in [name for name in state_dict if name.startswith(f"{prefix}output_space.")]:
+            del state_dict[name]
+        super()._load_from_state_dict(state_dict, prefix, *others)

@@ -19,18 +19,17 @@ from seal.common.setting_checks import check_range
 from seal.common.signatures import with_parameters_of
 from seal.models import SealModel
 from seal.models.batch_checks import NonFiniteOutput
-from seal.training.checkpointer import ResumableCheckpointer
 from seal.training.cpu_autocast import uses_cpu_autocast
 from seal.training.divergence import LastGoodCheckpoint, NonFiniteLoss, player_diverged, validation_diverged
 from seal.training.held_out import HeldOut, held_out_of_run, learn_structure
+from seal.training.inner_parameters import check_found
 from seal.training.loaded_data import check_data
 from seal.training.micro_batches import GroupedLoader, Update, micro_batches, updates_on_fresh_batches
-from seal.training.parameter_names import check_found
 from seal.training.phased_trainer import PhasedTrainer
 from seal.training.phases import Phase, Phases
-from seal.training.player import LOSS_NET, TASK_NET, Player
-from seal.training.players import Players
+from seal.training.players import LOSS_NET, TASK_NET, Player, Players
 from seal.training.replicas import GradientExchange, accelerator_of_run
+from seal.training.resumable_trainer import ResumableCheckpointer
 from seal.training.self_training import SelfTraining
 from seal.training.sharded_optimizer import ShardedOptimizer
 from seal.two_player import MicroBatch, Plan, RandomStream, Turns, TwoPlayerOptimizer

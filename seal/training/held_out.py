@@ -18,7 +18,7 @@ from seal.common.random_states import random_state, set_random_state, set_seed
 from seal.files.paths import user_path
 from seal.files.whole_files import replacing
 from seal.models import SealModel
-from seal.models.pretrained import load_pretrained
+from seal.models.seal_model import load_pretrained
 from seal.training.loaded_data import equal_inputs, restricted
 
 logger = logging.getLogger(__name__)

@@ -15,12 +15,17 @@ from seal.common.precision import mixed_precision_in
 from seal.common.signatures import with_parameters_of
 from seal.hypergradients import HypergradientReport, InverseHessianVector, NonFiniteValue
 from seal.models import SealModel
-from seal.training.adam_geometry import adam_geometry, check_adam
 from seal.training.alternating_trainer import AlternatingTrainer
 from seal.training.bilevel import Bilevel
-from seal.training.inner_parameters import check_full_precision, inner_parameters, warn_of_kinks
+from seal.training.inner_parameters import (
+    adam_geometry,
+    check_adam,
+    check_full_precision,
+    inner_parameters,
+    warn_of_kinks,
+)
 from seal.training.micro_batches import MicroBatch
-from seal.training.player import LOSS_NET, TASK_NET
+from seal.training.players import LOSS_NET, TASK_NET
 from seal.training.sharded_optimizer import ShardedOptimizer
 from seal.training.surrogate_loss import SurrogateLoss
 from seal.training.unrolling import Unrolling

@@ -9,9 +9,8 @@ from allennlp.training import TrainerCallback
 from allennlp.training.trainer import TrainerCheckpoint
 
 from seal.models import SealModel
-from seal.training.phase_best import PhaseBest
-from seal.training.phases import Phases
-from seal.training.player import LOSS_NET, TASK_NET
+from seal.training.phases import PhaseBest, Phases
+from seal.training.players import LOSS_NET, TASK_NET
 from seal.training.resumable_trainer import ResumableTrainer
 
 logger = logging.getLogger(__name__)

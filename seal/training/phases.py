@@ -1,13 +1,46 @@
+import os
+import re
 from collections.abc import Collection, Iterator
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
+import torch
+import torch.distributed as dist
 from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
+from allennlp.training.metric_tracker import MetricTracker
 
 from seal.common.setting_checks import check_choice, check_range
+from seal.files.whole_files import replacing
 from seal.models import SealModel
-from seal.training.player import LOSS_NET, TASK_NET
-from seal.training.validation_metric import check_validation_metric
+from seal.two_player import LOSS_NET, TASK_NET
+
+# Names of scores among seal's metrics, alone or with what they are of: `f1-PER`, `mean_iou`, `micro_f1_tuned`.
+_MORE_IS_BETTER = re.compile(r"(^|_)(f1|accuracy|precision|recall|iou)($|[_-])")
+
+# Those of which less is better: losses, and rates of frames or roles that break a constraint.
+_LESS_IS_BETTER = re.compile(r"loss$|(^|_)(ucr|duplicates)$")
+
+
+def check_validation_metric(
+    model: SealModel, metric: Union[str, list[str]], key: str = "trainer.validation_metric"
+) -> None:
+    metrics = [metric] if isinstance(metric, str) else metric
+    for name in metrics:
+        if name[:1] not in ("+", "-"):
+            raise ConfigurationError(f"{key}: '+{name}' where more is better, or '-{name}', not '{name}'.")
+        sign, score = name[0], name[1:]
+        # The other sign would keep the worst epoch as the best.
+        if sign == "+" and _LESS_IS_BETTER.search(score):
+            raise ConfigurationError(f"{key}: less of '{score}' is better; write '-{score}'.")
+        if sign == "-" and _MORE_IS_BETTER.search(score):
+            raise ConfigurationError(f"{key}: more of '{score}' is better; write '+{score}'.")
+    # AllenNLP reports a loss of 0 where a model gives none, so that the first epoch would be the best.
+    names = {name.lstrip("+-") for name in metrics}
+    if model.inference is not None and "loss" in names:
+        raise ConfigurationError(
+            f"{key}: predictions of model.inference have no loss; name one of the model's metrics, as '+f1'."
+        )
+
 
 BOTH = "both"
 
@@ -207,3 +240,59 @@ class Phases:
                 break
             epochs += self._epochs[number] if phase.trains(player) else 0
         return epochs
+
+
+# The weights of the best epoch of the phase in progress, in the run's folder.
+_FILE = "phase_best.th"
+
+
+class PhaseBest:
+    """
+    The best epoch of a phase that has a `validation_metric`, whose weights the next phase starts from.
+
+    # Parameters
+
+    folder : `str`
+        The run's.
+    metric : `Union[str, list[str]]`, optional
+        The phase's.
+    """
+
+    def __init__(self, folder: str, metric: Union[str, list[str]] = ()) -> None:
+        self._path = os.path.join(folder, _FILE)
+        self._tracker = MetricTracker(metric)
+
+    def is_best(self, metrics: dict[str, float], epoch: int) -> bool:
+        """Counts an epoch with these metrics on validation data; whether it is the best of the phase so far."""
+        self._tracker._epoch_number = epoch
+        self._tracker.add_metrics(metrics)
+        return self._tracker.is_best_so_far()
+
+    @property
+    def epoch(self) -> Optional[int]:
+        """The best epoch so far, counted through the run."""
+        return self._tracker.best_epoch
+
+    def save(self, model: torch.nn.Module) -> None:
+        with replacing(self._path) as draft:
+            torch.save(model.state_dict(), draft)
+
+    @torch.no_grad()
+    def restore(self, model: torch.nn.Module, is_primary: bool, distributed: bool) -> None:
+        """Gives the model the weights that were saved, on all workers."""
+        if is_primary:
+            model.load_state_dict(torch.load(self._path, map_location="cpu"))
+        if distributed:
+            for tensor in (*model.parameters(), *model.buffers()):
+                dist.broadcast(tensor.data, src=0)
+
+    def forget(self) -> None:
+        """Removes the file, at the end of the run."""
+        if os.path.exists(self._path):
+            os.remove(self._path)
+
+    def state_dict(self) -> dict[str, Any]:
+        return self._tracker.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._tracker.load_state_dict(state)

@@ -10,10 +10,10 @@ from seal.common.setting_checks import check_range
 from seal.models import PartlyLabelledTaggingModel, SealModel
 from seal.scores import Cost, L1Cost
 from seal.training.micro_batches import is_part_of_the_data, micro_batches
-from seal.training.player import LOSS_NET, TASK_NET
-from seal.training.trace_file import TraceFile, measuring
+from seal.training.players import LOSS_NET, TASK_NET
+from seal.training.trace_inference import TraceFile, measuring
 from seal.two_player.module_modes import without_dropout
-from seal.two_player.task_state import TaskState, check_gold
+from seal.two_player.objectives import TaskState, check_gold
 
 FILE = "inference_networks.csv"
 #: The columns of what is measured, in the file's order.

@@ -1,18 +1,132 @@
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, Optional
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Optional
 
 import torch
 
+from seal.common.nested_values import select_rows
 from seal.common.setting_checks import needed
 from seal.losses import Comparison, EnergyLoss, NetTerms, TaskLoss
 from seal.nets import CostAugmentedNet, LossNet, TaskNetOutput
 from seal.output_spaces import Candidates, OutputSpace
+from seal.registry import ConfigurationError
 from seal.samplers import Sampler, SamplingProblem
-from seal.two_player.features import Features
-from seal.two_player.loss_terms import LossTerms
 from seal.two_player.module_modes import constant, without_dropout
-from seal.two_player.task_state import TaskState, check_gold
+
+
+@dataclass
+class TaskState:
+    """
+    The task-net's output for a batch, and what else both losses read. It is computed once for the two.
+
+    # Parameters
+
+    inputs : `dict[str, Any]`
+        The tensors that encoders read.
+    logits : `torch.Tensor`, `(batch, *structure)`
+        With the task-net's graph; zeros without a task-net.
+    hidden : `torch.Tensor`, `(batch, ..., size)`, optional
+        The vectors of the task-net's encoder; `None` without a task-net.
+    mask : `torch.BoolTensor`, optional
+        `(batch, tokens)`, True at real tokens; `None` where all instances have one size.
+    gold : `torch.Tensor`, `(batch, *output)`, optional
+    auxiliary_loss : `torch.Tensor`, a scalar, optional
+        The loss of the task-net's further heads.
+    cost_augmented : `torch.Tensor`, `(batch, *structure)`, optional
+        The cost-augmented network's logits, with its graph; `task_state` leaves it at `None`.
+    earlier : `torch.Tensor`, `(batch, steps, *structure)`, optional
+        As in `TaskNetOutput`.
+    """
+
+    inputs: dict[str, Any]
+    logits: torch.Tensor
+    hidden: Optional[torch.Tensor]
+    mask: Optional[torch.Tensor] = None
+    gold: Optional[torch.Tensor] = None
+    auxiliary_loss: Optional[torch.Tensor] = None
+    cost_augmented: Optional[torch.Tensor] = None
+    earlier: Optional[torch.Tensor] = None
+
+    def of_rows(self, rows: torch.Tensor) -> "TaskState":
+        """The state of these instances alone, without gold, for energies of their outputs."""
+        hidden = None if self.hidden is None else self.hidden[rows]
+        mask = None if self.mask is None else self.mask[rows]
+        return TaskState(select_rows(self.inputs, rows), self.logits[rows], hidden, mask)
+
+
+def check_gold(gold: Optional[torch.Tensor]) -> torch.Tensor:
+    """
+    The gold of a training batch; an error where there is none, for example because the file was read without its tags.
+    """
+    if gold is None:
+        raise ConfigurationError(
+            "train_data_path: the data have no gold to learn from; a phase of trainer.phases needs none if its "
+            "'supervised' is false, and the callback 'trace_inference_networks' always needs it."
+        )
+    return gold
+
+
+class Features:
+    """
+    The loss-net's features of one batch, computed when they are first asked for and kept while they are valid. They are
+    in one of three states: none; frozen, which are constants; or with their graph into the loss-net beside the
+    constants, for one backward pass. The encoder's vectors, of which they are made, may be kept longer.
+
+    In each call `nets` and `state` are those that features are computed with if need be.
+    """
+
+    def __init__(self) -> None:
+        self._with_graph: Optional[list[Any]] = None
+        self._frozen: Optional[list[Any]] = None
+        self._vectors: Optional[torch.Tensor] = None
+
+    def prepare(self, nets: "Objectives", state: TaskState) -> None:
+        """Computes them with their graph, which `take` will give, if there are none."""
+        if self._frozen is None:
+            self._compute(nets, state)
+
+    def take(self, nets: "Objectives", state: TaskState) -> list[Any]:
+        """Those with their graph, which then is no longer kept; they are left frozen."""
+        taken = self._with_graph or self._compute(nets, state)
+        self._with_graph = None
+        return taken
+
+    def frozen(self, nets: "Objectives", state: TaskState) -> list[Any]:
+        """Constants: those of the same pass as the graph, or, if there are none, without dropout."""
+        if self._frozen is None:
+            self._frozen = nets.frozen_features(state, self._vectors)
+        return self._frozen
+
+    def drop(self, but_vectors: bool = False) -> None:
+        """After an update that has made them stale; those of the vectors that are kept are then computed anew."""
+        self._with_graph = self._frozen = None
+        if not but_vectors:
+            self._vectors = None
+
+    def _compute(self, nets: "Objectives", state: TaskState) -> list[Any]:
+        vectors = nets.vectors(state)
+        self._vectors = None if vectors is None else vectors.detach()
+        self._with_graph = nets.features(state, vectors)
+        self._frozen = [None if feature is None else feature.detach() for feature in self._with_graph]
+        return self._with_graph
+
+
+class LossTerms(NamedTuple):
+    """
+    The arguments of a task loss.
+
+    # Parameters
+
+    task_net : `NetTerms`
+    cost_augmented : `NetTerms`, optional
+        `None` without a cost-augmented network.
+    gold_energy : `torch.Tensor`, `(batch,)`, optional
+        `None` where the loss does not read it, or the energy is not used.
+    """
+
+    task_net: NetTerms
+    cost_augmented: Optional[NetTerms]
+    gold_energy: Optional[torch.Tensor]
 
 
 class Objectives(torch.nn.Module):

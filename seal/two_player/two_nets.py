@@ -7,8 +7,7 @@ from seal.nets import CostAugmentedNet, LossNet, TaskNet, TaskNetOutput
 from seal.output_spaces import OutputSpace
 from seal.samplers import Sampler
 from seal.two_player.model_checks import check_cost_augmented, check_loss_net_parts
-from seal.two_player.objectives import Objectives
-from seal.two_player.task_state import TaskState
+from seal.two_player.objectives import Objectives, TaskState
 
 
 class TwoNets(Objectives):

@@ -4,14 +4,12 @@ from typing import Any, Optional
 
 import torch
 
+from seal.common.random_states import RandomStream
 from seal.common.setting_checks import check_choice, check_range, needed
 from seal.registry import ConfigurationError
-from seal.two_player.micro_batch import MicroBatch
 from seal.two_player.objectives import Objectives
 from seal.two_player.optimizer import TwoPlayerOptimizer
-from seal.two_player.random_stream import RandomStream
-from seal.two_player.turn import LOSS_NET, TASK_NET, Plan
-from seal.two_player.turns import Turns
+from seal.two_player.turns import LOSS_NET, TASK_NET, MicroBatch, Plan, Turns
 
 
 @dataclass

@@ -3,7 +3,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.models.batch_checks import NonFiniteOutput, check_scored
-from seal.two_player.task_state import check_gold
+from seal.two_player.objectives import check_gold
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])

@@ -7,7 +7,7 @@ import pytest
 from allennlp.common import Params
 
 from seal.losses import EnergyLoss, TaskLoss
-from seal.models.consistency import differing_settings
+from seal.models.seal_model import differing_settings
 from seal.samplers import Sampler
 from seal.scores import HammingCost, L1Cost, OneMinusScore, SoftF1, SoftIoU
 from tests.models.test_cost_augmented import compound

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from seal.models.crops import CropGrid
+from seal.models.segmentation import CropGrid
 
 
 def test_the_36_crops_of_the_protocol():

@@ -3,8 +3,8 @@ from collections import Counter
 
 import torch
 
-from seal.output_spaces import distinct
-from seal.output_spaces.distinct import merge_equal
+from seal.output_spaces import candidates as distinct
+from seal.output_spaces.candidates import merge_equal
 
 
 def test_draws_are_counted():

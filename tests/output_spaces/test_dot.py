@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from seal.output_spaces.dot import dot
+from seal.output_spaces.output_space import dot
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 4)])

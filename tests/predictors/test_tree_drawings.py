@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 import pytest
 from nltk import Tree
 
-from seal.predictors.tree_drawings import as_svg, as_text
+from seal.predictors.readable import as_svg, as_text
 
 DOGS = "(S (NP (PRP I)) (VP (VBP see) (NP (NNS dogs))))"
 

@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.samplers import with_gradient
 from seal.training.micro_batches import MicroBatch
-from seal.training.player import LOSS_NET, TASK_NET
+from seal.training.players import LOSS_NET, TASK_NET
 from tests.training.runs import loss_of
 from tests.training.test_implicit_gradient_trainer import (
     EXACT,

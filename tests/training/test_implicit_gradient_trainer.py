@@ -5,12 +5,12 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.hypergradients.autograd_products import AutogradProducts
 from seal.hypergradients.finite_difference_products import FiniteDifferenceProducts
+from seal.hypergradients.vector_products import AutogradProducts
 from seal.losses import Comparison
 from seal.training import NonFiniteLoss
 from seal.training.micro_batches import MicroBatch
-from seal.training.player import LOSS_NET, TASK_NET
+from seal.training.players import LOSS_NET, TASK_NET
 from tests.multilabel import LOSS_NET as LOSS_NET_PARAMS
 from tests.multilabel import TASK_NET as TASK_NET_PARAMS
 from tests.multilabel import run_settings, write_data

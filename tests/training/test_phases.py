@@ -12,14 +12,13 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
+from seal.common.random_states import RandomStream
 from seal.models import SealModel
 from seal.patches import user_errors
 from seal.samplers import GradientBasedInference
 from seal.training import Phase
-from seal.training.phase_best import PhaseBest
 from seal.training.phased_trainer import PhasedTrainer, TaskNetStart
-from seal.training.phases import Phases
-from seal.two_player.random_stream import RandomStream
+from seal.training.phases import PhaseBest, Phases
 from tests.training.runs import LINEAR, PLATEAU, build, config, players, same, weights
 
 STATIC = [

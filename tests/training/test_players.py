@@ -10,8 +10,7 @@ from allennlp.common.checks import ConfigurationError
 
 import seal  # noqa: F401
 from seal.training.phases import Phase, Phases
-from seal.training.player import Player
-from seal.training.players import Players
+from seal.training.players import Player, Players
 
 
 def model(loss_net=True, energy_weight=1.0):

@@ -5,8 +5,7 @@ import numpy
 import pytest
 import torch
 
-from seal.common.random_states import random_state, set_random_state, set_torch_state, torch_state
-from seal.two_player.random_stream import RandomStream
+from seal.common.random_states import RandomStream, random_state, set_random_state, set_torch_state, torch_state
 
 
 def draw():

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from seal.training.validation_metric import check_validation_metric
+from seal.training.phases import check_validation_metric
 
 
 @pytest.mark.parametrize("metric", ["-loss", ["+f1", "-loss"]])

@@ -16,7 +16,7 @@ class TreeAnswers(SentenceAnswers):
     """The tree of each sentence as a picture, and the other trees of the beam."""
 
     def _blocks(self, request: JsonDict, record: JsonDict) -> Iterable[JsonDict]:
-        from seal.predictors.tree_drawings import as_svg
+        from seal.predictors.readable import as_svg
 
         try:
             picture = base64.b64encode(as_svg(record["tree"]).encode("utf-8")).decode()

@@ -9,7 +9,7 @@ from seal.models import MultilabelModel
 from seal.predictors.line_predictor import finite
 from seal.structure.k_best_sets import k_best_sets
 from seal.structure.label_set_structure import LabelSetStructure
-from seal.two_player.task_state import TaskState
+from seal.two_player.objectives import TaskState
 from seal_inspect.demo_alternatives import ALTERNATIVES, broken, rows_of, scores_of, structure_of, why
 from seal_inspect.demo_answers.answers import Answers, numbers_of
 

@@ -7,7 +7,7 @@ from allennlp.data import Instance
 
 from seal.common.significance import Statistic
 from seal.models.seal_model import SealModel
-from seal.two_player.task_state import TaskState
+from seal.two_player.objectives import TaskState
 from seal_inspect.demo_alternatives import structure_of, why
 from seal_inspect.findings import Choice, Findings
 from seal_inspect.structure_choices import Weighed
