@@ -1,3 +1,4 @@
+import itertools
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any, Optional
@@ -55,7 +56,14 @@ class LabelSetStructure(Structure):
         thresholds on these may still break one.
     names : `list[str]`, optional
         The names of the labels, by which constraints call them; the default is their numbers, from `"0"`.
+    most_rows : `int`, optional (default = `20000`)
+        Where `fit` has more rows and no validation data, the gate judges a part of them, once, in place of all of them
+        in turn; see `fit`.
     penalties, margin : as for `Structure`
+
+    # Raises
+
+    `ConfigurationError` if `most_rows` is below 1.
     """
 
     def __init__(
@@ -68,7 +76,10 @@ class LabelSetStructure(Structure):
         margin: float = 0.5,
         constraints: Optional[list[Constraint]] = None,
         names: Optional[list[str]] = None,
+        most_rows: int = 20000,
     ) -> None:
+        if most_rows < 1:
+            raise ConfigurationError(f"structure.most_rows: at least 1 row is judged, found {most_rows}.")
         named = ENERGIES if energies is None else energies
         names = [str(number) for number in range(num_labels)] if names is None else names
         declared = declare(constraints, names, sequences=False)
@@ -76,6 +87,7 @@ class LabelSetStructure(Structure):
         self.num_labels = num_labels
         self.most_sets = most_sets
         self.num_likely = num_likely
+        self.most_rows = most_rows
         self.register_buffer("sets", torch.zeros(0, num_labels))
         self.register_buffer("counts", torch.zeros(0))
         # Made when it is first needed, since it takes long where many sets are known.
@@ -97,9 +109,16 @@ class LabelSetStructure(Structure):
         valid_logits: torch.Tensor | None = None,
         valid_gold: torch.Tensor | None = None,
         folds: int = 3,
+        groups: torch.Tensor | None = None,
+        say: Callable[[str], None] = logger.info,
     ) -> dict:
         """
         Learns the energies, and lets the gate choose a decision for each score.
+
+        What it takes grows with the rows times the label sets that compete. So the energies are learned from 1,500 to
+        6,000 rows at most, fewer where many sets compete. The gate judges all rows, up to `most_rows`; of more, a third
+        of them at random, or half of `most_rows` where that is less. The label sets and their counts are those of all
+        rows.
 
         # Parameters
 
@@ -109,6 +128,11 @@ class LabelSetStructure(Structure):
         valid_logits, valid_gold : optional
             The final task-net's log-odds of the validation data. Without these, the rows are parted into `folds`, and
             the gate judges each by energies that were learned on the others.
+        groups : `torch.LongTensor`, `(rows,)`, optional
+            Rows that belong together, such as repeated ones: none is judged by energies that were learned on another
+            one of its group, and what a group's rows count is left out for each of them. By default each is alone.
+        say : `Callable[[str], None]`, optional (default = the logger's `info`)
+            Is told what is being done.
 
         # Returns
 
@@ -123,31 +147,51 @@ class LabelSetStructure(Structure):
             raise ConfigurationError("The structure of label sets is learned from rows, and there is none.")
         gold = gold.bool()
         if valid_logits is None:
-            parts = torch.arange(len(gold)) % max(min(folds, len(gold)), 2)
             q = torch.zeros(len(gold), 3, gold.shape[1], dtype=torch.float)
-            reached = torch.zeros(len(gold), dtype=torch.bool)
+            reached, judged = torch.zeros(2, len(gold), dtype=torch.bool)
             losses = dict.fromkeys(sorted(self.penalties), 0.0)
-            for part in parts.unique():
-                held = parts == part
-                found = self._learn(logits[~held], gold[~held], logits[held], gold[held], quiet=True)["penalties"]
+            parts = self._judged_parts(len(gold), folds, groups)
+            for number, (rest, held) in enumerate(parts):
+                say(f"Judging {int(held.sum())} rows, part {number + 1} of {len(parts)}.")
+                some = None if groups is None else groups[rest]
+                found = self._learn(logits[rest], gold[rest], logits[held], gold[held], some)["penalties"]
                 for penalty in found:
                     losses[penalty["l2"]] += penalty["validation_loss"]
                 q[held] = self._outputs(logits[held])
                 reached[held] = self._reaches(logits[held], gold[held])
-            report = self._learn(logits, gold, logits, gold, penalties=[min(losses, key=losses.__getitem__)])
-            valid_logits, valid_gold = logits, gold
+                judged |= held
+            best = min(losses, key=losses.__getitem__)
+            report = self._learn(logits, gold, logits, gold, groups, say, [best])
+            valid_logits, valid_gold, q, reached = logits[judged], gold[judged], q[judged], reached[judged]
         else:
             valid_gold = needed(valid_gold, "valid_gold").bool()
-            report = self._learn(logits, gold, valid_logits, valid_gold)
+            report = self._learn(logits, gold, valid_logits, valid_gold, groups, say)
             q = self._outputs(valid_logits)
             reached = self._reaches(valid_logits, valid_gold)
         likeliest = q[:, 1].bool()
         right = (likeliest == valid_gold).all(dim=1)
         report["sets"] = len(self.sets)
+        report["judged"] = len(valid_gold)
         report.update(gold_among_candidates(reached, right))
         report["decisions"] = self._choose(valid_logits.sigmoid(), q, valid_gold)
         report["violations"] = {"likeliest": self.broken(likeliest), "gold": self.broken(valid_gold)}
         return report
+
+    def _judged_parts(
+        self, rows: int, folds: int, groups: torch.Tensor | None
+    ) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """What is learned from and what is judged, each `(rows,)`, boolean; no group is in both."""
+        numbers = torch.arange(rows) if groups is None else _in_order(groups)
+        units = int(numbers.max()) + 1
+        if rows <= self.most_rows:
+            places = numbers % max(min(folds, units), 2)
+            return [(places != place, places == place) for place in places.unique()]
+        # One part is enough to judge by: groups at random, until there are so many rows.
+        order = torch.randperm(units, generator=torch.Generator().manual_seed(0))
+        reached = numbers.bincount()[order].cumsum(0) <= min(rows // 3, max(self.most_rows // 2, 1))
+        reached[0] = True
+        held = reached[order.argsort()][numbers]
+        return [(~held, held)]
 
     def _reaches(self, logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
         """Whether gold competes: `(rows,)`."""
@@ -159,25 +203,29 @@ class LabelSetStructure(Structure):
             reached |= torch.cat([found.any(dim=1) for found in likely])
         return reached
 
-    def _learn(self, logits, gold, valid_logits, valid_gold, quiet: bool = False, penalties=None) -> dict:
+    def _learn(self, logits, gold, valid_logits, valid_gold, groups=None, say=lambda text: None, penalties=None) -> dict:
         self.sets, self.counts = known_sets(gold, self.most_sets)
         self._index = None
+        # Where the validation rows are the training rows themselves, the penalty must not see their own counts either.
+        same = valid_logits is logits
+        own = torch.ones(len(gold))
+        if groups is not None and len(gold):
+            own = _occurrences_in_group(groups, self.set_index().of(gold))
         most = min(max(self._chunk(), LEAST_ROWS), MOST_ROWS)
         if len(logits) > most:
             kept = torch.randperm(len(logits), generator=torch.Generator().manual_seed(0))[:most]
-            logits, gold = logits[kept], gold[kept]
-        training = self._parts(logits, gold, own=True)
-        # Where the validation rows are the training rows themselves, the penalty must not see their own counts either.
-        same = valid_logits is logits
-        validation = training if same else self._parts(valid_logits, valid_gold, own=False)
-        say = (lambda text: None) if quiet else logger.info
+            logits, gold, own = logits[kept], gold[kept], own[kept]
+        training = self._parts(logits, gold, own)
+        validation = training if same else self._parts(valid_logits, valid_gold)
         return self.learn(training, training[0], validation, say, penalties)
 
-    def _parts(self, logits, gold, own: bool) -> list[CompetingLabelSets]:
+    def _parts(self, logits, gold, own: torch.Tensor | None = None) -> list[CompetingLabelSets]:
+        """`own`, `(rows,)`, is that of `CompetingLabelSets`."""
         index, size = self.set_index().of(gold), self._chunk()
+        owns = itertools.repeat(0) if own is None else own.split(size)
         return [
-            CompetingLabelSets(part, self.sets, self.counts, indices, own, self._likely(part, sets))
-            for part, indices, sets in zip(logits.split(size), index.split(size), gold.split(size))
+            CompetingLabelSets(part, self.sets, self.counts, indices, owned, self._likely(part, sets))
+            for part, indices, owned, sets in zip(logits.split(size), index.split(size), owns, gold.split(size))
         ]
 
     def _likely(self, logits: torch.Tensor, gold: torch.Tensor | None = None) -> LikelySets | None:
@@ -301,6 +349,21 @@ class LabelSetStructure(Structure):
                 probabilities, threshold = deciding
                 decided[score] = probabilities >= threshold
         return decided
+
+
+def _in_order(groups: torch.Tensor) -> torch.Tensor:
+    """The groups by the numbers 0, 1, ... in the order in which they first occur: `(rows,)`."""
+    _, numbers = groups.unique(return_inverse=True)
+    first = torch.full((int(numbers.max()) + 1,), len(groups)).scatter_reduce(
+        0, numbers, torch.arange(len(groups)), reduce="amin"
+    )
+    return first.argsort().argsort()[numbers]
+
+
+def _occurrences_in_group(groups: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """How many rows of each row's group have its label set, whose place is `index`; both `(rows,)`."""
+    _, pair, counts = torch.stack([groups, index], dim=1).unique(dim=0, return_inverse=True, return_counts=True)
+    return counts[pair].float()
 
 
 def _blended(own: torch.Tensor, outputs: Callable[[], torch.Tensor], blend: float) -> torch.Tensor:
