@@ -121,7 +121,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.max_samples = max_samples
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> "StructuredClassifier":
+    def fit(self, X: Any, y: Any, groups: Any = None, **others: Any) -> "StructuredClassifier":
         """
         # Parameters
 
@@ -137,6 +137,11 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(f"max_samples: a number of rows, at least 1, is needed, found {self.max_samples!r}.")
         if y is None:
             raise ValueError("StructuredClassifier requires y to be passed, but the target y is None")
+        for name in others:
+            raise ValueError(
+                f"{name}: StructuredClassifier takes no weights, nor anything else that is routed to its estimator, as "
+                "its energy, thresholds and folds count each row once; give a row twice where it is to count twice."
+            )
         check_estimator(self._estimator())
         self.structure_, self.report_ = None, {}
         labels = read_labels(y)

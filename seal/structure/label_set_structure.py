@@ -117,8 +117,8 @@ class LabelSetStructure(Structure):
 
         What it takes grows with the rows times the label sets that compete. So the energies are learned from 1,500 to
         6,000 rows at most, fewer where many sets compete. The gate judges all rows, up to `most_rows`; of more, a third
-        of them at random, or half of `most_rows` where that is less. The label sets and their counts are those of all
-        rows.
+        of them at random, or half of `most_rows` where that is less, by energies that are learned from the others. The
+        label sets and their counts are those of all rows.
 
         # Parameters
 
@@ -154,14 +154,18 @@ class LabelSetStructure(Structure):
             for number, (rest, held) in enumerate(parts):
                 say(f"Judging {int(held.sum())} rows, part {number + 1} of {len(parts)}.")
                 some = None if groups is None else groups[rest]
-                found = self._learn(logits[rest], gold[rest], logits[held], gold[held], some)["penalties"]
-                for penalty in found:
+                report = self._learn(logits[rest], gold[rest], logits[held], gold[held], some)
+                for penalty in report["penalties"]:
                     losses[penalty["l2"]] += penalty["validation_loss"]
                 q[held] = self._outputs(logits[held])
                 reached[held] = self._reaches(logits[held], gold[held])
                 judged |= held
-            best = min(losses, key=losses.__getitem__)
-            report = self._learn(logits, gold, logits, gold, groups, say, [best])
+            if len(gold) <= self.most_rows:
+                best = min(losses, key=losses.__getitem__)
+                report = self._learn(logits, gold, logits, gold, groups, say, [best])
+            else:
+                # Those that were judged would not be among the few that energies are learned from.
+                self._know(gold)
             valid_logits, valid_gold, q, reached = logits[judged], gold[judged], q[judged], reached[judged]
         else:
             valid_gold = needed(valid_gold, "valid_gold").bool()
@@ -203,9 +207,12 @@ class LabelSetStructure(Structure):
             reached |= torch.cat([found.any(dim=1) for found in likely])
         return reached
 
-    def _learn(self, logits, gold, valid_logits, valid_gold, groups=None, say=lambda text: None, penalties=None) -> dict:
+    def _know(self, gold: torch.Tensor) -> None:
         self.sets, self.counts = known_sets(gold, self.most_sets)
         self._index = None
+
+    def _learn(self, logits, gold, valid_logits, valid_gold, groups=None, say=lambda text: None, penalties=None) -> dict:
+        self._know(gold)
         # Where the validation rows are the training rows themselves, the penalty must not see their own counts either.
         same = valid_logits is logits
         own = torch.ones(len(gold))
