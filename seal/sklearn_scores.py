@@ -188,6 +188,9 @@ def read_labels(y: Any) -> LabelMatrix | None:
             "y: rows have different lengths; lists of labels become a matrix by "
             "sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y)."
         ) from None
+    if table.dtype.kind in "US" and isinstance(y, (list, tuple)):
+        # NumPy makes texts of the numbers beside a text.
+        table = numpy.asarray(y, dtype=object)
     if table.ndim < 2 or (table.ndim == 2 and table.shape[1] == 1):
         return None
     if table.ndim > 2 or table.shape[1] == 0:
@@ -198,8 +201,9 @@ def read_labels(y: Any) -> LabelMatrix | None:
         wrong = numpy.argwhere(~numpy.isfinite(numbers))
         if len(wrong):
             row, column = wrong[0]
+            cell = table[row, column].item() if isinstance(table[row, column], numpy.generic) else table[row, column]
             raise ValueError(
-                f"y: row {row}, column {column} (from 0) is {table[row, column]!r}, where a matrix of labels has 0 or "
+                f"y: row {row}, column {column} (from 0) is {cell!r}, where a matrix of labels has 0 or "
                 "1; leave out rows of which a label is not known, and make names of labels such a matrix by "
                 "sklearn.preprocessing.MultiLabelBinarizer."
             )
@@ -211,8 +215,8 @@ def read_labels(y: Any) -> LabelMatrix | None:
     row, column = numpy.argwhere(~usual)[0]
     raise ValueError(
         f"y: a matrix of labels has 0 and 1 (or -1 and 1, or 1 and 2) alone, found {_few(values)} "
-        f"({numbers[row, column]:g} in row {row}, column {column}, from 0); leave out rows of which a label is not known. "
-        "Classes, one a row, are a 1d array."
+        f"({numbers[row, column]:g} in row {row}, column {column}, from 0); leave out rows of which a label is not "
+        "known. Classes, one a row, are a 1d array."
     )
 
 

@@ -218,10 +218,10 @@ def test_a_matrix_of_labels_is_read_in_every_encoding_and_container(gold, encodi
 @pytest.mark.parametrize("encoding", [(0, 1), (-1, 1), (1, 2)])
 @pytest.mark.parametrize("estimator", [None, LinearSVC(), RandomForestClassifier(10, random_state=0)])
 def test_predictions_are_in_the_numbers_of_y(encoding, estimator):
-    x, gold = rows(90)
-    usual = StructuredClassifier(estimator).fit(x, gold)
+    x, gold = rows(60)
+    usual = StructuredClassifier(estimator, energies=["set_count"]).fit(x, gold)
     y = numpy.where(gold, encoding[1], encoding[0])
-    fitted = StructuredClassifier(estimator).fit(x, y)
+    fitted = clone(usual).fit(x, y)
     assert (fitted.predict(x) == numpy.where(usual.predict(x), encoding[1], encoding[0])).all()
     assert fitted.score(x, y) == usual.score(x, gold)
     assert [list(values) for values in fitted.classes_] == [list(encoding)] * 6
@@ -235,7 +235,7 @@ def test_predictions_are_in_the_numbers_of_y(encoding, estimator):
         (-1, r"found -1, 0, 1 \(-1 in row 2, column 1"),
         (2, r"found 0, 1, 2 \(2 in row 2, column 1"),
         (0.5, r"found 0, 0.5, 1 \(0.5 in row 2, column 1"),
-        ("yes", "y: row 2, column 1 .* is 'yes'.* MultiLabelBinarizer"),
+        ("yes", "y: row 2, column 1 .* is 'yes'.*MultiLabelBinarizer"),
     ],
 )
 def test_a_cell_that_is_no_label(cell, message):
@@ -267,19 +267,21 @@ def test_other_matrices_are_refused(y):
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
-@pytest.mark.parametrize("decision", ["own", "auto"])
-def test_a_label_that_never_or_always_occurs(estimator, there, decision):
-    x, gold = rows(120)
-    gold = numpy.concatenate([gold, numpy.full((120, 1), there)], axis=1)
-    fitted = StructuredClassifier(estimator, decision=decision, scoring="f1_micro").fit(x, gold)
-    assert (fitted.predict(x)[:, 6] == there).all()
-    assert fitted.scorer_.log_odds(x)[0, 6].item() == pytest.approx(numpy.log(0.9999 / 0.0001) * (2 * there - 1), rel=1e-3)
+def test_a_label_that_never_or_always_occurs(estimator, there):
+    x, gold = rows(60)
+    gold = numpy.concatenate([gold, numpy.full((60, 1), there)], axis=1)
+    fitted = StructuredClassifier(estimator, scoring="f1_micro", energies=["set_count"]).fit(x, gold)
+    for decision in ("own", "auto"):
+        assert (fitted.set_params(decision=decision).predict(x)[:, 6] == there).all()
+    bound = numpy.log(0.9999 / 0.0001) * (2 * there - 1)
+    assert fitted.scorer_.log_odds(x)[0, 6].item() == pytest.approx(bound, rel=1e-3)
 
 
 # Estimators.
 
 
-QUICK = {"max_iter": 30, "n_estimators": 5, "random_state": 0}
+#: What makes them quick, or work on these rows.
+QUICK = {"max_iter": 30, "n_estimators": 5, "random_state": 0, "cv": 2, "thresholds": 5, "radius": 4.0}
 
 
 def made(name, kind):
@@ -318,10 +320,11 @@ def test_every_classifier_of_scikit_learn_works_or_says_in_a_sentence_why_not(na
 )
 def test_regressors_of_labels(estimator):
     x, gold = rows()
-    fitted = StructuredClassifier(estimator, scoring="accuracy").fit(x, gold)
+    fitted = StructuredClassifier(estimator, scoring="accuracy", energies=["set_count"]).fit(x, gold)
     assert fitted.report_["decisions"]["subset_accuracy"]["option"] != "own"
     new, wanted = rows(seed=1)
-    assert fitted.score(new, wanted) > 0.6
+    score = fitted.score(new, wanted)
+    assert score > fitted.set_params(decision="own").score(new, wanted) + 0.05
     with pytest.raises(ValueError, match="estimator: y has one column, of classes, which a regressor does not predict"):
         fitted.fit(x, gold[:, 0])
 
@@ -357,9 +360,10 @@ class Untold(GivesSparse, ClassifierMixin, BaseEstimator):
 
 @pytest.mark.parametrize("kind", [Plain, GivesSparse, Untold])
 def test_classes_that_are_not_scikit_learns(kind):
-    x, gold = rows()
-    wanted = StructuredClassifier(RandomForestClassifier(20, random_state=0)).fit(x, gold).predict(x)
-    assert (StructuredClassifier(kind()).fit(x, gold).predict(x) == wanted).all()
+    x, gold = rows(60)
+    usual = StructuredClassifier(RandomForestClassifier(20, random_state=0), energies=["set_count"])
+    wanted = usual.fit(x, gold).predict(x)
+    assert (usual.set_params(estimator=kind()).fit(x, gold).predict(x) == wanted).all()
 
 
 class ThreeAxes(Plain):
@@ -373,7 +377,7 @@ class NotANumber(Plain):
 @pytest.mark.parametrize(
     "estimator, message",
     [
-        (ThreeAxes(), r"^estimator: predict_proba of ThreeAxes gives an array of shape \(80, 6, 2\), where .* 6 labels"),
+        (ThreeAxes(), r"^estimator: predict_proba of ThreeAxes gives an array of shape \(80, 6, 2\), .* 6 labels"),
         (NotANumber(), "^estimator: predict_proba of NotANumber gives scores that are no finite numbers"),
         (KMeans(2), "^estimator: a classifier or regressor is needed, found KMeans, of the kind 'clusterer'"),
         (LogisticRegression, r"^estimator: .* found LogisticRegression; give LogisticRegression\(...\) in place of"),
@@ -391,7 +395,8 @@ def test_estimators_that_cannot_work(estimator, message):
 def test_sparse_rows_of_every_format(form, kind):
     x, gold = rows(60)
     make = getattr(sparse, f"{form}_{kind}")
-    usual, fitted = (StructuredClassifier().fit(of, gold) for of in (sparse.csr_matrix(x), make(x)))
+    classifier = StructuredClassifier(energies=["set_count"])
+    usual, fitted = (clone(classifier).fit(of, gold) for of in (sparse.csr_matrix(x), make(x)))
     assert (fitted.predict(make(x)) == usual.predict(x)).all()
 
 
@@ -402,9 +407,8 @@ def test_tables_in_a_pipeline_with_set_output():
     pipeline.fit(table, pandas.DataFrame(gold))
     assert list(pipeline[-1].feature_names_in_) == list("abcdef") and pipeline[-1].n_features_in_ == 6
     assert not hasattr(StructuredClassifier(), "classes_")
-    assert (pipeline.predict(table) == StructuredClassifier().fit(StandardScaler().fit_transform(x), gold).predict(
-        StandardScaler().fit_transform(x)
-    )).all()
+    scaled = StandardScaler().fit_transform(x)
+    assert (pipeline.predict(table) == StructuredClassifier().fit(scaled, gold).predict(scaled)).all()
 
 
 def test_weights_are_refused_in_a_sentence():
@@ -431,7 +435,7 @@ class Seen(LogisticRegression):
         return super().predict_proba(x)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     copies=st.lists(st.integers(1, 4), min_size=12, max_size=12),
     cv=st.sampled_from([2, 3, KFold(3), GroupKFold(3), LeaveOneGroupOut(), "list"]),
@@ -446,7 +450,7 @@ def test_no_copy_is_fitted_to_a_row_that_equals_one_which_it_scores(copies, cv, 
     if cv == "list":
         cv = list(KFold(3, shuffle=True, random_state=1).split(x))
     Seen.noted.clear()
-    StructuredClassifier(Seen(), cv=cv, energies=["set_count"]).fit(x, gold, places % 4 if grouped else None)
+    StructuredClassifier(Seen(), cv=cv, energies=["set_count"]).fit(x, gold, places % 5 if grouped else None)
     assert Seen.noted and set(Seen.noted) == {0}
 
 
@@ -475,7 +479,7 @@ def test_groups_are_held_out_together():
     x, gold = rows(60)
     groups = numpy.array(["a", "b", "c", "d", "e", "f"] * 10)
     for cv in (3, GroupKFold(3), LeaveOneGroupOut()):
-        classifier = StructuredClassifier(cv=cv)
+        classifier = StructuredClassifier(cv=cv, energies=["set_count"])
         for seen, unseen in classifier._splits(x, gold, equal_rows(groups)):
             assert not set(groups[seen]) & set(groups[unseen])
         classifier.fit(x, gold, groups)
@@ -525,10 +529,12 @@ def test_equal_rows(x, wanted):
 
 def test_many_rows_are_judged_in_part_and_known_as_a_whole(capsys):
     x, gold = rows(400)
-    fitted = StructuredClassifier(max_samples=100, verbose=2).fit(x, gold)
+    fitted = StructuredClassifier(max_samples=100, verbose=2, energies=["set_count"]).fit(x, gold)
     assert fitted.report_["judged"] == 50 and fitted.structure_.counts.sum() == 400
     new, wanted = rows(seed=1)
-    assert fitted.score(new, wanted) == pytest.approx(StructuredClassifier().fit(x, gold).score(new, wanted), abs=0.1)
+    whole = StructuredClassifier(energies=["set_count"]).fit(x, gold)
+    assert whole.report_["judged"] == 400
+    assert fitted.score(new, wanted) == pytest.approx(whole.score(new, wanted), abs=0.1)
     told = capsys.readouterr().out.splitlines()
     assert all(line.startswith("[StructuredClassifier] ") for line in told)
     assert sum("Processing fold" in line and "total=" in line for line in told) == 3
