@@ -85,6 +85,8 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     estimator_ : the estimator, fitted to all rows and, where it cannot learn a label that no row has or all, to the
         other labels.
+    scorer_ : gives each label's log-odds by `estimator_`; of label sets alone.
+    encoding_ : the two numbers of `y`, of which the second is yes; of label sets alone.
     structure_ : `LabelSetStructure`, or `None` with one output a row.
     report_ : `dict`, what was learned and chosen, and why.
     classes_ : for label sets a list of the two values of each label, as of `MultiOutputClassifier`; else those of
@@ -243,7 +245,11 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ) -> torch.Tensor:
         """The log-odds of each row by a copy of the estimator that has seen neither it nor one that equals it."""
         scores = torch.full(gold.shape, torch.nan)
-        splits = list(self._splits(X, gold, groups))
+        with warnings.catch_warnings():
+            if groups is same:
+                # Nobody asked for these.
+                warnings.filterwarnings("ignore", message="The groups parameter is ignored")
+            splits = list(self._splits(X, gold, groups))
         for number, (seen, unseen) in enumerate(splits, 1):
             if both := sorted(set(seen) & set(unseen)):
                 raise ValueError(
@@ -266,10 +272,8 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """The rows of the training part and of the test part of each split, by their places."""
         places = numpy.arange(len(gold))
         if not _is_int(self.cv):
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", message="The groups parameter is ignored")
-                splits = list(check_cv(self.cv).split(X, gold, groups))
-            yield from ((places[seen], places[unseen]) for seen, unseen in splits)
+            for seen, unseen in check_cv(self.cv).split(X, gold, groups):
+                yield places[seen], places[unseen]
             return
         number = groups.max() + 1
         if number < self.cv:

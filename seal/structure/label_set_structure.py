@@ -211,7 +211,9 @@ class LabelSetStructure(Structure):
         self.sets, self.counts = known_sets(gold, self.most_sets)
         self._index = None
 
-    def _learn(self, logits, gold, valid_logits, valid_gold, groups=None, say=lambda text: None, penalties=None) -> dict:
+    def _learn(
+        self, logits, gold, valid_logits, valid_gold, groups=None, say=lambda text: None, penalties=None
+    ) -> dict:
         self._know(gold)
         # Where the validation rows are the training rows themselves, the penalty must not see their own counts either.
         same = valid_logits is logits
