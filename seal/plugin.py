@@ -25,7 +25,7 @@ ROOM = "allennlp.data"
 _COMMANDS = ("allennlp.__main__", "seal.__main__")
 #: Nothing is registered in the command, which `python -m seal` runs, nor in what is for programs with scikit-learn; and
 #: no other module imports from them, so that the room can be put in order while they are imported.
-_APART = ("seal.__main__", "seal.sklearn")
+_APART = ("seal.__main__", "seal.sklearn", "seal.sklearn_scores")
 
 
 def put_in_order() -> None:

@@ -4,6 +4,8 @@ interface. Needs torch and scikit-learn; AllenNLP is not used.
 """
 
 import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy
@@ -11,17 +13,26 @@ import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, check_cv
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils._user_interface import _print_elapsed_time
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from seal.sklearn_scores import (
+    LabelScorer,
+    check_estimator,
+    equal_rows,
+    is_regressor,
+    log_odds,
+    read_labels,
+    tags_of,
+)
 from seal.structure.label_set_structure import LabelSetStructure
+
+__all__ = ["StructuredClassifier", "log_odds"]
 
 SCORES = {"f1_samples": "f1", "f1_micro": "micro_f1", "accuracy": "subset_accuracy"}
 DECISIONS = ("auto", "own", "likeliest", "expected_score")
-#: Probabilities of 0 and 1 (forests have such) have no log-odds.
-LEAST = 1e-4
 
 
 class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -33,15 +44,21 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     rows decide how far to follow it for each of three scores. Then `estimator` is fitted to all rows. If the structure
     gains nothing, predictions are the estimator's own, by the threshold that is best for the score.
 
+    Rows of equal features are held out together. Weights of rows are not taken, as the energy, the thresholds and the
+    test count each row once; a row may be given twice instead. Nothing is routed to `estimator`.
+
     With one output a row (`y` of one dimension) there is no structure, and the estimator predicts alone.
 
     # Parameters
 
-    estimator : classifier, optional (default = `None`)
+    estimator : classifier or regressor, optional (default = `None`)
         Of several labels, with `predict_proba` or `decision_function`; one of single labels is fitted to each label
-        (`OneVsRestClassifier`). `None`: logistic regression.
+        (`OneVsRestClassifier`). The predictions of a regressor of 0 and 1 are taken as probabilities. `None`: logistic
+        regression.
     cv : `int`, splitter or iterable, optional (default = `3`)
-        As in scikit-learn; an `int` is the number of shuffled folds.
+        As in scikit-learn; an `int` is the number of shuffled folds of groups. Splitters get the `groups` of `fit`, and
+        those of equal rows where there are none. Whatever the split, no copy is fitted to a row that equals one which
+        it scores.
     decision : `str`, optional (default = `"auto"`)
         `"auto"` chooses on the held-out scores, `"likeliest"` takes the likeliest set, `"expected_score"` the set of
         the best expected F1, `"own"` the estimator's labels.
@@ -57,17 +74,29 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         As for `LabelSetStructure`: so many sets beside those of the training data compete.
     random_state : `int`, optional (default = `0`)
         Of the folds.
+    max_samples : `int`, optional (default = `20000`)
+        Where there are more rows, the decisions are chosen on one part of them, at most half as many as this, in place
+        of all; the energy is never learned from more than 6,000. All rows count for the label sets that compete, and
+        `estimator` is always fitted to all.
+    verbose : `int`, optional (default = `0`)
+        Above 0 each step is printed when it has ended, with the time it took; above 1 those of the structure as well.
 
     # Attributes
 
-    estimator_ : the estimator, fitted to all rows.
+    estimator_ : the estimator, fitted to all rows and, where it cannot learn a label that no row has or all, to the
+        other labels.
+    scorer_ : gives each label's log-odds by `estimator_`; of label sets alone.
+    encoding_ : the two numbers of `y`, of which the second is yes; of label sets alone.
     structure_ : `LabelSetStructure`, or `None` with one output a row.
     report_ : `dict`, what was learned and chosen, and why.
-    classes_, n_features_in_, feature_names_in_ : those of `estimator_`.
+    classes_ : for label sets a list of the two values of each label, as of `MultiOutputClassifier`; else those of
+        `estimator_`.
+    n_features_in_, feature_names_in_ : those of `estimator_`.
 
     # Raises
 
-    `ValueError` if a setting is not known, or `y` is neither one column of classes nor a matrix of 0 and 1.
+    `ValueError` if a setting is not known, `y` is neither one column of classes nor a matrix of labels, the split is
+    none, or the estimator gives no scores of labels.
     """
 
     def __init__(
@@ -80,6 +109,8 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         constraints=None,
         num_likely=0,
         random_state=0,
+        max_samples=20000,
+        verbose=0,
     ) -> None:
         self.estimator = estimator
         self.cv = cv
@@ -89,51 +120,85 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.constraints = constraints
         self.num_likely = num_likely
         self.random_state = random_state
+        self.max_samples = max_samples
+        self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> "StructuredClassifier":
+    def fit(self, X: Any, y: Any, groups: Any = None, **others: Any) -> "StructuredClassifier":
         """
         # Parameters
 
         X : whatever `estimator` takes, one row an instance
-        y : array or sparse matrix, `(rows, labels)`, 0 or 1; or `(rows,)`, classes
+        y : array, table or sparse matrix, `(rows, labels)`, of 0 and 1, -1 and 1, or 1 and 2; or `(rows,)`, classes
+        groups : array, `(rows,)`, optional
+            Rows of one group are held out together.
         """
-        if self.decision not in DECISIONS:
-            raise ValueError(f"decision: one of {', '.join(DECISIONS)} is needed, found {self.decision!r}.")
-        if self.scoring not in SCORES:
-            raise ValueError(f"scoring: one of {', '.join(SCORES)} is needed, found {self.scoring!r}.")
+        for name, known in (("decision", DECISIONS), ("scoring", SCORES)):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name}: one of {', '.join(known)} is needed, found {getattr(self, name)!r}.")
+        if not _is_int(self.max_samples) or self.max_samples < 1:
+            raise ValueError(f"max_samples: a number of rows, at least 1, is needed, found {self.max_samples!r}.")
         if y is None:
             raise ValueError("StructuredClassifier requires y to be passed, but the target y is None")
+        for name in others:
+            raise ValueError(
+                f"{name}: StructuredClassifier takes no weights, nor anything else that is routed to its estimator, as "
+                "its energy, thresholds and folds count each row once; give a row twice where it is to count twice."
+            )
+        check_estimator(self._estimator())
         self.structure_, self.report_ = None, {}
-        if type_of_target(y, input_name="y") != "multilabel-indicator":
-            classes = y if numpy.asarray(y).ndim == 1 else column_or_1d(y, warn=True)
-            self.estimator_ = clone(self._estimator()).fit(X, classes)
-            return self
-        gold = check_array(y, accept_sparse="csr", input_name="y")
-        gold = numpy.asarray(gold.todense() if hasattr(gold, "todense") else gold).astype(bool)
-        estimator = self._estimator()
-        if not get_tags(estimator).classifier_tags.multi_label:
-            estimator = OneVsRestClassifier(estimator)
-        scores = self._held_out(estimator, X, gold)
+        labels = read_labels(y)
+        if labels is None:
+            return self._fit_alone(X, y)
+        X, gold, groups = indexable(X, labels.gold, groups)
+        scorer = LabelScorer(self._estimator())
+        same = equal_rows(X)
+        groups = same if groups is None else equal_rows(groups)
+        scores = self._held_out(scorer, X, gold, same, groups)
         self.structure_ = LabelSetStructure(
-            gold.shape[1], self.energies, num_likely=self.num_likely, constraints=self.constraints
+            gold.shape[1],
+            self.energies,
+            num_likely=self.num_likely,
+            constraints=self.constraints,
+            most_rows=self.max_samples,
         )
-        self.report_ = self.structure_.fit(scores, torch.from_numpy(gold))
-        self.estimator_ = clone(estimator).fit(X, gold.astype(int))
+        with self._step("the structure"):
+            self.report_ = self.structure_.fit(
+                scores, torch.from_numpy(gold), groups=torch.from_numpy(groups), say=self._say
+            )
+        with self._step("the estimator of all rows"):
+            self.scorer_ = scorer.fit(X, gold)
+        self.estimator_ = scorer.estimator
+        self.encoding_ = labels.encoding
+        return self
+
+    def _fit_alone(self, X: Any, y: Any) -> "StructuredClassifier":
+        """One output a row."""
+        type_of_target(y, input_name="y")
+        if is_regressor(self._estimator()):
+            raise ValueError("estimator: y has one column, of classes, which a regressor does not predict.")
+        y = y.toarray() if hasattr(y, "toarray") else y
+        classes = y if numpy.asarray(y).ndim == 1 else column_or_1d(y, warn=True)
+        with self._step("the estimator of all rows"):
+            self.estimator_ = clone(self._estimator()).fit(X, classes)
         return self
 
     def predict(self, X: Any) -> numpy.ndarray:
-        """The labels by the decision for `scoring`: `(rows, labels)`, 0 or 1; or what the estimator predicts alone."""
+        """
+        The labels by the decision for `scoring`: `(rows, labels)`, in the numbers of the `y` of `fit`; or what the
+        estimator predicts alone.
+        """
         check_is_fitted(self)
         if self.structure_ is None:
             return self.estimator_.predict(X)
-        score, scores = SCORES[self.scoring], self._scores(X)
+        score, scores = SCORES[self.scoring], self.scorer_.log_odds(X)
         if self.decision == "own":
             labels = self.structure_.own(scores, score)
         elif self.decision == "auto":
             labels = self.structure_.decide(scores, score)
         else:
             labels = self.structure_.decide_by(scores, self.decision)
-        return labels.numpy().astype(int)
+        no, yes = self.encoding_
+        return numpy.where(labels.numpy(), yes, no)
 
     def marginals(self, X: Any) -> numpy.ndarray:
         """
@@ -141,10 +206,12 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         whose labels at 0.5 would have to be those of `predict`.)
         """
         check_is_fitted(self, "structure_")
-        return self.structure_.marginals(self._scores(X)).numpy()
+        return self.structure_.marginals(self.scorer_.log_odds(X)).numpy()
 
     @property
     def classes_(self):
+        if getattr(self, "structure_", None) is not None:
+            return [numpy.array(self.encoding_) for _ in range(self.structure_.num_labels)]
         return self.estimator_.classes_
 
     @property
@@ -157,54 +224,67 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        inner = get_tags(self._estimator())
         tags.classifier_tags.multi_label = True
-        tags.input_tags = inner.input_tags
+        inner = tags_of(self._estimator())
+        if inner is not None:
+            tags.input_tags = inner.input_tags
         return tags
 
     def _estimator(self):
         return LogisticRegression() if self.estimator is None else self.estimator
 
-    def _held_out(self, estimator, X: Any, gold: numpy.ndarray) -> torch.Tensor:
-        """The log-odds of each row by a copy of the estimator that has not seen it."""
-        folds = KFold(self.cv, shuffle=True, random_state=self.random_state) if _is_int(self.cv) else check_cv(self.cv)
+    def _step(self, name: str) -> AbstractContextManager:
+        return _print_elapsed_time(type(self).__name__, f"Processing {name}" if self.verbose else None)
+
+    def _say(self, text: str) -> None:
+        if self.verbose > 1:
+            print(f"[{type(self).__name__}] {text}", flush=True)
+
+    def _held_out(
+        self, scorer: LabelScorer, X: Any, gold: numpy.ndarray, same: numpy.ndarray, groups: numpy.ndarray
+    ) -> torch.Tensor:
+        """The log-odds of each row by a copy of the estimator that has seen neither it nor one that equals it."""
         scores = torch.full(gold.shape, torch.nan)
-        for seen, unseen in folds.split(X, gold):
-            fitted = clone(estimator)
-            with warnings.catch_warnings():
+        with warnings.catch_warnings():
+            if groups is same:
+                # Nobody asked for these.
+                warnings.filterwarnings("ignore", message="The groups parameter is ignored")
+            splits = list(self._splits(X, gold, groups))
+        for number, (seen, unseen) in enumerate(splits, 1):
+            if both := sorted(set(seen) & set(unseen)):
+                raise ValueError(
+                    f"cv: split {number} has {len(both)} rows in its training part and in its test part as well, such "
+                    f"as row {both[0]}; rows must be scored by a copy that has not seen them."
+                )
+            seen = seen[~numpy.isin(same[seen], same[unseen])]
+            if len(seen) == 0:
+                raise ValueError(f"cv: in split {number} each row to learn from equals one of its test part.")
+            with self._step(f"fold {number} of {len(splits)}"), warnings.catch_warnings():
                 # A label that only the fold has is not there for the others.
                 warnings.filterwarnings("ignore", message="Label .* is present in all")
-                fitted.fit(_safe_indexing(X, seen), gold[seen].astype(int))
-            scores[unseen] = log_odds(fitted, _safe_indexing(X, unseen), gold.shape[1])
+                scorer.fit(_safe_indexing(X, seen), gold[seen])
+                scores[unseen] = scorer.log_odds(_safe_indexing(X, unseen))
         if scores.isnan().any():
             raise ValueError("cv: each row must be held out once; a shuffled split of a part of the rows does not do.")
         return scores
 
-    def _scores(self, X: Any) -> torch.Tensor:
-        return log_odds(self.estimator_, X, self.structure_.num_labels)
+    def _splits(self, X: Any, gold: numpy.ndarray, groups: numpy.ndarray) -> Iterator[tuple[Any, Any]]:
+        """The rows of the training part and of the test part of each split, by their places."""
+        places = numpy.arange(len(gold))
+        if not _is_int(self.cv):
+            for seen, unseen in check_cv(self.cv).split(X, gold, groups):
+                yield places[seen], places[unseen]
+            return
+        number = groups.max() + 1
+        if number < self.cv:
+            raise ValueError(
+                f"cv: {self.cv} folds need as many groups of rows, found {number} (n_samples = {len(gold)}); rows of "
+                "equal features are one group."
+            )
+        for _, held in KFold(self.cv, shuffle=True, random_state=self.random_state).split(numpy.arange(number)):
+            unseen = numpy.isin(groups, held)
+            yield places[~unseen], places[unseen]
 
 
-def log_odds(estimator: Any, X: Any, num_labels: int) -> torch.Tensor:
-    """
-    A fitted classifier's log-odds of each label: `(rows, labels)`, from its probabilities, or its decision function
-    where it has none.
-    """
-    if not hasattr(estimator, "predict_proba"):
-        scores = numpy.asarray(estimator.decision_function(X), dtype=numpy.float32)
-        return torch.from_numpy(scores.reshape(len(scores), num_labels))
-    found = estimator.predict_proba(X)
-    if isinstance(found, list):
-        # One array a label, with a column for each class that was seen.
-        found = numpy.stack(
-            [
-                columns[:, list(classes).index(1)] if 1 in classes else numpy.zeros(len(columns))
-                for columns, classes in zip(found, estimator.classes_)
-            ],
-            axis=1,
-        )
-    probabilities = torch.from_numpy(numpy.asarray(found, dtype=numpy.float64).reshape(len(found), num_labels))
-    return probabilities.clamp(LEAST, 1 - LEAST).logit().float()
-
-
-def _is_int(cv: Any) -> bool:
-    return isinstance(cv, (int, numpy.integer)) and not isinstance(cv, bool)
+def _is_int(value: Any) -> bool:
+    return isinstance(value, (int, numpy.integer)) and not isinstance(value, bool)

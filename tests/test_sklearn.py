@@ -1,20 +1,36 @@
+import inspect
+
 import numpy
+import pandas
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.cluster import KMeans
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, ShuffleSplit
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
+from sklearn.metrics import f1_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneGroupOut, ShuffleSplit
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, RegressorChain
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import LinearSVC
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import all_estimators
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import has_fit_parameter
 
 from seal.constraints import AtMostOne
 from seal.sklearn import SCORES, StructuredClassifier, log_odds
+from seal.sklearn_scores import equal_rows, read_labels
 
 SETS = numpy.unique(numpy.random.default_rng(3).integers(2, size=(12, 6)), axis=0)
 
@@ -167,3 +183,364 @@ def test_settings_that_cannot_work(settings, message):
 def test_classes_in_two_columns():
     with pytest.raises(ValueError, match="1d array"):
         StructuredClassifier().fit([[0.0], [1.0], [2.0]], [[0, 2], [1, 0], [2, 1]])
+
+
+# Matrices of labels.
+
+
+CONTAINERS = {
+    "array": numpy.asarray,
+    "list": lambda y: y.tolist(),
+    "float": lambda y: y.astype(float),
+    "object": lambda y: y.astype(object),
+    "table": lambda y: pandas.DataFrame(y),
+    "nullable table": lambda y: pandas.DataFrame(y).astype("Int64"),
+    "csr": sparse.csr_matrix,
+    "coo": sparse.coo_array,
+}
+
+
+@given(
+    gold=arrays(bool, st.tuples(st.integers(1, 6), st.integers(2, 4))),
+    encoding=st.sampled_from([(0, 1), (-1, 1), (1, 2)]),
+    container=st.sampled_from(sorted(CONTAINERS)),
+)
+def test_a_matrix_of_labels_is_read_in_every_encoding_and_container(gold, encoding, container):
+    y = numpy.where(gold, encoding[1], encoding[0])
+    found = read_labels(CONTAINERS[container](y))
+    if encoding != (0, 1) and len(numpy.unique(y)) == 1 and (y == 1).all():
+        # 1 alone is the yes of 0 and 1.
+        assert found.gold.all()
+    else:
+        assert found.encoding == encoding and (found.gold == gold).all()
+
+
+@pytest.mark.parametrize("encoding", [(0, 1), (-1, 1), (1, 2)])
+@pytest.mark.parametrize("estimator", [None, LinearSVC(), RandomForestClassifier(10, random_state=0)])
+def test_predictions_are_in_the_numbers_of_y(encoding, estimator):
+    x, gold = rows(60)
+    usual = StructuredClassifier(estimator, energies=["set_count"]).fit(x, gold)
+    y = numpy.where(gold, encoding[1], encoding[0])
+    fitted = clone(usual).fit(x, y)
+    assert (fitted.predict(x) == numpy.where(usual.predict(x), encoding[1], encoding[0])).all()
+    assert fitted.score(x, y) == usual.score(x, gold)
+    assert [list(values) for values in fitted.classes_] == [list(encoding)] * 6
+
+
+@pytest.mark.parametrize(
+    "cell, message",
+    [
+        (None, "y: row 2, column 1 .* is None"),
+        (numpy.nan, "y: row 2, column 1 .* is nan"),
+        (-1, r"found -1, 0, 1 \(-1 in row 2, column 1"),
+        (2, r"found 0, 1, 2 \(2 in row 2, column 1"),
+        (0.5, r"found 0, 0.5, 1 \(0.5 in row 2, column 1"),
+        ("yes", "y: row 2, column 1 .* is 'yes'.*MultiLabelBinarizer"),
+    ],
+)
+def test_a_cell_that_is_no_label(cell, message):
+    x, gold = rows(30)
+    y = gold.astype(object)
+    y[2, 1] = cell
+    with pytest.raises(ValueError, match=message):
+        StructuredClassifier().fit(x, y.tolist())
+
+
+@pytest.mark.parametrize("y", [[["a", "b"], ["c", "d"]], [["a"], ["b", "c"]], [[0, 255], [255, 0]], [[-1, 0], [0, -1]]])
+def test_other_matrices_are_refused(y):
+    with pytest.raises(ValueError, match="^y: "):
+        StructuredClassifier().fit([[0.0], [1.0]], y)
+
+
+@pytest.mark.parametrize("there", [0, 1])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LinearSVC(),
+        RidgeClassifier(),
+        LogisticRegression(),
+        MLPClassifier(max_iter=20, random_state=0),
+        MultiOutputClassifier(LogisticRegression()),
+        MultiOutputClassifier(LinearSVC()),
+        ClassifierChain(LogisticRegression()),
+        Ridge(),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_a_label_that_never_or_always_occurs(estimator, there):
+    x, gold = rows(60)
+    gold = numpy.concatenate([gold, numpy.full((60, 1), there)], axis=1)
+    fitted = StructuredClassifier(estimator, scoring="f1_micro", energies=["set_count"]).fit(x, gold)
+    for decision in ("own", "auto"):
+        assert (fitted.set_params(decision=decision).predict(x)[:, 6] == there).all()
+    bound = numpy.log(0.9999 / 0.0001) * (2 * there - 1)
+    assert fitted.scorer_.log_odds(x)[0, 6].item() == pytest.approx(bound, rel=1e-3)
+
+
+# Estimators.
+
+
+#: What makes them quick, or work on these rows.
+QUICK = {"max_iter": 30, "n_estimators": 5, "random_state": 0, "cv": 2, "thresholds": 5, "radius": 4.0}
+
+
+def made(name, kind):
+    """An estimator of a class, on top of others where it needs them."""
+    if name in {"StackingClassifier", "VotingClassifier"}:
+        estimator = kind([("one", GaussianNB()), ("other", DecisionTreeClassifier(random_state=0))])
+    elif "estimator" in inspect.signature(kind).parameters and "n_estimators" not in inspect.signature(kind).parameters:
+        estimator = kind(estimator=GaussianNB())
+    else:
+        estimator = kind()
+    known = estimator.get_params()
+    return estimator.set_params(**{key: value for key, value in QUICK.items() if key in known})
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name, kind", all_estimators(type_filter="classifier"))
+def test_every_classifier_of_scikit_learn_works_or_says_in_a_sentence_why_not(name, kind):
+    x, gold = rows(60, noise=0.4)
+    x, gold = abs(x), gold[:, :3]
+    fitted = StructuredClassifier(made(name, kind), decision="own", scoring="f1_micro", cv=2, energies=["set_count"])
+    try:
+        found = fitted.fit(x, gold).predict(x)
+    except ValueError as error:
+        assert str(error).startswith(f"estimator: {name} ")
+        assert name in {"CategoricalNB", "OutputCodeClassifier", "VotingClassifier"}
+    else:
+        # By scores that tell nothing all labels are predicted; by scores that are upside down, worse is.
+        everything = f1_score(gold, numpy.ones_like(gold), average="micro")
+        assert f1_score(gold, found, average="micro") >= everything - 0.01
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [Ridge(), SVR(), RegressorChain(Ridge()), make_pipeline(StandardScaler(), LinearRegression())],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_regressors_of_labels(estimator):
+    x, gold = rows()
+    fitted = StructuredClassifier(estimator, scoring="accuracy", energies=["set_count"]).fit(x, gold)
+    assert fitted.report_["decisions"]["subset_accuracy"]["option"] != "own"
+    new, wanted = rows(seed=1)
+    score = fitted.score(new, wanted)
+    assert score > fitted.set_params(decision="own").score(new, wanted) + 0.05
+    with pytest.raises(ValueError, match="estimator: y has one column, of classes, which a regressor does not predict"):
+        fitted.fit(x, gold[:, 0])
+
+
+class Plain:
+    """Fitted to label sets, and of no base of scikit-learn's: no tags."""
+
+    shape = staticmethod(lambda probabilities: probabilities)
+
+    def get_params(self, deep=True):
+        return {}
+
+    def fit(self, x, y):
+        self.inner = RandomForestClassifier(20, random_state=0).fit(x, y)
+        return self
+
+    def predict_proba(self, x):
+        return self.shape(numpy.stack([found[:, 1] for found in self.inner.predict_proba(x)], axis=1))
+
+
+class GivesSparse(Plain):
+    shape = staticmethod(sparse.lil_matrix)
+
+
+class Untold(GivesSparse, ClassifierMixin, BaseEstimator):
+    """As those of scikit-multilearn: their tags do not say that they know label sets, and they know nothing else."""
+
+    def fit(self, x, y):
+        if numpy.ndim(y) != 2:
+            raise IndexError("tuple index out of range")
+        return super().fit(x, y)
+
+
+@pytest.mark.parametrize("kind", [Plain, GivesSparse, Untold])
+def test_classes_that_are_not_scikit_learns(kind):
+    x, gold = rows(60)
+    usual = StructuredClassifier(RandomForestClassifier(20, random_state=0), energies=["set_count"])
+    wanted = usual.fit(x, gold).predict(x)
+    assert (usual.set_params(estimator=kind()).fit(x, gold).predict(x) == wanted).all()
+
+
+class ThreeAxes(Plain):
+    shape = staticmethod(lambda probabilities: numpy.stack([1 - probabilities, probabilities], axis=2))
+
+
+class NotANumber(Plain):
+    shape = staticmethod(lambda probabilities: probabilities * numpy.nan)
+
+
+@pytest.mark.parametrize(
+    "estimator, message",
+    [
+        (ThreeAxes(), r"^estimator: predict_proba of ThreeAxes gives an array of shape \(80, 6, 2\), .* 6 labels"),
+        (NotANumber(), "^estimator: predict_proba of NotANumber gives scores that are no finite numbers"),
+        (KMeans(2), "^estimator: a classifier or regressor is needed, found KMeans, of the kind 'clusterer'"),
+        (LogisticRegression, r"^estimator: .* found LogisticRegression; give LogisticRegression\(...\) in place of"),
+        ("lr", "^estimator: a classifier with fit and get_params is needed, found str"),
+        (StandardScaler(), "StandardScaler gives labels without scores"),
+    ],
+)
+def test_estimators_that_cannot_work(estimator, message):
+    with pytest.raises(ValueError, match=message):
+        StructuredClassifier(estimator).fit(*rows())
+
+
+@pytest.mark.parametrize("form", ["coo", "dia", "bsr", "csc", "lil", "dok"])
+@pytest.mark.parametrize("kind", ["matrix", "array"])
+def test_sparse_rows_of_every_format(form, kind):
+    x, gold = rows(60)
+    make = getattr(sparse, f"{form}_{kind}")
+    classifier = StructuredClassifier(energies=["set_count"])
+    usual, fitted = (clone(classifier).fit(of, gold) for of in (sparse.csr_matrix(x), make(x)))
+    assert (fitted.predict(make(x)) == usual.predict(x)).all()
+
+
+def test_tables_in_a_pipeline_with_set_output():
+    x, gold = rows(60)
+    table = pandas.DataFrame(x, columns=list("abcdef"))
+    pipeline = make_pipeline(StandardScaler(), StructuredClassifier()).set_output(transform="pandas")
+    pipeline.fit(table, pandas.DataFrame(gold))
+    assert list(pipeline[-1].feature_names_in_) == list("abcdef") and pipeline[-1].n_features_in_ == 6
+    assert not hasattr(StructuredClassifier(), "classes_")
+    scaled = StandardScaler().fit_transform(x)
+    assert (pipeline.predict(table) == StructuredClassifier().fit(scaled, gold).predict(scaled)).all()
+
+
+def test_weights_are_refused_in_a_sentence():
+    x, gold = rows(60)
+    with pytest.raises(ValueError, match="^sample_weight: StructuredClassifier takes no weights"):
+        StructuredClassifier().fit(x, gold, sample_weight=numpy.ones(60))
+    assert not has_fit_parameter(StructuredClassifier(), "sample_weight")
+
+
+# Folds.
+
+
+class Seen(LogisticRegression):
+    """Notes whether a row that it scores is equal to one that it was fitted to."""
+
+    noted: list = []
+
+    def fit(self, x, y):
+        self.rows_ = {tuple(row) for row in x}
+        return super().fit(x, y)
+
+    def predict_proba(self, x):
+        self.noted.append(sum(tuple(row) in self.rows_ for row in x))
+        return super().predict_proba(x)
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    copies=st.lists(st.integers(1, 4), min_size=12, max_size=12),
+    cv=st.sampled_from([2, 3, KFold(3), GroupKFold(3), LeaveOneGroupOut(), "list"]),
+    grouped=st.booleans(),
+)
+def test_no_copy_is_fitted_to_a_row_that_equals_one_which_it_scores(copies, cv, grouped):
+    x, gold = rows(12)
+    # Each label is there and missing among rows that are far apart.
+    gold[::2], gold[1::2] = 0, 1
+    places = numpy.random.default_rng(sum(copies)).permutation(numpy.repeat(numpy.arange(12), copies))
+    x, gold = x[places], gold[places]
+    if cv == "list":
+        cv = list(KFold(3, shuffle=True, random_state=1).split(x))
+    Seen.noted.clear()
+    StructuredClassifier(Seen(), cv=cv, energies=["set_count"]).fit(x, gold, places % 5 if grouped else None)
+    assert Seen.noted and set(Seen.noted) == {0}
+
+
+def test_different_rows_are_held_out_as_by_shuffled_folds():
+    x, gold = rows(60)
+    classifier = StructuredClassifier()
+    groups = equal_rows(x)
+    assert groups.tolist() == list(range(60))
+    wanted = KFold(3, shuffle=True, random_state=0).split(x)
+    for found, known in zip(classifier._splits(x, gold, groups), wanted, strict=True):
+        assert (found[0] == known[0]).all() and (found[1] == known[1]).all()
+
+
+def test_rows_that_are_given_thrice_teach_what_they_teach_once():
+    x, gold = rows(noise=1.2)
+    forest = RandomForestClassifier(30, random_state=0)
+    once = StructuredClassifier(forest).fit(x, gold).report_
+    thrice = StructuredClassifier(forest).fit(numpy.repeat(x, 3, axis=0), numpy.repeat(gold, 3, axis=0)).report_
+    # Scores of a forest that has seen a row are near 0 and 1, and right.
+    assert thrice["scale"] == pytest.approx(once["scale"], rel=0.5)
+    own = [report["decisions"]["f1"]["values"]["own"] for report in (once, thrice)]
+    assert own[1] == pytest.approx(own[0], abs=0.05)
+
+
+def test_groups_are_held_out_together():
+    x, gold = rows(60)
+    groups = numpy.array(["a", "b", "c", "d", "e", "f"] * 10)
+    for cv in (3, GroupKFold(3), LeaveOneGroupOut()):
+        classifier = StructuredClassifier(cv=cv, energies=["set_count"])
+        for seen, unseen in classifier._splits(x, gold, equal_rows(groups)):
+            assert not set(groups[seen]) & set(groups[unseen])
+        classifier.fit(x, gold, groups)
+    pipeline = make_pipeline(StandardScaler(), StructuredClassifier(cv=LeaveOneGroupOut()))
+    pipeline.fit(x, gold, structuredclassifier__groups=groups)
+
+
+@pytest.mark.parametrize(
+    "cv, message",
+    [
+        ([(numpy.arange(30), numpy.arange(29, 60)), (numpy.arange(30, 60), numpy.arange(30))], "split 1 has 1 rows in"),
+        ([(numpy.arange(60) < 40, numpy.arange(60) > 10), ([0], [1])], "split 1 has 29 rows in .* such as row 11"),
+        ([(numpy.arange(30), numpy.arange(30, 60))], "each row must be held out once"),
+        (7, r"7 folds need as many groups of rows, found 6 \(n_samples = 60\)"),
+    ],
+)
+def test_splits_that_cannot_work(cv, message):
+    x, gold = rows(60)
+    with pytest.raises(ValueError, match=f"^cv: .*{message}"):
+        StructuredClassifier(cv=cv).fit(x, gold, numpy.arange(60) % 6)
+
+
+TEXTS = ["a", "b", "a", ""]
+
+
+@pytest.mark.parametrize(
+    "x, wanted",
+    [
+        (TEXTS, [0, 1, 0, 2]),
+        (numpy.array(TEXTS), [0, 1, 0, 2]),
+        ([[0.0, 1], [1, 0], [-0.0, 1], [numpy.nan, 0], [numpy.nan, 0]], [0, 1, 0, 2, 2]),
+        ([[1, "a"], [1, "b"], [1, "a"]], [0, 1, 0]),
+        ([{"a": 1}, {"a": 2}, {"a": 1}], [0, 1, 0]),
+        (pandas.DataFrame({"n": [1.5, numpy.nan, numpy.nan], "s": ["a", None, None]}), [0, 1, 1]),
+        (sparse.coo_array(([1.0, 2, 1, 1, 0], ([0, 1, 2, 2, 1], [1, 1, 1, 0, 2]))), [0, 1, 2]),
+        (sparse.csr_array(([2.0, 1, 1, 0], [1, 1, 1, 0], [0, 1, 4])), [0, 0]),
+        (numpy.arange(12).reshape(3, 2, 2) % 4, [0, 0, 0]),
+        ([[1, 2], [1], [1, 2]], [0, 1, 0]),
+    ],
+)
+def test_equal_rows(x, wanted):
+    assert equal_rows(x).tolist() == wanted
+
+
+# Many rows.
+
+
+def test_many_rows_are_judged_in_part_and_known_as_a_whole(capsys):
+    x, gold = rows(400)
+    fitted = StructuredClassifier(max_samples=100, verbose=2, energies=["set_count"]).fit(x, gold)
+    assert fitted.report_["judged"] == 50 and fitted.structure_.counts.sum() == 400
+    new, wanted = rows(seed=1)
+    whole = StructuredClassifier(energies=["set_count"]).fit(x, gold)
+    assert whole.report_["judged"] == 400
+    assert fitted.score(new, wanted) == pytest.approx(whole.score(new, wanted), abs=0.1)
+    told = capsys.readouterr().out.splitlines()
+    assert all(line.startswith("[StructuredClassifier] ") for line in told)
+    assert sum("Processing fold" in line and "total=" in line for line in told) == 3
+    assert "Judging 50 rows, part 1 of 1" in " ".join(told)
+
+
+def test_nothing_is_printed_by_default(capsys):
+    StructuredClassifier().fit(*rows(60))
+    assert capsys.readouterr().out == ""

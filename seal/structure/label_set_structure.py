@@ -1,3 +1,4 @@
+import itertools
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any, Optional
@@ -57,7 +58,14 @@ class LabelSetStructure(Structure):
         The names of the labels, by which constraints call them; the default is their numbers, from `"0"`.
     empty_f1 : `float`, optional (default = `1.0`)
         The F1, 0 to 1, of a row without labels for which none is predicted. In a config, that of the model.
+    most_rows : `int`, optional (default = `20000`)
+        Where `fit` has more rows and no validation data, the gate judges a part of them, once, in place of all of them
+        in turn; see `fit`.
     penalties, margin : as for `Structure`
+
+    # Raises
+
+    `ConfigurationError` if `most_rows` is below 1.
     """
 
     more_candidates = "structure.num_likely"
@@ -73,7 +81,10 @@ class LabelSetStructure(Structure):
         constraints: Optional[list[Constraint]] = None,
         names: Optional[list[str]] = None,
         empty_f1: float = 1.0,
+        most_rows: int = 20000,
     ) -> None:
+        if most_rows < 1:
+            raise ConfigurationError(f"structure.most_rows: at least 1 row is judged, found {most_rows}.")
         named = ENERGIES if energies is None else energies
         names = [str(number) for number in range(num_labels)] if names is None else names
         declared = declare(constraints, names, sequences=False)
@@ -82,6 +93,7 @@ class LabelSetStructure(Structure):
         self.most_sets = most_sets
         self.num_likely = num_likely
         self.empty_f1 = empty_f1
+        self.most_rows = most_rows
         self.register_buffer("sets", torch.zeros(0, num_labels))
         self.register_buffer("counts", torch.zeros(0))
         # Made when it is first needed, since it takes long where many sets are known.
@@ -103,9 +115,16 @@ class LabelSetStructure(Structure):
         valid_logits: torch.Tensor | None = None,
         valid_gold: torch.Tensor | None = None,
         folds: int = 3,
+        groups: torch.Tensor | None = None,
+        say: Callable[[str], None] = logger.info,
     ) -> dict:
         """
         Learns the energies, and lets the gate choose a decision for each score.
+
+        What it takes grows with the rows times the label sets that compete. So the energies are learned from 1,500 to
+        6,000 rows at most, fewer where many sets compete. The gate judges all rows, up to `most_rows`; of more, a third
+        of them at random, or half of `most_rows` where that is less, by energies that are learned from the others. The
+        label sets and their counts are those of all rows.
 
         # Parameters
 
@@ -115,6 +134,11 @@ class LabelSetStructure(Structure):
         valid_logits, valid_gold : optional
             The final task-net's log-odds of the validation data. Without these, the rows are parted into `folds`, and
             the gate judges each by energies that were learned on the others.
+        groups : `torch.LongTensor`, `(rows,)`, optional
+            Rows that belong together, such as repeated ones: none is judged by energies that were learned on another
+            one of its group, and what a group's rows count is left out for each of them. By default each is alone.
+        say : `Callable[[str], None]`, optional (default = the logger's `info`)
+            Is told what is being done.
 
         # Returns
 
@@ -129,35 +153,59 @@ class LabelSetStructure(Structure):
             raise ConfigurationError("The structure of label sets is learned from rows, and there is none.")
         gold = gold.bool()
         if valid_logits is None:
-            parts = torch.arange(len(gold)) % max(min(folds, len(gold)), 2)
             q = torch.zeros(len(gold), 3, gold.shape[1], dtype=torch.float)
-            reached = torch.zeros(len(gold), dtype=torch.bool)
+            reached, judged = torch.zeros(2, len(gold), dtype=torch.bool)
             losses = dict.fromkeys(sorted(self.penalties), 0.0)
             learned = True
-            for part in parts.unique():
-                held = parts == part
-                found = self._learn(logits[~held], gold[~held], logits[held], gold[held], quiet=True)["penalties"]
+            parts = self._judged_parts(len(gold), folds, groups)
+            for number, (rest, held) in enumerate(parts):
+                say(f"Judging {int(held.sum())} rows, part {number + 1} of {len(parts)}.")
+                some = None if groups is None else groups[rest]
+                report = self._learn(logits[rest], gold[rest], logits[held], gold[held], some, None)
                 learned = learned and self._learned
-                for penalty in found:
+                for penalty in report["penalties"]:
                     losses[penalty["l2"]] += penalty["validation_loss"]
                 q[held] = self._outputs(logits[held])
                 reached[held] = self._reaches(logits[held], gold[held])
-            report = self._learn(logits, gold, logits, gold, penalties=[min(losses, key=losses.__getitem__)])
-            valid_logits, valid_gold = logits, gold
+                judged |= held
+            if len(gold) <= self.most_rows:
+                best = min(losses, key=losses.__getitem__)
+                report = self._learn(logits, gold, logits, gold, groups, say, [best])
+            else:
+                # Those that were judged would not be among the few that energies are learned from.
+                self._know(gold)
+            valid_logits, valid_gold, q, reached = logits[judged], gold[judged], q[judged], reached[judged]
             # Of a part's energies that were not learned the gate sees nothing that is to come.
             self._learned = self._learned and learned
         else:
             valid_gold = needed(valid_gold, "valid_gold").bool()
-            report = self._learn(logits, gold, valid_logits, valid_gold)
+            report = self._learn(logits, gold, valid_logits, valid_gold, groups, say)
             q = self._outputs(valid_logits)
             reached = self._reaches(valid_logits, valid_gold)
         likeliest = q[:, 1].bool()
         right = (likeliest == valid_gold).all(dim=1)
         report["sets"] = len(self.sets)
+        report["judged"] = len(valid_gold)
         report.update(gold_among_candidates(reached, right))
         report["decisions"] = self._choose(valid_logits.sigmoid(), q, valid_gold)
         report["violations"] = {"likeliest": self.broken(likeliest), "gold": self.broken(valid_gold)}
         return report
+
+    def _judged_parts(
+        self, rows: int, folds: int, groups: torch.Tensor | None
+    ) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """What is learned from and what is judged, each `(rows,)`, boolean; no group is in both."""
+        numbers = torch.arange(rows) if groups is None else _in_order(groups)
+        units = int(numbers.max()) + 1
+        if rows <= self.most_rows:
+            places = numbers % max(min(folds, units), 2)
+            return [(places != place, places == place) for place in places.unique()]
+        # One part is enough to judge by: groups at random, until there are so many rows.
+        order = torch.randperm(units, generator=torch.Generator().manual_seed(0))
+        reached = numbers.bincount()[order].cumsum(0) <= min(rows // 3, max(self.most_rows // 2, 1))
+        reached[0] = True
+        held = reached[order.argsort()][numbers]
+        return [(~held, held)]
 
     def _reaches(self, logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
         """Whether gold competes: `(rows,)`."""
@@ -169,24 +217,32 @@ class LabelSetStructure(Structure):
             reached |= torch.cat([found.any(dim=1) for found in likely])
         return reached
 
-    def _learn(self, logits, gold, valid_logits, valid_gold, quiet: bool = False, penalties=None) -> dict:
+    def _know(self, gold: torch.Tensor) -> None:
         self.sets, self.counts = known_sets(gold, self.most_sets)
         self._index = None
+
+    def _learn(self, logits, gold, valid_logits, valid_gold, groups=None, say=logger.info, penalties=None) -> dict:
+        self._know(gold)
+        # Where the validation rows are the training rows themselves, the penalty must not see their own counts either.
+        same = valid_logits is logits
+        own = torch.ones(len(gold))
+        if groups is not None and len(gold):
+            own = _occurrences_in_group(groups, self.set_index().of(gold))
         most = min(max(self._chunk(), LEAST_ROWS), MOST_ROWS)
         if len(logits) > most:
             kept = torch.randperm(len(logits), generator=torch.Generator().manual_seed(0))[:most]
-            logits, gold = logits[kept], gold[kept]
-        training = self._parts(logits, gold, own=True)
-        # Where the validation rows are the training rows themselves, the penalty must not see their own counts either.
-        same = valid_logits is logits
-        validation = training if same else self._parts(valid_logits, valid_gold, own=False)
-        return self.learn(training, training[0], validation, quiet, penalties)
+            logits, gold, own = logits[kept], gold[kept], own[kept]
+        training = self._parts(logits, gold, own)
+        validation = training if same else self._parts(valid_logits, valid_gold)
+        return self.learn(training, training[0], validation, say, penalties)
 
-    def _parts(self, logits, gold, own: bool) -> list[CompetingLabelSets]:
+    def _parts(self, logits, gold, own: torch.Tensor | None = None) -> list[CompetingLabelSets]:
+        """`own`, `(rows,)`, is that of `CompetingLabelSets`."""
         index, size = self.set_index().of(gold), self._chunk()
+        owns = itertools.repeat(0) if own is None else own.split(size)
         return [
-            CompetingLabelSets(part, self.sets, self.counts, indices, own, self._likely(part, sets))
-            for part, indices, sets in zip(logits.split(size), index.split(size), gold.split(size))
+            CompetingLabelSets(part, self.sets, self.counts, indices, owned, self._likely(part, sets))
+            for part, indices, owned, sets in zip(logits.split(size), index.split(size), owns, gold.split(size))
         ]
 
     def _likely(self, logits: torch.Tensor, gold: torch.Tensor | None = None) -> LikelySets | None:
@@ -310,6 +366,21 @@ class LabelSetStructure(Structure):
                 probabilities, threshold = deciding
                 decided[score] = probabilities >= threshold
         return decided
+
+
+def _in_order(groups: torch.Tensor) -> torch.Tensor:
+    """The groups by the numbers 0, 1, ... in the order in which they first occur: `(rows,)`."""
+    _, numbers = groups.unique(return_inverse=True)
+    first = torch.full((int(numbers.max()) + 1,), len(groups)).scatter_reduce(
+        0, numbers, torch.arange(len(groups)), reduce="amin"
+    )
+    return first.argsort().argsort()[numbers]
+
+
+def _occurrences_in_group(groups: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """How many rows of each row's group have its label set, whose place is `index`; both `(rows,)`."""
+    _, pair, counts = torch.stack([groups, index], dim=1).unique(dim=0, return_inverse=True, return_counts=True)
+    return counts[pair].float()
 
 
 def _blended(own: torch.Tensor, outputs: Callable[[], torch.Tensor], blend: float) -> torch.Tensor:

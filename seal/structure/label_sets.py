@@ -25,9 +25,9 @@ class CompetingLabelSets:
         How often each known set occurs in the training data.
     gold : `torch.LongTensor`, `(batch,)`, optional
         The index of each instance's gold set, -1 where it does not compete; likely sets come after the known ones.
-    own : `bool`, optional (default = `False`)
-        Whether the instances are training data. Their own occurrence is then left out: gold counts one less, and gold
-        that occurs once is not known.
+    own : `int` or `torch.Tensor`, `(batch,)`, optional (default = `0`)
+        How many of the occurrences of each instance's gold are its own, at least 1 in training data: its own row, and
+        those of its group. They are left out: gold counts so many less, and gold that occurs nowhere else is not known.
     likely : `LikelySets`, optional
     """
 
@@ -35,16 +35,16 @@ class CompetingLabelSets:
     sets: torch.Tensor
     counts: torch.Tensor
     gold: torch.Tensor | None = None
-    own: bool = False
+    own: int | torch.Tensor = 0
     likely: "LikelySets | None" = None
     #: Whether the training data have none of them, the instance itself left out.
     unseen = False
 
     def __post_init__(self) -> None:
         dropped = None
-        if self.own:
+        if self.is_own:
             gold = needed(self.gold, "gold")
-            alone = (gold >= 0) & (self.counts[gold] <= 1)
+            alone = (gold >= 0) & (self.counts[gold] <= self.own)
             dropped = torch.where(alone, gold, -1)
             self.gold = torch.where(alone, -1, gold)
         # log P(y|x) = sum_l y_l z_l - softplus(z_l)
@@ -57,6 +57,11 @@ class CompetingLabelSets:
             if self.gold is not None:
                 place = self.likely.gold_place()
                 self.gold = torch.where((self.gold < 0) & (place >= 0), len(self.sets) + place, self.gold)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the instances are training data."""
+        return isinstance(self.own, torch.Tensor) or self.own > 0
 
     def parts(self) -> "list[AnyLabelSets]":
         """The known sets and the likely ones, which energies see apart."""
@@ -92,6 +97,7 @@ class CompetingLabelSets:
         some = copy.copy(self)
         some.__dict__.pop("log_counts", None)
         some.logits, some.gold, some.log_prob = self.logits[rows], gold[rows], self.log_prob[rows]
+        some.own = self.own[rows] if isinstance(self.own, torch.Tensor) else self.own
         some.likely = None if self.likely is None else self.likely.of_rows(rows)
         return some
 
@@ -110,13 +116,14 @@ class CompetingLabelSets:
         candidates)` for training data.
         """
         logs = self.counts.clamp(min=1).log()
-        if not self.own:
+        if not self.is_own:
             return logs
         logs = logs.repeat(len(self.logits), 1)
         gold = needed(self.gold, "gold")
         rows = ((gold >= 0) & (gold < len(self.sets))).nonzero().squeeze(1)
         gold = gold[rows]
-        logs[rows, gold] = (self.counts[gold] - 1).clamp(min=1).log()
+        own = self.own[rows] if isinstance(self.own, torch.Tensor) else int(self.own)
+        logs[rows, gold] = (self.counts[gold] - own).clamp(min=1).log()
         return logs
 
 

@@ -134,13 +134,14 @@ class Structure(nn.Module, Registrable):
         training: Sequence[Competing],
         gold: Competing,
         validation: Sequence[Competing],
-        quiet: bool = False,
+        say: Callable[[str], None] | None = logger.info,
         penalties: Sequence[float] | None = None,
     ) -> dict:
         """
         Learns the joint score on `training` with each penalty (of `penalties`, where these are given), and keeps the
         one of the best likelihood on `validation`. `gold` has the training data's gold outputs as its only candidates.
-        Where gold competes in no instance, nothing is learned, and the gate stays shut.
+        Where gold competes in no instance, nothing is learned, and the gate stays shut. `say` is given a sentence of
+        what came out; with `None` nothing is said.
         """
         self.joint.requires_grad_(True)
         best: dict = {}
@@ -150,16 +151,15 @@ class Structure(nn.Module, Registrable):
             energy.prepare(gold)
         objective = objective_of(self.joint, training)
         self._learned = objective.count > 0
-        say = (lambda *_: None) if quiet else logger.log
         if not self._learned:
             reset(self.joint)
             self.joint.requires_grad_(False)
-            say(
-                logging.WARNING,
-                "The structure is not learned, and predictions stay the task-net's own: in none of the training "
-                "instances the gold output is among those that compete. More training data may have it; so may "
-                f"{self.more_candidates}.",
-            )
+            if say is not None:
+                logger.warning(
+                    "The structure is not learned, and predictions stay the task-net's own: in none of the training "
+                    "instances the gold output is among those that compete. More training data may have it; so may %s.",
+                    self.more_candidates,
+                )
             return {"penalties": [], "scale": 1.0, "l2": None}
         # Upwards: from the parameters for a large penalty, those for a small one may not be found, as factors of 0 have
         # no gradient.
@@ -172,8 +172,8 @@ class Structure(nn.Module, Registrable):
         self.joint.load_state_dict(weights)
         self.joint.requires_grad_(False)
         self.joint.eval()
-        text = f"The energy is learned: scale of the log-probability {best['scale']:.2f}, L2 {best['l2']:g}."
-        say(logging.INFO, text)
+        if say is not None:
+            say(f"The energy is learned: scale of the log-probability {best['scale']:.2f}, L2 {best['l2']:g}.")
         return {"penalties": found, "scale": best["scale"], "l2": best["l2"]}
 
 

@@ -157,3 +157,35 @@ def test_likely_sets_reach_gold_that_never_occurred():
     assert score(structure.decide(logits, "subset_accuracy"), gold).value >= own
     draws = structure.draw(logits, 3)
     assert draws.shape == (300, 3, 10) and set(draws.unique().tolist()) == {0.0, 1.0}
+
+
+def test_a_group_is_never_learned_from_and_judged():
+    logits, gold = rows(40)
+    for most_rows in (100, 20):
+        structure = LabelSetStructure(5, most_rows=most_rows)
+        for groups in (None, torch.arange(40) % 7, torch.zeros(40, dtype=torch.long), torch.arange(40)):
+            numbers = torch.arange(40) if groups is None else groups
+            parts = structure._judged_parts(40, 3, groups)
+            assert all(not set(numbers[rest].tolist()) & set(numbers[held].tolist()) for rest, held in parts)
+            judged = torch.stack([held for _, held in parts]).sum(dim=0)
+            if most_rows == 100:
+                assert (judged == 1).all()
+            elif groups is None or len(groups.unique()) > 1:
+                assert len(parts) == 1 and 0 < judged.sum() <= 10
+    # Groups of one row each are no groups.
+    reports = [LabelSetStructure(5).fit(logits, gold, groups=groups) for groups in (None, torch.arange(40))]
+    assert reports[0] == reports[1]
+
+
+def test_repeated_rows_do_not_make_their_sets_known():
+    every = torch.cartesian_prod(*[torch.tensor([False, True])] * 5)
+    logits, gold, groups = 2.0 * every - 1, every, torch.arange(32)
+    # All sets occur once: among the others none is known.
+    twice = LabelSetStructure(5).fit(logits.repeat(2, 1), gold.repeat(2, 1), groups=groups.repeat(2))
+    assert twice["gold_competes"] == 0
+    assert LabelSetStructure(5).fit(logits.repeat(2, 1), gold.repeat(2, 1))["gold_competes"] > 0
+
+
+def test_no_rows_to_judge():
+    with pytest.raises(ConfigurationError, match="structure.most_rows: at least 1"):
+        LabelSetStructure(2, most_rows=0)

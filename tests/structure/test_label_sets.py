@@ -41,6 +41,17 @@ def test_an_instances_own_occurrence_is_left_out():
             assert log_counts[row, place].exp().round() == max(count - (place == gold), 1)
 
 
+def test_the_occurrences_of_a_group_are_left_out():
+    sets, counts = known_sets(GOLD)
+    index = SetIndex(sets).of(GOLD)
+    # Rows 0 and 1 are one group, rows 2 and 5 another; each has the set of the other.
+    own = CompetingLabelSets(torch.zeros(len(GOLD), 3), sets, counts, index, own=torch.tensor([2.0, 2, 2, 1, 1, 2]))
+    assert counts.tolist() == [3, 2, 1] and own.gold.tolist() == [0, 0, -1, -1, 0, -1]
+    assert own.log_counts[:, 0].exp().round().tolist() == [1, 1, 3, 3, 2, 3]
+    some = own.with_gold()
+    assert some.own.tolist() == [2, 2, 1] and torch.equal(some.log_counts, own.log_counts[[0, 1, 4]])
+
+
 def test_instances_whose_gold_does_not_compete_add_nothing_to_the_loss():
     torch.manual_seed(0)
     joint = JointScore([SetCount(3), LabelScores(3)])
