@@ -143,7 +143,8 @@ class TagColumns:
         path = user_path(os.fspath(path))
         sentences = not_empty(self._sentences(path), f"{path}:1: the file holds no sentence.")
         for place, sentence in enumerate(sentences):
-            if place == 0 and numbers_sentences(sentence.words) and len(sentence.words) > 2:
+            words = sentence.words
+            if place == 0 and self._sentence is None and len(words) > 2 and numbers_sentences(words):
                 raise ConfigurationError(
                     f"{sentence.source}: the words of the first sentence are numbers that do not fall: column "
                     f"{self._token} numbers the sentences; set token_column and tag_column to other columns, and "
