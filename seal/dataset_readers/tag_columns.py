@@ -200,7 +200,7 @@ class TagColumns:
             yield sentence
 
     def _check_one_sentence(self, sentence: TaggedSentence, rows: list[list[str]]) -> None:
-        """It is an error if a column of a table without empty rows, which is read as one sentence, numbers sentences."""
+        """It is an error if a table without empty rows, read as one sentence, has a column that numbers sentences."""
         if not rows:
             return
         width = len(rows[0])
@@ -255,7 +255,8 @@ class TagColumns:
         return TaggedSentence(tags=tags, features={name: [] for name in self._features}, path=path)
 
     def _check_columns(self, where: str, row: list[str], ids: Optional[int]) -> None:
-        wanted = [("token", self._token), ("tag", self._tag), ("id", ids), ("sentence", self._sentence), *self._features.items()]
+        wanted = [("token", self._token), ("tag", self._tag), ("id", ids), ("sentence", self._sentence)]
+        wanted += self._features.items()
         for name, place in wanted:
             if place is not None and not -len(row) <= place < len(row):
                 raise ConfigurationError(

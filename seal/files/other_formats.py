@@ -114,8 +114,8 @@ _NUMBERED = re.compile(r"(?P<what>\D{0,20})(?P<number>\d{1,15})")
 
 def numbers_sentences(cells: Sequence[str]) -> bool:
     """
-    Whether the cells of a column number the sentences of its rows: numbers, perhaps with one name before all (`Sentence:
-    1`), that come again and never fall. In the place of a number that goes on may be nothing.
+    Whether the cells of a column number the sentences of its rows: numbers, perhaps with one name before all
+    (`Sentence: 1`), that come again and never fall. In the place of a number that goes on may be nothing.
     """
     found = [_NUMBERED.fullmatch(cell) for cell in cells if cell]
     if len(cells) < 2 or not cells[0] or not all(found) or len({match["what"] for match in found}) > 1:
