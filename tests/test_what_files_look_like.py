@@ -97,7 +97,8 @@ FORMS = [
     Form(PREDICT, "text or JSON objects, an input a line (`\\n` or `\\r\\n`); also packed (`.gz`, `.bz2`, `.xz`)",
          "read", 2, [
         ("a.txt", "one\ntwo\n"), ("b.txt", b"\xef\xbb\xbfone\r\ntwo"), ("c.gz", gzip.compress(b"one\n \n")),
-        ("d.txt.bz2", bz2.compress(b"one\ntwo")), ("e.xz", lzma.compress(b"one\r\ntwo\n")), ("f.txt", '{"a": 1}\n\n{}\n'),
+        ("d.txt.bz2", bz2.compress(b"one\ntwo")), ("e.xz", lzma.compress(b"one\r\ntwo\n")),
+        ("f.txt", '{"a": 1}\n\n{}\n'),
     ]),
     Form(PREDICT, "other signs that may end a line (`\\r`, U+2028, form feeds)",
          "part of the line", 2, [
