@@ -100,8 +100,9 @@ def tagged(text: str, tag: str = "O") -> str:
 FORMS = [
     Form(PREDICT, "text or JSON objects, an input a line (`\\n` or `\\r\\n`); also packed (`.gz`, `.bz2`, `.xz`)",
          "read", 2, [
-        ("a.txt", "one\ntwo\n"), ("b.txt", b"\xef\xbb\xbfone\r\n\r\ntwo"), ("c.gz", gzip.compress(b"one\n \ntwo\n")),
-        ("d.txt.bz2", bz2.compress(b"one\ntwo")), ("e.xz", lzma.compress(b"one\r\ntwo\n")), ("f.txt", '{"a": 1}\n{}\n'),
+        ("a.txt", "one\ntwo\n"), ("b.txt", b"\xef\xbb\xbfone\r\ntwo"), ("c.gz", gzip.compress(b"one\n \n")),
+        ("d.txt.bz2", bz2.compress(b"one\ntwo")), ("e.xz", lzma.compress(b"one\r\ntwo\n")),
+        ("f.txt", '{"a": 1}\n\n{}\n'),
     ]),
     Form(PREDICT, "other signs that may end a line (`\\r`, U+2028, form feeds)",
          "part of the line", 2, [
@@ -224,13 +225,19 @@ FORMS = [
     Form(TEXTS, "labels written as a list of Python or JSON", "refused",
          "looks like a .*; write the labels with commas", [
         ("a.tsv", "a\t['x', 'y']\nb\t[]\n"), ("b.tsv", "b\t[]\n"), ("c.tsv", 'a\t["x", "y"]\n'),
-        ("d.tsv", "a\t('x',)\n"),
+        ("d.tsv", "a\t('x',)\n"), ("h.csv", 'text,labels\na,"{""choices"": [""x"", ""y""]}"\n'),
+        ("i.tsv", 'a\t{"choices": ["x"]}\n'), ("j.csv", "text,labels\na,\"[('x', 1), ('y', 2)]\"\n"),
         ("e.tsv", "a\t{'x', 'y'}\n"), ("f.tsv", "a\t[x, y]\n"), ("g.tsv", "a\t['x' 'y']\n"),
     ]),
-    Form(TEXTS, "labels with `|` or `;`, and nowhere a comma", "read as one name each, with a warning", 3, [
+    Form(TEXTS, "labels with `|`, `;` or `#`, and no text with two", "read as one name each, with a warning", 3, [
         ("a.tsv", "a\tx|y\nb\tx|z\nc\t\n"), ("b.tsv", "a\tx;y\nb\tx; z\nc\tx\n"), ("c.tsv", "a\tx | y\nb\tx|z\nc\t\n"),
-        ("d.tsv", "a\tx|y\t1\nb\ty\t2\nc\tx|z\t3\n"),
+        ("d.tsv", "a\tx|y\t1\nb\ty\t2\nc\tx|z\t3\n"), ("e.csv", "text,labels\na,x|y\nb,x|z\nc,\n"),
+        ("f.tsv", "a\tx#y\nb\tx #z\nc\t\n"), ("g.jsonl", '{"text": "a", "labels": ["x;y"]}\n' * 3),
     ], "if it stands between labels, write commas"),
+    Form(TEXTS, "nearly every label once, as texts in the column of labels", "read, with a warning", 20, [
+        ("a.tsv", "".join(f"x\tred kite {n}, sea\n" for n in range(20))),
+        ("b.csv", "text,labels\n" + "".join(f"x,kite {n}\n" for n in range(20))),
+    ], "if these are texts, the columns are the other way round"),
     Form(TEXTS, "JSON that is not an object a line; JSON under another name; CSV without names of columns", "refused",
          "this looks like .*; expected|the first row names the columns", [
         ("a.json", SPREAD), ("b.jsonl", '[{"text": "a", "labels": []}]'), ("c.tsv", '{"text": "a", "labels": []}\n'),

@@ -11,7 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from seal.common.setting_checks import check_choice, short
 from seal.files.csv_rows import csv_rows
 from seal.files.names import clean_name
-from seal.files.other_formats import counts_words, list_format
+from seal.files.other_formats import counts_words, list_format, numbers_sentences
 from seal.files.paths import not_empty, user_path
 from seal.files.text_lines import column_lines, without_packing
 
@@ -27,6 +27,8 @@ _HEADINGS_OF_TOKENS = ("word", "words", "token", "tokens", "form")
 _HEADINGS_OF_TAGS = ("tag", "tags", "pos", "upos", "ner", "label", "labels")
 # An id of CoNLL-U: of a word, or of a row that is not a word but a multi-word token (`2-3`) or an empty node (`4.1`).
 _ID = re.compile(r"[0-9]+([-.][0-9]+)?")
+# What a header, in lower case, has over a column that numbers the sentences.
+_HEADINGS_OF_SENTENCES = ("sentence", "sentence #", "sentence_id", "sentence_idx", "sent_id", "sentence_number")
 _CONLL_U, _CSV = (".conllu", ".conllup"), ".csv"
 _EXPECTED = "columns, a token and its tag a row and an empty line between sentences"
 
@@ -92,6 +94,9 @@ class TagColumns:
         The column of CoNLL-U's ids. Rows of multi-word tokens (`2-3`) and of empty nodes (`4.1`) are no words and
         are skipped. `None`: the one that `columns` calls `id`; without `columns`, the first of a file whose name
         ends in `.conllu`, or this and `.gz`, `.bz2` or `.xz`.
+    sentence_column : `Optional[Union[int, str]]`, optional (default = `None`)
+        The column that says which sentence a row is of, for a table without empty rows: another value there begins a
+        sentence, an empty cell goes on with that of the row before.
 
     # Raises
 
@@ -107,6 +112,7 @@ class TagColumns:
         separator: Optional[str] = None,
         comment: Optional[str] = None,
         id_column: Optional[Column] = None,
+        sentence_column: Optional[Column] = None,
     ) -> None:
         check_choice("dataset_reader.separator", separator, ("tab", "blanks", "comma", None))
         if comment == "":
@@ -124,6 +130,7 @@ class TagColumns:
         self._token = self._place("token_column", token_column)
         self._tag = None if tag_column is None else self._place("tag_column", tag_column)
         self._id = None if id_column is None else self._place("id_column", id_column)
+        self._sentence = None if sentence_column is None else self._place("sentence_column", sentence_column)
         self._features = {
             name: self._place(f"feature_columns.{name}", column) for name, column in (feature_columns or {}).items()
         }
@@ -136,6 +143,13 @@ class TagColumns:
         path = user_path(os.fspath(path))
         sentences = not_empty(self._sentences(path), f"{path}:1: the file holds no sentence.")
         for place, sentence in enumerate(sentences):
+            words = sentence.words
+            if place == 0 and self._sentence is None and len(words) > 2 and numbers_sentences(words):
+                raise ConfigurationError(
+                    f"{sentence.source}: the words of the first sentence are numbers that do not fall: column "
+                    f"{self._token} numbers the sentences; set token_column and tag_column to other columns, and "
+                    f"sentence_column to {self._token} if no empty row is between sentences."
+                )
             if place == 0 and counts_words(sentence.words):
                 raise ConfigurationError(
                     f"{sentence.source}: the words of the first sentence are 1, 2 and so on: column {self._token} "
@@ -147,12 +161,15 @@ class TagColumns:
         width = None if self._names is None else len(self._names)
         ids = 0 if self._id is None and self._names is None and without_packing(path).endswith(_CONLL_U) else self._id
         comment = "#" if self._comment is None and ids == 0 else self._comment
-        sentence, checked = self._start(path), False
+        sentence, checked, of = self._start(path), False, ""
+        # The rows of the first sentence, to tell a table that is all one.
+        rows: list[list[str]] = []
+        looks = ids is None and self._sentence is None
         for number, row, between in self._rows(path, comment):
             if not row:
                 if sentence.words:
                     yield sentence
-                    sentence = self._start(path)
+                    sentence, looks = self._start(path), False
                 continue
             if width is not None and len(row) != width:
                 expected = f"{width} columns are named" if self._names else f"the file's first row has {width}"
@@ -165,10 +182,36 @@ class TagColumns:
                 # The first row must have the columns that are asked for; the others as many as the first.
                 self._check_columns(f"{path}:{number}", row, ids)
                 width, checked = len(row), True
+            if self._sentence is not None:
+                if row[self._sentence] not in ("", of):
+                    of = row[self._sentence]
+                    if sentence.words:
+                        yield sentence
+                        sentence = self._start(path)
+                elif not of:
+                    raise ConfigurationError(f"{path}:{number}: the sentence of the first row is empty.")
+            elif looks:
+                rows.append(row)
             if ids is None or _is_word(f"{path}:{number}", row[ids]):
                 self._add(sentence, number, row)
+        if looks:
+            self._check_one_sentence(sentence, rows)
         if sentence.words:
             yield sentence
+
+    def _check_one_sentence(self, sentence: TaggedSentence, rows: list[list[str]]) -> None:
+        """It is an error if a table without empty rows, read as one sentence, has a column that numbers sentences."""
+        if not rows:
+            return
+        width = len(rows[0])
+        used = {place % width for place in (self._token, self._tag, *self._features.values()) if place is not None}
+        for place in sorted(set(range(width)) - used):
+            cells = [row[place] for row in rows]
+            if numbers_sentences(cells) and len(set(filter(None, cells))) > 1:
+                raise ConfigurationError(
+                    f"{sentence.source}: no empty row is between sentences, and column {place} numbers them, "
+                    f"{short(cells[0])} first; set sentence_column to {place}."
+                )
 
     def _rows(self, path: str, comment: Optional[str]) -> Iterator[tuple[int, list[str], str]]:
         """The number and the cells of each row, none between sentences, and what is between cells."""
@@ -212,14 +255,15 @@ class TagColumns:
         return TaggedSentence(tags=tags, features={name: [] for name in self._features}, path=path)
 
     def _check_columns(self, where: str, row: list[str], ids: Optional[int]) -> None:
-        wanted = [("token", self._token), ("tag", self._tag), ("id", ids), *self._features.items()]
+        wanted = [("token", self._token), ("tag", self._tag), ("id", ids), ("sentence", self._sentence)]
+        wanted += self._features.items()
         for name, place in wanted:
             if place is not None and not -len(row) <= place < len(row):
                 raise ConfigurationError(
                     f"{where}: found {len(row)} column{'s' * (len(row) != 1)} where the {name} is in column "
                     f"{place} (counted from 0)."
                 )
-        header = _HEADINGS_OF_TOKENS, _HEADINGS_OF_TAGS
+        header = (*_HEADINGS_OF_TOKENS, *_HEADINGS_OF_SENTENCES), _HEADINGS_OF_TAGS
         if self._tag is not None and all(
             row[place].lower() in names for place, names in zip((self._token, self._tag), header)
         ):

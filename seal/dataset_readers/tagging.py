@@ -54,7 +54,7 @@ class TaggingReader(SentenceReader):
 
     # Parameters
 
-    token_column, tag_column, feature_columns, columns, separator, comment, id_column : optional
+    token_column, tag_column, feature_columns, columns, separator, comment, id_column, sentence_column : optional
         The layout of a file: see `TagColumns`.
     case : `bool`, optional (default = `False`)
         Whether there is a field `case`.
@@ -106,6 +106,7 @@ class TaggingReader(SentenceReader):
         separator: Optional[str] = None,
         comment: Optional[str] = None,
         id_column: Optional[Union[int, str]] = None,
+        sentence_column: Optional[Union[int, str]] = None,
         case: bool = False,
         encoding: Optional[str] = None,
         target_encoding: Optional[str] = None,
@@ -141,7 +142,9 @@ class TaggingReader(SentenceReader):
         _check_namespaces(self._token_indexers)
         self._labelled, self._valid_every = labelled, valid_every
         self._unlabelled, self._plain_text = unlabelled, plain_text
-        self._columns = TagColumns(token_column, tag_column, feature_columns, columns, separator, comment, id_column)
+        self._columns = TagColumns(
+            token_column, tag_column, feature_columns, columns, separator, comment, id_column, sentence_column
+        )
         #: How the predictor splits raw text into words.
         self.tokenizer = tokenizer
         #: The names of the features that `text_to_instance` needs.

@@ -21,17 +21,19 @@ _SEPARATORS = (",", ";", "\t")
 def csv_rows(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
     """
     The rows of a CSV file, by Python's `csv`, from its numbered lines with their ends: the number of each row's first
-    line, and the row's cells, none for a blank line. A cell in double quotes may hold separators, line ends and doubled
-    quotes. What separates cells, a comma, a semicolon or a tab, is what makes the most of the first row that is not
-    blank.
+    line, and the row's cells, none for a blank line; `""` is a row with an empty cell. A cell in double quotes may hold
+    separators, line ends and doubled quotes. What separates cells, a comma, a semicolon or a tab, is what makes the
+    most of the first row that is not blank.
     """
     numbered = iter(lines)
     begun: list[int] = []
+    text = ""
 
     def texts() -> Iterator[str]:
-        for number, line in itertools.chain(begin, numbered):
+        nonlocal text
+        for number, text in itertools.chain(begin, numbered):
             begun.append(number)
-            yield line
+            yield text
 
     begin: list[tuple[int, str]] = []
     for item in numbered:
@@ -52,26 +54,31 @@ def csv_rows(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int,
             ) from error
         if row is None:
             return
-        yield begun[0], row
+        yield begun[0], [] if len(row) == 1 and text.isspace() else row
 
 
 def csv_records(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, dict[str, str]]]:
     """
-    The rows below the first, which names the columns, each once: the number of the first line of each, and its cells by
-    the columns' names.
+    The rows below the first that is not blank, which names the columns, each once: the number of the first line of
+    each, and its cells by the columns' names. Also a row of empty cells is one, as programs write a missing text; so is
+    a blank line where there is one column, but not between rows of several.
     """
     names: Optional[list[str]] = None
     for number, row in csv_rows(path, lines):
         where = f"{path}:{number}"
-        if not any(cell.strip() for cell in row):
-            continue
         if names is None:
+            if not any(cell.strip() for cell in row):
+                continue
             names = [name.strip() for name in row]
             # An empty one counts as there before.
             wrong = first_repeated(["", *names])
             if wrong is not None:
                 raise ConfigurationError(f"{where}: the first row names the columns, each once; found {short(wrong)}.")
             continue
+        if not row:
+            if len(names) > 1:
+                continue
+            row = [""]
         if len(row) != len(names):
             raise ConfigurationError(
                 f"{where}: found {len(row)} cell{'s' * (len(row) != 1)}, and {len(names)} columns are named; a cell "

@@ -127,6 +127,21 @@ def data_format(line: str) -> Optional[str]:
     return None
 
 
+_NUMBERED = re.compile(r"(?P<what>\D{0,20})(?P<number>\d{1,15})")
+
+
+def numbers_sentences(cells: Sequence[str]) -> bool:
+    """
+    Whether the cells of a column number the sentences of its rows: numbers, perhaps with one name before all
+    (`Sentence: 1`), that come again and never fall. In the place of a number that goes on may be nothing.
+    """
+    found = [_NUMBERED.fullmatch(cell) for cell in cells if cell]
+    if len(cells) < 2 or not cells[0] or not all(found) or len({match["what"] for match in found}) > 1:
+        return False
+    numbers = [int(match["number"]) for match in found]
+    return numbers == sorted(numbers) and len(set(numbers)) < len(cells)
+
+
 def counts_words(words: Sequence[str]) -> bool:
     """Whether the words of a sentence are 1, 2, 3 and so on: a column of numbers in the place of words."""
     return len(words) > 1 and list(words) == [str(number) for number in range(1, len(words) + 1)]
@@ -141,13 +156,13 @@ def look_of_row(line: str) -> Optional[str]:
 
 
 def list_format(cell: str) -> Optional[str]:
-    """What list a cell is where names with commas between them are read; `None` where it is no list."""
+    """What list or object a cell is where names with commas between them are read; `None` where it is neither."""
     cell = cell.strip()
     if len(cell) < 2 or cell[0] + cell[-1] not in ("[]", "()", "{}"):
         return None
     inside = cell[1:-1].strip()
     if any(sign in inside for sign in "[](){}") or (inside and not re.search("[,'\"]", inside)):
-        return None
+        return "a list or an object of JSON or Python" if _is_nested(cell) else None
     try:
         return "a JSON list" if isinstance(json.loads(cell), list) and inside else "a list of Python or JSON"
     except ValueError:
@@ -161,6 +176,17 @@ def _is_python_list(line: str) -> bool:
         return isinstance(ast.literal_eval(line), list)
     except (MemoryError, RecursionError, SyntaxError, ValueError):
         return False
+
+
+def _is_nested(cell: str) -> bool:
+    if not re.search("['\"]", cell):
+        return False
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return isinstance(read(cell), (dict, list, tuple, set))
+        except (MemoryError, RecursionError, SyntaxError, TypeError, ValueError):
+            continue
+    return False
 
 
 def _is_object(line: str) -> bool:

@@ -29,7 +29,9 @@ logger = logging.getLogger(__name__)
 
 def input_lines(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLine]:
     """
-    The inputs in a file, or in a shard of it; what is blank is left out.
+    The inputs in a file, or in a shard of it, each row once: a blank line of text is the row of a text that is missing,
+    for which the predictor has an error. Blank lines between objects of JSON, or between rows of several columns, are
+    no rows.
 
     A file whose name ends in `.csv` is a table, each row of which is an object with the names of the columns as keys.
     In another file a carriage return ends a line, on standard input it does not. Each byte that is not UTF-8 is one
@@ -48,16 +50,18 @@ def input_lines(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLi
     if without_packing(path).endswith(".csv"):
         yield from _rows_of(path, shard)
         return
-    lines = _told_format(_lines_of(path), path)
-    if shard is not None:
-        # Of the whole file, the form of the beginning alone is looked at.
-        next(lines, None)
+    begin, further = _begin(_lines_of(path), path)
+    # By the name and the beginning of the whole file, for all shards alike.
+    is_json = without_packing(path).endswith((".jsonl", ".json")) or any(line.lstrip()[:1] == "{" for line in begin)
+    if shard is None:
+        lines = _told_look(itertools.chain(begin, further), path)
+    else:
         lines = _lines_of(path, shard)
-    yield from lines
+    yield from (line for line in lines if not (is_json and line.isspace()))
 
 
 def _lines_of(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLine]:
-    """The lines of the input, or of a shard of it, that are not blank, with undecodable bytes as surrogates."""
+    """The lines of the input, or of a shard of it, with undecodable bytes as surrogates."""
     try:
         # Not every replacement of standard input (a notebook's, a test's) has bytes. It is not closed here.
         source = nullcontext(getattr(sys.stdin, "buffer", sys.stdin)) if path == "-" else opened(cached_path(path))
@@ -68,7 +72,7 @@ def _lines_of(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLine
                 if isinstance(line, bytes):
                     line = line.decode("utf-8", errors="surrogateescape")
                 line = line.removeprefix("\ufeff") if number == 0 else line
-                if line and not line.isspace():
+                if line:
                     yield NumberedLine(f"{line[:-2]}\n" if line.endswith("\r\n") else line, number + 1)
     except READ_ERRORS as error:
         # An error with a file's name, as that of a missing file, says enough.
@@ -98,15 +102,23 @@ def _rows_of(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLine]
         yield NumberedLine(json.dumps(record), number)
 
 
-def _told_format(lines: Iterator[NumberedLine], path: str) -> Iterator[NumberedLine]:
+def _begin(lines: Iterator[NumberedLine], path: str) -> tuple[list[NumberedLine], Iterator[NumberedLine]]:
     """
-    Passes the lines on. Refuses input that is neither lines of text nor of JSON, and warns of what looks like columns.
+    The lines up to the first that is not blank, and the further ones. Refuses input that is neither lines of text nor
+    of JSON.
     """
     name = "standard input" if path == "-" else path
-    begin = list(itertools.islice(lines, 1))
+    blank: list[NumberedLine] = []
+    begin: list[NumberedLine] = []
+    for line in lines:
+        if not line.isspace():
+            begin.append(line)
+            break
+        blank.append(line)
     # The next line is only waited for where it is needed: standard input may be a person.
     if begin and begin[0].strip() in OPENINGS:
-        begin += itertools.islice(lines, 1)
+        between = next((line for line in lines if not line.isspace()), None)
+        begin += [] if between is None else [between]
     found = other_format(begin, json_lines=True)
     if found is not None:
         raise ConfigurationError(f"{name}: this looks like {found}; a line of the input is one input.")
@@ -116,10 +128,18 @@ def _told_format(lines: Iterator[NumberedLine], path: str) -> Iterator[NumberedL
             f"{name}: this looks like {found}; give the text alone, a line an input, or add --use-dataset-reader if "
             "the file has the format of the training data."
         )
+    return blank + begin, lines
+
+
+def _told_look(lines: Iterable[NumberedLine], path: str) -> Iterator[NumberedLine]:
+    """Passes the lines on, and warns where each, but for blank ones, looks like a row of columns."""
+    name = "standard input" if path == "-" else path
     looks: set[Optional[str]] = set()
     count = 0
-    for count, line in enumerate(itertools.chain(begin, lines), start=1):
-        looks.add(look_of_row(line))
+    for line in lines:
+        if not line.isspace():
+            looks.add(look_of_row(line))
+            count += 1
         yield line
     look = looks.pop() if count > 1 and len(looks) == 1 else None
     if look is not None:

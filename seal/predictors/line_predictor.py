@@ -116,7 +116,7 @@ class LinePredictor(Predictor):
 
     def load_line(self, line: str) -> JsonDict:
         """
-        Reads a line, as `allennlp predict` hands it on without blank ones; where it is wrong, the error is kept for its
+        Reads a line, as `seal predict` hands it on, also a blank one; where it is wrong, the error is kept for its
         record.
         """
         self.lines += 1

@@ -1,8 +1,11 @@
 import gzip
 import os
+import tempfile
 
 import pytest
 from allennlp.common.checks import ConfigurationError
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from seal.dataset_readers.tag_columns import TagColumns
 
@@ -235,3 +238,58 @@ def test_real_data(name, options, sentences, tokens, tags):
     found = list(TagColumns(**options).read(path))
     assert len(found) == sentences and sum(len(s.words) for s in found) == tokens
     assert len({tag for s in found for tag in s.tags}) == tags
+
+
+SENTENCES = st.lists(
+    st.lists(st.tuples(st.sampled_from("EU rejects German call 7 ,".split()), st.sampled_from("OXY")), min_size=1),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    SENTENCES,
+    st.sampled_from([(".csv", ","), (".csv", ";"), (".tsv", "\t")]),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from(["Sentence: {}", "{}"]),
+)
+def test_a_column_of_sentences_and_empty_rows_say_the_same(sentences, kind, end, each, also_empty, name):
+    ending, separator = kind
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/a{ending}"
+        with open(path, "w", newline="", encoding="utf-8-sig") as file:
+            for number, rows in enumerate(sentences, start=7):
+                for place, (word, tag) in enumerate(rows):
+                    # Quotes are CSV's alone.
+                    word = f'"{word}"' if ending == ".csv" else word
+                    file.write(separator.join([name.format(number) if each or not place else "", word, tag]) + end)
+                file.write(end * also_empty)
+        found = [list(zip(item.words, item.tags)) for item in TagColumns(1, 2, sentence_column=0).read(path)]
+    assert found == sentences
+
+
+@pytest.mark.parametrize(
+    "text, options, told",
+    [
+        ("0\tEU\tX\n0\tcall\tO\n1\tand\tO\n", {}, "column 0 numbers the sentences; .* and sentence_column to 0"),
+        ("4\tEU\tX\n4\tcall\tO\n4\tand\tO\n\n5\tI\tO\n", {}, "column 0 numbers the sentences"),
+        ("0\tEU\tX\n0\tcall\tO\n1\tand\tO\n", {"token_column": 1}, "column 0 numbers them, .*set sentence_column"),
+        ("EU\t0\tX\ncall\t0\tO\nand\t3\tO\n", {}, "column 1 numbers them, '0' first; set sentence_column to 1"),
+        ("Sentence: 1\tEU\tX\n\tcall\tO\nSentence: 2\tand\tO\n", {"token_column": 1}, "'Sentence: 1' first; set sen"),
+        ("sentence_id\twords\tlabels\n0\tEU\tX\n", {}, "this line is a header"),
+        ("\tEU\tX\n", {"token_column": 1, "sentence_column": 0}, "a.tsv:1: the sentence of the first row is empty"),
+        ("EU\tX\n", {"sentence_column": 2}, "found 2 columns where the sentence is in column 2"),
+    ],
+)
+def test_a_table_that_numbers_its_sentences_is_not_one_sentence(tmp_path, text, options, told):
+    (tmp_path / "a.tsv").write_text(text)
+    with pytest.raises(ConfigurationError, match=told):
+        list(TagColumns(**options).read(str(tmp_path / "a.tsv")))
+
+
+def test_columns_of_numbers_beside_sentences_are_not_read(tmp_path):
+    (tmp_path / "a.tsv").write_text("EU\t0\t1\tX\ncall\t0\t2\tO\n\nand\t1\t1\tO\n")
+    assert len(list(TagColumns().read(str(tmp_path / "a.tsv")))) == 2

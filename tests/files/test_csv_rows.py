@@ -36,8 +36,14 @@ def test_a_wrong_quote_is_told_with_its_line(text, line):
 
 
 def test_records_have_the_names_of_the_first_row():
-    text = '\n id , text\n1,"a\nb"\n,\n2,c\n'
-    found = [(3, {"id": "1", "text": "a\nb"}), (6, {"id": "2", "text": "c"})]
+    text = '\n id , text\n1,"a\nb"\n,\n\n2,c\n'
+    found = [(3, {"id": "1", "text": "a\nb"}), (5, {"id": "", "text": ""}), (7, {"id": "2", "text": "c"})]
+    assert list(csv_records("f.csv", numbered(text))) == found
+
+
+def test_of_one_column_a_blank_line_is_a_row():
+    text = '\ntext\na\n""\n\n  \n"  "\n'
+    found = [(number, {"text": cell}) for number, cell in enumerate(["a", "", "", "", "  "], start=3)]
     assert list(csv_records("f.csv", numbered(text))) == found
 
 
@@ -46,6 +52,7 @@ def test_records_have_the_names_of_the_first_row():
     [
         ("a,b\n1\n", "f.csv:2: found 1 cell, and 2 columns are named"),
         ("a,b\n1,2,3\n", "f.csv:2: found 3 cells, and 2 columns are named"),
+        ('a,b\n1,2\n""\n', "f.csv:3: found 1 cell, and 2 columns are named"),
         ("a,a\n1,2\n", "f.csv:1: the first row names the columns, each once; found 'a'"),
         ("a,\n1,2\n", "f.csv:1: the first row names the columns, each once; found ''"),
     ],

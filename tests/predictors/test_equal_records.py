@@ -1,6 +1,7 @@
 """One input has the same records from a file, packed or not, and from standard input, for every task."""
 
 import bz2
+import csv
 import gzip
 import io
 import json
@@ -84,11 +85,64 @@ def test_records_do_not_depend_on_how_the_input_comes(task, tmp_path, monkeypatc
             path = tmp_path / f"input.txt{ending}"
             path.write_bytes(pack(data))
             assert records(predictor, path, monkeypatch) == expected
-        # One record for each line that is not blank.
-        rows = [row for row in text.removeprefix("\ufeff").split("\n") if row and not row.isspace()]
+        # A record for each line; between objects of JSON blank ones are none.
+        rows = text.removeprefix("\ufeff").split("\n")
+        rows = rows if rows[-1] else rows[:-1]
+        filled = [row for row in rows if row and not row.isspace()]
+        rows = filled if filled and filled[0].lstrip().startswith("{") else rows
         assert isinstance(expected, str) or len(expected) == len(rows)
 
     check()
+
+
+SPECIAL = ["", " ", '"', "sea", "red, kite", "a\nb", "a\r\nb"]
+CELLS = st.one_of(st.sampled_from(SPECIAL), st.text(CHARACTERS, max_size=5))
+MISSING = {"tagging": "'sentence' is blank", "srl": "'sentence' is blank", "texts": "the text is empty"}
+
+
+@pytest.mark.parametrize("task", MISSING)
+def test_each_row_of_a_table_has_a_record(task, tmp_path, monkeypatch):
+    predictor, name = PREDICTORS[task](), "text" if task == "texts" else "sentence"
+
+    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(
+        st.lists(CELLS, min_size=1, max_size=5), st.sampled_from(["\n", "\r\n"]), st.booleans(), st.booleans(),
+        st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+    )  # fmt: skip
+    def check(cells, end, has_mark, has_id, quoting):
+        path = tmp_path / "input.csv"
+        with open(path, "w", newline="", encoding="utf-8-sig" if has_mark else "utf-8") as file:
+            writer = csv.writer(file, lineterminator=end, quoting=quoting)
+            writer.writerow([name, "id"][: 1 + has_id])
+            for place, cell in enumerate(cells):
+                writer.writerow([cell, str(place)][: 1 + has_id])
+        found = records(predictor, path, monkeypatch)
+        assert len(found) == len(cells)
+        for place, (record, cell) in enumerate(zip(found, cells)):
+            assert not cell.strip() or record.get("input", cell) == cell
+            assert record.get("id", str(place)) == str(place)
+            assert ("error" in record) or cell.strip()
+        assert predictor.wrong_lines == sum("error" in record for record in found)
+
+    check()
+
+
+@pytest.mark.parametrize("task", MISSING)
+@pytest.mark.parametrize(
+    "ending, text",
+    [
+        (".csv", '{}\nsea\n""\nkite\n""\n""\nsea\n'),
+        (".csv", "{}\nsea\n\nkite\n  \n\nsea\n"),
+        (".csv", "{},id\nsea,1\n,2\nkite,3\n,\n,\nsea,\n"),
+        (".txt", "sea\n\nkite\r\n \t\n\r\nsea"),
+    ],
+)
+def test_a_missing_text_is_an_error_that_counts(task, ending, text, tmp_path, monkeypatch):
+    predictor, path = PREDICTORS[task](), tmp_path / f"input{ending}"
+    path.write_bytes(text.replace("{}", "text" if task == "texts" else "sentence").encode())
+    found = records(predictor, path, monkeypatch)
+    assert [MISSING[task] in record.get("error", "") for record in found] == [False, True, False, True, True, False]
+    assert predictor.wrong_lines == 3
 
 
 def test_only_line_feeds_end_a_line(tmp_path, monkeypatch):

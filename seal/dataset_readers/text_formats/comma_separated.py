@@ -8,15 +8,14 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.common.setting_checks import short
 from seal.dataset_readers.text_formats.json_lines import LABEL_KEYS, text_of
-from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions
-from seal.dataset_readers.text_formats.tsv import labels_of
+from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions, labels_of, telling_of_labels
 from seal.files.csv_rows import csv_records
-from seal.files.other_formats import list_format
 from seal.files.text_lines import text_lines
 
 _EXPECTED = "CSV, with the names of its columns in the first row"
 
 
+@telling_of_labels
 def read_csv(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
     """
     Reads CSV, as spreadsheets write it (`csv_rows`). The first row names the columns; those of the text and of the
@@ -41,11 +40,5 @@ def read_csv(path: str, options: TextOptions = TextOptions()) -> Iterator[Labell
             raise ConfigurationError(
                 f"{path}:1: no column is called {' or '.join(LABEL_KEYS)}; the first row names the columns, and has "
                 f"{', '.join(map(short, record))}."
-            )
-        listed = list_format(record[key])
-        if listed is not None:
-            raise ConfigurationError(
-                f"{where}: {short(record[key])} looks like {listed}; write the labels with commas between them, as in "
-                "'a,b', and leave the cell empty where there is none."
             )
         yield LabelledText(text_of(record, options.text_keys, where), labels_of(record[key], where), where)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions
+from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions, labels_of
 from seal.dataset_readers.text_formats.tsv import text_rows
 
 
@@ -23,7 +23,7 @@ def read_indexed_tsv(path: str, options: TextOptions = TextOptions()) -> Iterato
 
     # Raises
 
-    `ConfigurationError` as `text_rows`, and if there are no `label_names` or a label has none.
+    `ConfigurationError` as `text_rows` and `labels_of`, and if there are no `label_names` or a label has none.
     """
     if options.label_names is None:
         raise ConfigurationError(
@@ -35,7 +35,7 @@ def read_indexed_tsv(path: str, options: TextOptions = TextOptions()) -> Iterato
 
 def _labels(cell: str, names: list[str], where: str) -> list[str]:
     labels = []
-    for item in filter(None, (piece.strip() for piece in cell.split(","))):
+    for item in labels_of(cell, where):
         if not item.isdecimal():
             raise ConfigurationError(
                 f"{where}: the labels must be numbers from 0, with commas between, found {cell[:40]!r}; where they are "
@@ -49,4 +49,5 @@ def _labels(cell: str, names: list[str], where: str) -> list[str]:
                 f"{len(names) - 1}."
             )
         labels.append(names[int(digits)])
+    # `1` and `01` are the same.
     return list(dict.fromkeys(labels))

@@ -8,7 +8,7 @@ from typing import Any, Optional
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.setting_checks import short
-from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions, once_each
+from seal.dataset_readers.text_formats.labelled_text import LabelledText, TextOptions, once_each, telling_of_labels
 from seal.files.strict_json import read_json
 from seal.files.text_lines import text_lines
 
@@ -17,6 +17,7 @@ _TEXT_KEYS = ("text", "token", "tokens", "doc_token")
 LABEL_KEYS = ("labels", "label", "doc_label")
 
 
+@telling_of_labels
 def read_json_lines(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
     """
     Reads JSON lines: an object a line, `{"text": "...", "labels": ["...", ...]}`. The text may be a string or a list of

@@ -3,7 +3,8 @@ import time
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from seal.dataset_readers.text_formats.tsv import labels_of, read_tsv
+from seal.dataset_readers.text_formats.labelled_text import labels_of
+from seal.dataset_readers.text_formats.tsv import read_tsv
 
 
 def read(tmp_path, content):
