@@ -1,7 +1,7 @@
 import numpy
 import pytest
 
-from seal.dataset_readers.row_sources import RowSources
+from seal.dataset_readers.multilabel_files import RowSources
 
 
 def test_file_and_line_of_each_row():
