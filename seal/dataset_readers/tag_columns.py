@@ -183,13 +183,10 @@ class TagColumns:
                 self._check_columns(f"{path}:{number}", row, ids)
                 width, checked = len(row), True
             if self._sentence is not None:
-                if row[self._sentence] not in ("", of):
-                    of = row[self._sentence]
-                    if sentence.words:
-                        yield sentence
-                        sentence = self._start(path)
-                elif not of:
-                    raise ConfigurationError(f"{path}:{number}: the sentence of the first row is empty.")
+                before, of = of, self._sentence_of(f"{path}:{number}", row, of)
+                if of != before and sentence.words:
+                    yield sentence
+                    sentence = self._start(path)
             elif looks:
                 rows.append(row)
             if ids is None or _is_word(f"{path}:{number}", row[ids]):
@@ -198,6 +195,13 @@ class TagColumns:
             self._check_one_sentence(sentence, rows)
         if sentence.words:
             yield sentence
+
+    def _sentence_of(self, where: str, row: list[str], before: str) -> str:
+        """What the column of sentences says of a row: where its cell is empty, that of the row before."""
+        found = row[self._sentence] or before
+        if not found:
+            raise ConfigurationError(f"{where}: the sentence of the first row is empty.")
+        return found
 
     def _check_one_sentence(self, sentence: TaggedSentence, rows: list[list[str]]) -> None:
         """It is an error if a table without empty rows, read as one sentence, has a column that numbers sentences."""

@@ -127,7 +127,8 @@ def data_format(line: str) -> Optional[str]:
     return None
 
 
-_NUMBERED = re.compile(r"(?P<what>\D{0,20})(?P<number>\d{1,15})")
+# A number, alone or after a name: `Sentence: 1`, `#1`, `s1`, but not `B2`, a word.
+_NUMBERED = re.compile(r"(?P<what>(?:\D{0,19}[^\w]|s|sent\D{0,16})?)(?P<number>\d{1,15})", re.IGNORECASE)
 
 
 def numbers_sentences(cells: Sequence[str]) -> bool:
