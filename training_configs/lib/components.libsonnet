@@ -19,8 +19,8 @@
     energies: [energy for energy in energies if !is_local(energy)],
   },
 
-  // Energy alone, trained end to end (Belanger, Yang & McCallum 2017), by the settings of those tables: a net's output is
-  // the start of a descent on an energy, and gradients pass through its steps. `encodes`: with a network of its own.
+  // Energy alone, trained end to end (Belanger, Yang & McCallum 2017), by the settings of those tables: a net's output
+  // is the start of a descent on an energy, and gradients pass through its steps. `encodes`: with a network of its own.
   end_to_end(s, encodes=false): function(encoder, energies) {
     task_net+: $.unrolled(energies) {
       [if encodes then 'energy_encoder']: encoder,
