@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from scripts.measure.configs import OLD_NAMES, library_value
+from scripts.measure.configs import library_value
 from scripts.measure.suite import LIBRARY_FOLDER
 
 PAGE = ROOT / "docs" / "settings.md"
@@ -26,8 +26,10 @@ METHODS = {
     "tagging": ["methods", "tagging_methods"],
     "text": ["methods", "text"],
     "citations": ["methods", "tagging_methods", "citation_tagging"],
-    "parsing": ["parsing_methods"],
+    "parsing": ["methods", "tagging_methods", "parsing_methods"],
 }
+#: The value of `shared` in each task that has other than `false`: whether the loss-net reads the task-net's vectors.
+SHARED = {"parsing": "true"}
 ENCODERS = {
     "srl": ["encoders"],
     "tagging": ["tagging_encoders"],
@@ -183,29 +185,37 @@ def split_arguments(text: str) -> Iterator[str]:
 
 
 def functions(source: str) -> dict[str, list[tuple[str, str]]]:
-    """The public functions of a jsonnet file: the names of their parameters and the texts of their defaults."""
+    """
+    The functions of a jsonnet file: the names of their parameters and the texts of their defaults. A field may be what
+    a local function of the file returns, `local compound(net) = function(tau=1.0)` and `separated: compound(3)`.
+    """
     found = {}
     source = re.sub(r"//.*", "", source)
-    for match in re.finditer(r"^ {2,4}(\w+)\(", source, flags=re.MULTILINE):
+    for match in re.finditer(r"^ {2,4}(?:local )?(\w+)(\(\w+\) = function)?\(", source, flags=re.MULTILINE):
         depth, end = 1, match.end()
         while depth:
             depth += (source[end] in "([{") - (source[end] in ")]}")
             end += 1
-        if re.match(r"\s*:", source[end:]):
+        if match[2] or re.match(r"\s*:", source[end:]):
             parts = (part.strip().partition("=") for part in split_arguments(source[match.end() : end - 1]))
             found[match[1]] = [
                 (name, re.sub(r"(\$[.]method|\$|methods)[.]", "method.", " ".join(default.split())))
                 for name, _, default in parts
-                if name and name not in OLD_NAMES
+                if name
             ]
-    return found
+    made = re.findall(r"^ {2,4}(\w+): (\w+)\(", source, flags=re.MULTILINE)
+    return {**found, **{name: found[maker] for name, maker in made if maker in found}}
 
 
-def of_files(files: list[str], names: list[str]) -> list[Entry]:
+def of_files(files: list[str], names: list[str], shared: str = "false") -> list[Entry]:
     signatures: dict[str, list[tuple[str, str]]] = {}
     for file in files:
         signatures.update(functions((LIBRARY_FOLDER / f"{file}.libsonnet").read_text(encoding="utf-8")))
-    return [(name, function, default) for function in names for name, default in signatures[function]]
+    return [
+        (name, function, shared if default == "shared" else default)
+        for function in names
+        for name, default in signatures[function]
+    ]
 
 
 def jsonnet(value: object) -> str:
@@ -226,7 +236,7 @@ def entries() -> dict[str, dict[str, list[Entry]]]:
         library = "citation_tagging" if task == "citations" else task
         training = "lib.training" if task == "citations" else "lib.training.default"
         names, values = library_value(f"{library}.libsonnet", f"[std.objectFields(lib.method), {training}]")
-        found["method"][task] = of_files(files, names)
+        found["method"][task] = of_files(files, names, SHARED.get(task, "false"))
         found["training"][task] = [(name, "", jsonnet(value)) for name, value in values.items()]
     for task, files in ENCODERS.items():
         names = library_value(f"{task}.libsonnet", "std.objectFields(lib.encoder)")

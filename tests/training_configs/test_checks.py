@@ -229,32 +229,12 @@ def test_settings_of_citations_that_a_kind_does_not_read(kind, unread, read):
 
 
 @pytest.mark.parametrize(
-    "library, experiment, names",
-    [
-        ("tagging", "compound_separated(%s=0.3)", ("lambda", "perceptron_weight")),
-        ("tagging", "compound_shared(%s=0.3)", ("lambda", "perceptron_weight")),
-        ("tagging", "compound_stacked(%s=0.3)", ("lambda", "perceptron_weight")),
-        ("parsing", "compound_separated(%s=0.3)", ("lambda", "perceptron_weight")),
-        ("parsing", "compound_shared(%s=0.3)", ("lambda", "perceptron_weight")),
-        ("parsing", "compound_stacked(%s=0.3)", ("lambda", "perceptron_weight")),
-        ("tagging", "spen(%s=7)", ("num_steps", "inference_steps")),
-        ("tagging", "dvn(%s=7)", ("num_steps", "inference_steps")),
-        ("tagging", "spen(%s='adam')", ("optimizer", "inference_optimizer")),
-        ("tagging", "dvn(%s='adam')", ("optimizer", "inference_optimizer")),
-        ("srl", "spen_end_to_end(%s=7)", ("num_steps", "inference_steps")),
-        ("text", "spen_end_to_end(%s=7)", ("num_steps", "inference_steps")),
-        ("citation_tagging", "dvn(%s=7)", ("num_steps", "inference_steps")),
-        ("citation_tagging", "dvn(%s='adam')", ("optimizer", "inference_optimizer")),
-        ("citation_tagging", "nce(), training=lib.training + { %s: 7 }", ("batches", "batches_per_epoch")),
-    ],
+    "method, name",
+    [("compound_separated", "lambda"), ("compound_stacked", "lambda"), ("dvn", "num_steps"), ("spen", "optimizer")],
 )
-def test_earlier_names_of_settings(library, experiment, names):
-    given = "labelled=5" if library == "citation_tagging" else "data=lib.data.sample, encoder=lib.encoder.bilstm()"
-    called = "supervised" if library == "citation_tagging" else "experiment"
-    source = f"lib.{called}({given}, method=lib.method.{experiment})"
-    old, new = (json.loads(evaluated(library, source % name)) for name in names)
-    value = experiment.split("=" if "batches" not in names else ":")[-1].strip(" )}'")
-    assert old == new and value in json.dumps(old)
+def test_a_method_has_one_name_for_an_argument(method, name):
+    with pytest.raises(RuntimeError, match=f"function has no parameter {name}"):
+        evaluated("tagging", f"lib.method.{method}({name}=1)")
 
 
 def test_citations_without_tags():

@@ -44,9 +44,6 @@ local changes(build, all, name, other) =
     if std.length(missing) == 0 then self.known('data', given, like)
     else error "data: '%s' is missing; needed are %s" % [missing[0], listed(needed)],
 
-  // The value of an argument that had the name of `old` before, which is null unless it is given.
-  renamed(value, old): if old == null then value else old,
-
   // Those fields of `given` that are there, of these names.
   given(given, names): { [name]: given[name] for name in names if std.objectHas(given, name) },
 

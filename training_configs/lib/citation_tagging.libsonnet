@@ -7,8 +7,8 @@ local check = import 'check.libsonnet';
 // The library of tagging, whose data and training have further fields here.
 local tagging = (import 'tagging.libsonnet') {
   data+: { sample+: { tags: [] } },
-  // `num_labelled` and `num_unlabelled` are the references of each kind in a batch. `batches_per_epoch`, earlier
-  // `batches`, is for epochs without unlabelled references, about as many as an epoch with them has.
+  // `num_labelled` and `num_unlabelled` are the references of each kind in a batch. `batches_per_epoch` is for epochs
+  // without unlabelled references, about as many as an epoch with them has.
   training+: {
     default+: {
       epochs: 30,
@@ -56,15 +56,8 @@ local tagging = (import 'tagging.libsonnet') {
   method: tagging.method {
     // Steps are longer, as references are: each token has a smaller part in the energy of one. Of 0.1, 0.5 and 2, this
     // was the best on dev with 10 labelled references.
-    dvn(
-      inference_steps=10,
-      step_size=2.0,
-      inference_optimizer='sgd',
-      adversarial_steps=1,
-      num_steps=null,
-      optimizer=null,
-    ):
-      tagging.method.dvn(inference_steps, step_size, inference_optimizer, adversarial_steps, num_steps, optimizer),
+    dvn(inference_steps=10, step_size=2.0, inference_optimizer='sgd', adversarial_steps=1):
+      tagging.method.dvn(inference_steps, step_size, inference_optimizer, adversarial_steps),
 
     // `energy_weight` is the lambda of `L_Aux`: 1 was the best of 0.1, 1 and 3 on dev with 10 labelled references.
     // `rounds` and `flips` are settings of the search for a better output. `weights` are those of the reward's rules
@@ -107,12 +100,6 @@ local tagging = (import 'tagging.libsonnet') {
   // The settings of training that an experiment does not read, since it makes batches in another way.
   unread: { supervised: ['batch_size', 'num_unlabelled'], semi_supervised: ['batch_size', 'batches_per_epoch'] },
 
-  local with_new_names(training) =
-    if std.isObject(training) && std.objectHas(training, 'batches') then
-      { [name]: training[name] for name in std.objectFields(training) if name != 'batches' }
-      + { batches_per_epoch: training.batches }
-    else training,
-
   local experiment(data, method, training, kind) =
     assert check.unchanged(training, $.training, $.unread[kind], kind);
     tagging.experiment(data, $.encoder, method, training) {
@@ -127,10 +114,9 @@ local tagging = (import 'tagging.libsonnet') {
     method=error 'set method: citations.method.cross_entropy() or another',
     training=$.training,
   ):
-    local all = with_new_names(training);
-    experiment(data, method, all, 'supervised') {
+    experiment(data, method, training, 'supervised') {
       dataset_reader+: { max_instances: labelled },
-      data_loader: { batch_size: all.num_labelled, shuffle: true, batches_per_epoch: all.batches_per_epoch },
+      data_loader: { batch_size: training.num_labelled, shuffle: true, batches_per_epoch: training.batches_per_epoch },
     },
 
   semi_supervised(
@@ -139,7 +125,7 @@ local tagging = (import 'tagging.libsonnet') {
     method=$.method.rewarded_cd(),
     training=$.training,
   ):
-    experiment(data, method, with_new_names(training), 'semi_supervised') {
+    experiment(data, method, training, 'semi_supervised') {
       dataset_reader+: { labelled: labelled } + check.given(data, ['unlabelled', 'plain_text']),
       data_loader: {
         batch_sampler: {

@@ -1,5 +1,12 @@
 // Parts of configs that several libraries write alike.
+local check = import 'check.libsonnet';
+
 {
+  // A method, a function of the encoder and the energies, with more of the model, or other parts.
+  with(method, more):
+    assert check.method(method, 'over');
+    function(encoder, energies) method(encoder, energies) + more,
+
   // Gradient-based inference, by the settings of `multilabel_settings` or `segmentation_settings`.
   descent(s, more={}): {
     type: 'gradient_based_inference',
@@ -14,6 +21,17 @@
     local is_local(energy) = std.isObject(energy) && energy.type == 'local',
     type: 'unrolled',
     energies: [energy for energy in energies if !is_local(energy)],
+  },
+
+  // Energy alone, trained end to end (Belanger, Yang & McCallum 2017), by the settings of those tables: a net's output
+  // is the start of a descent on an energy, and gradients pass through its steps. `encodes`: with a network of its own.
+  end_to_end(s, encodes=false): function(encoder, energies) {
+    task_net+: $.unrolled(energies) {
+      [if encodes then 'energy_encoder']: encoder,
+      num_steps: s.inference_steps,
+      step_size: s.step_size,
+    },
+    task_loss: { type: 'every_step' },
   },
 
   // How a trainer updates the nets that `model` has. `patience` is the number of epochs without a better score after

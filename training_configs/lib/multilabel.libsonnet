@@ -8,75 +8,19 @@
 //
 // `method.nce()` has our defaults, `method_for.bibtex.nce()` the settings of the papers or, where they give none, ours
 // (`multilabel_settings`), and `tuned_for.bibtex.nce()` cheaper ones of ours (`multilabel_tuned`).
+local called = import 'called.libsonnet';
 local check = import 'check.libsonnet';
 local components = import 'components.libsonnet';
 local data_sets = import 'multilabel_data.libsonnet';
-local methods = import 'multilabel_methods.libsonnet';
+local methods = (import 'methods.libsonnet')();
 local settings_of = import 'multilabel_settings.libsonnet';
+local table = import 'multilabel_methods.libsonnet';
 local tuned_of = import 'multilabel_tuned.libsonnet';
 
-// The value of an argument that was not given; null is a value of some.
+// The value of an argument of an encoder that was not given.
 local unset = 'unset';
 local given(values) = { [name]: values[name] for name in std.objectFields(values) if values[name] != unset };
-
-// A method to call with settings: it reads some of these, and refuses the others. `base` is what all settings are
-// without those that are given.
-local callable(name, base, method=methods[name]) =
-  function(
-    energy_weight=unset,
-    num_samples=unset,
-    noise=unset,
-    noise_space=unset,
-    inference_optimizer=unset,
-    search_path=unset,
-    step_size=unset,
-    inference_steps=unset,
-    restarts=unset,
-    prediction_steps=unset,
-    solver_steps=unset,
-    damping=unset,
-    perceptron_weight=unset,
-    loss_net_epochs=unset,
-    task_net_epochs=unset,
-    loss_net_from=unset,
-    task_net_from=unset,
-    folds=unset,
-    over=unset,
-    hard=unset,
-    labelled_share=unset,
-  ) {
-    // The method `over`, whose settings are then those of all; it may be a name, too.
-    local named = if std.isString(over) then over else if check.called(over, 'over') then over.name,
-    local teaches = name == 'self_training' && named != over,
-    local settings = {
-      energy_weight: energy_weight,
-      num_samples: num_samples,
-      noise: noise,
-      noise_space: noise_space,
-      inference_optimizer: inference_optimizer,
-      search_path: search_path,
-      step_size: step_size,
-      inference_steps: inference_steps,
-      restarts: restarts,
-      prediction_steps: prediction_steps,
-      solver_steps: solver_steps,
-      damping: damping,
-      perceptron_weight: perceptron_weight,
-      loss_net_epochs: loss_net_epochs,
-      task_net_epochs: task_net_epochs,
-      loss_net_from: loss_net_from,
-      task_net_from: task_net_from,
-      folds: folds,
-      over: if teaches then unset else named,
-      hard: hard,
-      labelled_share: labelled_share,
-    },
-    name:: name,
-    base:: if teaches then over.base else base,
-    parts:: if teaches then methods.taught(over.parts) else method,
-    names:: std.objectFields(settings),
-    given:: (if teaches then over.given else {}) + given(settings),
-  };
+local callable(name, base, method=table[name]) = called(name, base, method);
 
 {
   data: data_sets,
@@ -94,27 +38,20 @@ local callable(name, base, method=methods[name]) =
     },
   },
 
-  method: { [name]: callable(name, settings_of(null, name)) for name in std.objectFields(methods) } + {
+  method: { [name]: callable(name, settings_of(null, name)) for name in std.objectFields(table) } + {
     // A sampler, an energy loss and further settings of the task loss, of your own or of those that are registered.
     own(sampler, energy_loss, energy_weight=1.0, task_loss={}):
-      callable('own', settings_of(null, 'nce'), function(s, task_net, loss_net) {
-        model: {
-          task_net: task_net,
-          loss_net: loss_net,
-          sampler: sampler,
-          energy_loss: energy_loss,
-          task_loss: { energy_weight: s.energy_weight } + task_loss,
-        },
-      })(energy_weight=energy_weight),
+      local method(s) = methods.own(sampler, energy_loss, s.energy_weight, task_loss);
+      callable('own', settings_of(null, 'nce'), method)(energy_weight=energy_weight),
   },
   method_for: {
-    [set]: { [name]: callable(name, settings_of(set, name)) for name in std.objectFields(methods) }
+    [set]: { [name]: callable(name, settings_of(set, name)) for name in std.objectFields(table) }
     for set in std.objectFields(data_sets)
   },
   tuned_for: {
     [set]: {
       [name]: callable(name, settings_of(set, name) + tuned_of(set, name))
-      for name in std.objectFields(methods)
+      for name in std.objectFields(table)
     }
     for set in std.objectFields(data_sets)
   },
@@ -163,11 +100,7 @@ local callable(name, base, method=methods[name]) =
   local config(d, encoder, method, energies) = function(s) {
     assert check.from('settings', s, 'restarts', 1),
     local network = if std.objectHasAll(encoder, 'settings') then encoder.settings(s) else encoder,
-    local parts = method(
-      s,
-      { encoder: network, bias: false },
-      { encoder: network, energies: if energies == null then $.energies(s.patterns) else energies },
-    ),
+    local parts = method(s)(network, if energies == null then $.energies(s.patterns) else energies),
     local of_method = std.get(parts, 'trainer', {}),
     random_seed: s.seed,
     numpy_seed: s.seed,
@@ -176,7 +109,11 @@ local callable(name, base, method=methods[name]) =
     train_data_path: d.train,
     validation_data_path: d.valid,
     datasets_for_vocab_creation: ['train'],
-    model: { type: 'seal_multilabel', output_space: { type: 'label_set' } } + parts.model,
+    model: {
+      type: 'seal_multilabel',
+      output_space: { type: 'label_set' },
+      task_net: { encoder: network, bias: false },
+    } + parts,
     data_loader: {
       type: 'tensors',
       batch_size: s.batch_size,
@@ -184,6 +121,7 @@ local callable(name, base, method=methods[name]) =
       [if s.batches_per_epoch != null then 'batches_per_epoch']: s.batches_per_epoch,
     },
     validation_data_loader: { type: 'tensors', batch_size: 512 },
+    local model = self.model,
     trainer: {
       type: 'alternating',
       num_epochs: s.epochs,
@@ -191,8 +129,7 @@ local callable(name, base, method=methods[name]) =
       validation_metric: '+f1',
       callbacks: ['tune_thresholds'],
       [if s.average_weights != null then 'moving_average']: { type: 'exponential', decay: s.average_weights },
-      [if std.objectHas(parts, 'phases') then 'phases']: parts.phases,
-    } + components.players(s, parts.model, patience=5) + of_method + {
+    } + components.players(s, model, patience=5) + of_method + {
       [if std.objectHas(of_method, 'self_training') then 'self_training']+:
         check.unlabelled(d, of_method.self_training),
     },

@@ -5,54 +5,18 @@
 //     method=segmentation.method.nce(energy_weight=1),
 //     training=segmentation.training.weizmann { crops: false },
 //   )
+local called = import 'called.libsonnet';
 local check = import 'check.libsonnet';
 local components = import 'components.libsonnet';
 local data_sets = import 'segmentation_data.libsonnet';
-local methods = import 'segmentation_methods.libsonnet';
+local methods = (import 'methods.libsonnet')();
 local settings_of = import 'segmentation_settings.libsonnet';
+local table = import 'segmentation_methods.libsonnet';
 
-// The value of an argument that was not given.
+// The value of an argument of an encoder that was not given.
 local unset = 'unset';
 local given(values) = { [name]: values[name] for name in std.objectFields(values) if values[name] != unset };
-
-// A method to call with settings: it reads some of these, and refuses the others.
-local callable(name, method=methods[name], like=name) =
-  function(
-    energy_weight=unset,
-    num_samples=unset,
-    noise=unset,
-    noise_width=unset,
-    num_fields=unset,
-    straight_through=unset,
-    inference_optimizer=unset,
-    inference_steps=unset,
-    step_size=unset,
-    adversarial_steps=unset,
-    anchors=unset,
-    solver_steps=unset,
-    damping=unset,
-  ) {
-    local settings = {
-      energy_weight: energy_weight,
-      num_samples: num_samples,
-      noise: noise,
-      noise_width: noise_width,
-      num_fields: num_fields,
-      straight_through: straight_through,
-      inference_optimizer: inference_optimizer,
-      inference_steps: inference_steps,
-      step_size: step_size,
-      adversarial_steps: adversarial_steps,
-      anchors: anchors,
-      solver_steps: solver_steps,
-      damping: damping,
-    },
-    name:: name,
-    base:: settings_of(null, like),
-    parts:: method,
-    names:: std.objectFields(settings),
-    given:: given(settings),
-  };
+local callable(name, like=name, method=table[name]) = called(name, settings_of(null, like), method);
 
 {
   data: data_sets,
@@ -79,18 +43,11 @@ local callable(name, method=methods[name], like=name) =
     },
   },
 
-  method: { [name]: callable(name) for name in std.objectFields(methods) } + {
+  method: { [name]: callable(name) for name in std.objectFields(table) } + {
     // A sampler, an energy loss and further settings of the task loss, of your own or of those that are registered.
     own(sampler, energy_loss, energy_weight=0.1, task_loss={}):
-      callable('own', function(s, task_net, loss_net) {
-        model: {
-          task_net: task_net,
-          loss_net: loss_net,
-          sampler: sampler,
-          energy_loss: energy_loss,
-          task_loss: { energy_weight: s.energy_weight } + task_loss,
-        },
-      }, 'nce')(energy_weight=energy_weight),
+      local method(s) = methods.own(sampler, energy_loss, s.energy_weight, task_loss);
+      callable('own', 'nce', method)(energy_weight=energy_weight),
   },
 
   // What a data set's training has in place of the defaults and of what a method has.
@@ -113,7 +70,7 @@ local callable(name, method=methods[name], like=name) =
   // `settings` without those that the method does not read there, which `experiment` refuses: for a script that gives
   // several methods the same.
   used(dataset, method, settings):
-    local build = config(data_sets[dataset], $.encoder.convolution(), methods[method], null);
+    local build = config(data_sets[dataset], $.encoder.convolution(), table[method], null);
     check.used(settings, $.settings(dataset, method), build),
 
   // Tunes the task-net of a finished run for the least energy on the inputs of a file, such as those of valid. The
@@ -147,13 +104,9 @@ local callable(name, method=methods[name], like=name) =
     // null, where there is none, is not in a config that `experiment` returns.
     local crop = std.get(d, 'crop'),
     local reader = { type: 'seal_segmentation', [if resized then 'resize']: d.resize },
-    local parts = method(
-      s,
-      { encoder: if std.objectHasAll(encoder, 'settings') then encoder.settings(s) else encoder },
-      {
-        encoder: { type: 'image_convolution' },
-        energies: if energies == null then $.energies(s.loss_net_dropout, s.loss_net_activation) else energies,
-      },
+    local parts = method(s)(
+      { type: 'image_convolution' },
+      if energies == null then $.energies(s.loss_net_dropout, s.loss_net_activation) else energies,
     ),
     random_seed: s.seed,
     numpy_seed: s.seed,
@@ -165,8 +118,10 @@ local callable(name, method=methods[name], like=name) =
     model: {
       type: 'seal_segmentation',
       output_space: { type: 'binary_mask', size: if s.crops then crop else if resized then d.resize else d.size },
+      task_net: { encoder: if std.objectHasAll(encoder, 'settings') then encoder.settings(s) else encoder },
       crops_per_side: s.crops_per_side,
-    } + parts.model,
+    } + parts,
+    local model = self.model,
     data_loader: { type: 'tensors', batch_size: s.batch_size, shuffle: true },
     validation_data_loader: { type: 'tensors', batch_size: 8 },
     trainer: {
@@ -174,6 +129,6 @@ local callable(name, method=methods[name], like=name) =
       num_epochs: s.epochs,
       patience: s.patience,
       validation_metric: '+mean_iou',
-    } + components.players(s, parts.model, patience=10) + std.get(parts, 'trainer', {}),
+    } + components.players(s, model, patience=10) + std.get(parts, 'trainer', {}),
   },
 }

@@ -2,7 +2,7 @@
 local check = import 'check.libsonnet';
 local data = import 'srl_data.libsonnet';
 local encoders = import 'encoders.libsonnet';
-local methods = import 'methods.libsonnet';
+local methods = (import 'methods.libsonnet')();
 local sentences = import 'sentences.libsonnet';
 
 {

@@ -2,7 +2,7 @@
 local check = import 'check.libsonnet';
 local data = import 'tagging_data.libsonnet';
 local encoders = import 'tagging_encoders.libsonnet';
-local methods = import 'tagging_methods.libsonnet';
+local methods = (import 'tagging_methods.libsonnet')();
 local sentences = import 'sentences.libsonnet';
 
 {

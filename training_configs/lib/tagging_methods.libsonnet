@@ -3,12 +3,12 @@
 local check = import 'check.libsonnet';
 local methods = import 'methods.libsonnet';
 
-methods {
+function(shared=false) methods(shared) {
   // The inference-network family (Tu, Pang & Gimpel 2020). The loss-net's energy always has weight 1; `tau` is the
   // weight of the local cross-entropy, and `truncation` says whether the networks' own loss has the hinge. In each
   // batch, the networks are updated first, `steps` times (the paper's k), then the energy. With `fresh_batches`, each
   // of these steps takes the next batch, and the energy that of the last.
-  local inference_network(steps, fresh_batches) =
+  local inference_network(steps, fresh_batches, tau, truncation) =
     assert check.from('method', { steps: steps }, 'steps', 1);
     assert check.truth('method', { fresh_batches: fresh_batches }, 'fresh_batches');
     {
@@ -17,30 +17,19 @@ methods {
         task_net+: { steps: steps },
         [if fresh_batches then 'fresh_batches']: true,
       },
+      task_loss: { type: 'inference_network', cross_entropy_weight: tau, zero_truncation: truncation },
     },
 
   // One network, which is cost-augmented and then, in the last `fine_tune_epochs`, tuned to be the test-time network
   // (Tu & Gimpel 2018); with 0 of them it stays cost-augmented. `null`: 3, or a third of training if that is less.
   margin_rescaled(
-    tau=1.0,
-    truncation=false,
-    steps=1,
-    fine_tune_epochs=null,
-    share_encoder=false,
-    cost='l1',
-    fresh_batches=false,
+    tau=1.0, truncation=false, steps=1, fine_tune_epochs=null, share_encoder=shared, cost='l1', fresh_batches=false
   ):
     function(encoder, energies)
       $.margin(cost=cost, share_encoder=share_encoder)(encoder, energies)
-      + inference_network(steps, fresh_batches)
+      + inference_network(steps, fresh_batches, tau, truncation)
       + {
-        task_loss: {
-          type: 'inference_network',
-          cost: { type: cost },
-          perceptron_weight: 0,
-          cross_entropy_weight: tau,
-          zero_truncation: truncation,
-        },
+        task_loss+: { cost: { type: cost }, perceptron_weight: 0 },
         trainer+:: {
           // Fine-tuning can make the task-net worse; what was better before it is kept.
           best_of_all_phases: true,
@@ -58,81 +47,28 @@ methods {
       },
 
   // The loss without a margin (Eq. 5, second term).
-  perceptron(tau=1.0, truncation=false, steps=1, share_encoder=false, fresh_batches=false):
+  perceptron(tau=1.0, truncation=false, steps=1, share_encoder=shared, fresh_batches=false):
     function(encoder, energies)
       $.margin(share_encoder=share_encoder)(encoder, energies)
-      + inference_network(steps, fresh_batches)
-      + {
-        energy_loss: { type: 'perceptron' },
-        task_loss: {
-          type: 'inference_network',
-          margin_weight: 0,
-          cross_entropy_weight: tau,
-          zero_truncation: truncation,
-        },
-      },
+      + inference_network(steps, fresh_batches, tau, truncation)
+      + { energy_loss: { type: 'perceptron' }, task_loss+: { margin_weight: 0 } },
 
   // A cost-augmented network beside the test-time network (Eq. 6); `net` is how the two share weights, and
-  // `perceptron_weight` the paper's lambda, which is its earlier name here.
-  local compound(net, perceptron_weight, tau, truncation, steps, share_encoder, cost, fresh_batches) =
+  // `perceptron_weight` the paper's lambda.
+  local compound(net) = function(
+    perceptron_weight=1.0, tau=1.0, truncation=false, steps=1, share_encoder=shared, cost='l1', fresh_batches=false
+  )
     function(encoder, energies)
       $.margin(cost=cost, share_encoder=share_encoder)(encoder, energies)
-      + inference_network(steps, fresh_batches)
+      + inference_network(steps, fresh_batches, tau, truncation)
       + {
-        cost_augmented_net: net(encoder),
+        cost_augmented_net: if std.isFunction(net) then net(encoder) else net,
         sampler: { type: 'stack', samplers: ['cost_augmented_output', 'task_net_output'] },
         energy_loss: { type: 'compound', cost: { type: cost }, perceptron_weight: perceptron_weight, separate: true },
-        task_loss: {
-          type: 'inference_network',
-          cost: { type: cost },
-          perceptron_weight: perceptron_weight,
-          cross_entropy_weight: tau,
-          zero_truncation: truncation,
-        },
+        task_loss+: { cost: { type: cost }, perceptron_weight: perceptron_weight },
       },
-
-  compound_separated(
-    perceptron_weight=1.0,
-    tau=1.0,
-    truncation=false,
-    steps=1,
-    share_encoder=false,
-    cost='l1',
-    fresh_batches=false,
-    lambda=null,
-  ):
-    compound(
-      function(encoder) { type: 'separated', encoder: encoder },
-      check.renamed(perceptron_weight, lambda),
-      tau,
-      truncation,
-      steps,
-      share_encoder,
-      cost,
-      fresh_batches,
-    ),
-
-  compound_shared(
-    perceptron_weight=1.0,
-    tau=1.0,
-    truncation=false,
-    steps=1,
-    share_encoder=false,
-    cost='l1',
-    fresh_batches=false,
-    lambda=null,
-  ):
-    compound(
-      function(encoder) { type: 'shared' },
-      check.renamed(perceptron_weight, lambda),
-      tau,
-      truncation,
-      steps,
-      share_encoder,
-      cost,
-      fresh_batches,
-    ),
-
+  compound_separated: compound(function(encoder) { type: 'separated', encoder: encoder }),
+  compound_shared: compound({ type: 'shared' }),
   // `q`: a sequence encoder over [A(x)_t ; y_t]; null for the affine map. `cost_augmented_tau`: the weight of its
   // cross-entropy, where that is not `tau`; as it reads gold, cross-entropy teaches it to repeat gold.
   compound_stacked(
@@ -140,24 +76,15 @@ methods {
     tau=1.0,
     truncation=false,
     steps=1,
-    share_encoder=false,
+    share_encoder=shared,
     cost='l1',
     q=null,
     cost_augmented_tau=null,
     fresh_batches=false,
-    lambda=null,
   ):
+    local stacked = compound({ type: 'stacked', [if q != null then 'encoder']: q });
     function(encoder, energies)
-      compound(
-        function(encoder) { type: 'stacked', [if q != null then 'encoder']: q },
-        check.renamed(perceptron_weight, lambda),
-        tau,
-        truncation,
-        steps,
-        share_encoder,
-        cost,
-        fresh_batches,
-      )(encoder, energies) + {
+      stacked(perceptron_weight, tau, truncation, steps, share_encoder, cost, fresh_batches)(encoder, energies) {
         task_loss+: {
           [if cost_augmented_tau != null then 'cost_augmented_cross_entropy_weight']: cost_augmented_tau,
         },
@@ -184,58 +111,44 @@ methods {
     },
 
   // Energy-only models predict by gradient descent over the simplex of each token. Adam is not suitable: its first
-  // steps have one size for all tags of a token, and what is equal is lost in the projection. `num_steps` and
-  // `optimizer` are earlier names of `inference_steps` and `inference_optimizer`.
-  local descent(inference_steps, step_size, inference_optimizer, num_steps, optimizer) = {
-    type: 'gradient_based_inference',
-    num_steps: check.renamed(inference_steps, num_steps),
-    step_size: step_size,
-    optimizer: check.renamed(inference_optimizer, optimizer),
-    start: 'half',
-  },
-
-  // Energy alone, by margin training.
-  spen(
-    inference_steps=10,
-    step_size=0.5,
-    inference_optimizer='sgd',
-    cost='l1',
-    num_steps=null,
-    optimizer=null,
-  ):
-    assert check.cost(cost);
+  // steps have one size for all tags of a token, and what is equal is lost in the projection.
+  local energy_alone(sampler, energy_loss, inference_steps, step_size, inference_optimizer) =
+    local search = {
+      type: 'gradient_based_inference',
+      num_steps: inference_steps,
+      step_size: step_size,
+      optimizer: inference_optimizer,
+      start: 'half',
+    };
     function(encoder, energies) {
-      local search = descent(inference_steps, step_size, inference_optimizer, num_steps, optimizer),
       task_net:: null,
       loss_net: { encoder: encoder, energies: energies },
-      sampler: search { objective: 'cost_augmented', cost: { type: cost } },
-      energy_loss: { type: 'margin', cost: { type: cost } },
+      sampler: sampler(search),
+      energy_loss: energy_loss,
       inference: search { keep: 'best' },
     },
+
+  // Energy alone, by margin training.
+  spen(inference_steps=10, step_size=0.5, inference_optimizer='sgd', cost='l1'):
+    assert check.cost(cost);
+    energy_alone(
+      function(search) search { objective: 'cost_augmented', cost: { type: cost } },
+      { type: 'margin', cost: { type: cost } },
+      inference_steps,
+      step_size,
+      inference_optimizer,
+    ),
 
   // Energy alone: a deep value network, whose energy is fitted to the token accuracy of the output that it finds and of
   // an adversarial one beside gold.
-  dvn(
-    inference_steps=10,
-    step_size=0.2,
-    inference_optimizer='sgd',
-    adversarial_steps=1,
-    num_steps=null,
-    optimizer=null,
-  ):
-    function(encoder, energies) {
-      local search = descent(inference_steps, step_size, inference_optimizer, num_steps, optimizer),
-      local score = { type: 'token_accuracy' },
-      task_net:: null,
-      loss_net: { encoder: encoder, energies: energies },
-      sampler: {
-        type: 'stack',
-        samplers: [
-          search,
-          search { objective: 'adversarial', score: score, start: 'gold', num_steps: adversarial_steps },
-        ],
-      },
-      energy_loss: { type: 'regression', score: score },
-      inference: search { keep: 'best' },
-    },
+  dvn(inference_steps=10, step_size=0.2, inference_optimizer='sgd', adversarial_steps=1):
+    local score = { type: 'token_accuracy' };
+    local beside_gold = { objective: 'adversarial', score: score, start: 'gold', num_steps: adversarial_steps };
+    energy_alone(
+      function(search) { type: 'stack', samplers: [search, search + beside_gold] },
+      { type: 'regression', score: score },
+      inference_steps,
+      step_size,
+      inference_optimizer,
+    ),
 }

@@ -1,6 +1,6 @@
 // Multi-label classification of texts: `experiment` puts data, encoder, method and training together.
 local check = import 'check.libsonnet';
-local methods = import 'methods.libsonnet';
+local methods = (import 'methods.libsonnet')();
 local sentences = import 'sentences.libsonnet';
 local data = import 'text_data.libsonnet';
 local encoders = import 'text_encoders.libsonnet';
