@@ -136,8 +136,9 @@ def numbers_sentences(cells: Sequence[str]) -> bool:
     Whether the cells of a column number the sentences of its rows: numbers, perhaps with one name before all
     (`Sentence: 1`), that come again and never fall. In the place of a number that goes on may be nothing.
     """
-    found = [_NUMBERED.fullmatch(cell) for cell in cells if cell]
-    if len(cells) < 2 or not cells[0] or not all(found) or len({match["what"] for match in found}) > 1:
+    filled = [cell for cell in cells if cell]
+    found = [match for match in map(_NUMBERED.fullmatch, filled) if match is not None]
+    if len(cells) < 2 or not cells[0] or len(found) < len(filled) or len({match["what"] for match in found}) > 1:
         return False
     numbers = [int(match["number"]) for match in found]
     return numbers == sorted(numbers) and len(set(numbers)) < len(cells)
