@@ -51,6 +51,10 @@ except ImportError as error:
     if (error.name or "").partition(".")[0] != "allennlp":
         raise
     sys.exit("error: the command `seal` needs AllenNLP, and the core does without; see docs/running.md.")
+except KeyboardInterrupt:
+    # These imports take seconds, and what tells of a stopped command is not there yet.
+    print("stopped", file=sys.stderr)
+    sys.exit(130)
 from allennlp.common import logging as allennlp_logging  # noqa: E402
 from allennlp.common import plugins  # noqa: E402
 from allennlp.common import tqdm as bars  # noqa: E402

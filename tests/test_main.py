@@ -322,3 +322,20 @@ def test_workers_are_as_quiet_as_the_command_wherever_it_runs(tmp_path):
     assert [line.split(":")[0].endswith("model.tar.gz") for line in done.stdout.splitlines()] == [True, False]
     # Progress bars alone.
     assert "nltk" not in done.stderr and "Warning" not in done.stderr and "warning" not in done.stderr
+
+
+def test_control_c_while_libraries_are_imported_is_no_traceback():
+    code = """
+import sys
+
+class Stopped:
+    def find_spec(self, name, *_):
+        if name == "allennlp.commands":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Stopped())
+import seal.__main__
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr.splitlines()[-1:]) == (130, ["stopped"])
+    assert "Traceback" not in ended.stderr

@@ -4,9 +4,11 @@ The `components` sub-command: the registered names that a config may use, with t
 
 import argparse
 import inspect
+import os
 import re
 import typing
 from collections.abc import Iterable
+from contextlib import nullcontext
 from types import UnionType
 from typing import Any, NamedTuple, Optional, Union
 
@@ -14,6 +16,7 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Lazy, Registrable
 from allennlp.common.checks import ConfigurationError
 
+from seal.files.whole_files import replacing
 from seal.patches.config_keys import suggest
 
 #: The kinds by the names of their base classes: how a config or a user calls them, and where a config has them.
@@ -284,13 +287,18 @@ def _json(value: Any) -> str:
 
 def escaped(text: Any) -> str:
     """Plain text so that Markdown shows it as it is, also in a table."""
-    return re.sub(r"[\\`*[<|~&]|\b_|_\b", lambda found: "\\" + found.group(), " ".join(str(text).split()))
+    # Of several _ at an end of a word each: the second of __a__ would make the rest slanted.
+    marks = r"[\\`*[<|~&]|\b_+|_+\b"
+    return re.sub(marks, lambda found: "".join(f"\\{mark}" for mark in found.group()), " ".join(str(text).split()))
 
 
 def write(path: str, text: str) -> None:
-    """Writes the file that `--out` names."""
+    """Writes the file that `--out` names; where the disk is full, an earlier file of this name stays as it was."""
     try:
-        with open(path, "w", encoding="utf-8") as file:
+        is_device = os.path.exists(path) and not os.path.isfile(path)
+        # Of a link, the file that it names.
+        whole = nullcontext(path) if is_device else replacing(os.path.realpath(path))
+        with whole as draft, open(draft, "w", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
         raise ConfigurationError(f"--out: '{path}' cannot be written ({error.strerror}).") from error

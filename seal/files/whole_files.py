@@ -8,10 +8,13 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from allennlp.common.checks import ConfigurationError
+
+#: A full disk, a quota that is used up, and a file that is longer than its file system or `ulimit` lets it be.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
@@ -20,7 +23,7 @@ def naming(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT) and error.filename is None:
+        if error.errno in FULL and error.filename is None:
             error.filename = path
         raise
     except RuntimeError as error:
@@ -34,12 +37,20 @@ def naming(path: str) -> Iterator[None]:
 def replacing(path: str) -> Iterator[str]:
     """
     A name to write to; the file takes the place of `path` when the block ends without an error. It is never written
-    over: it may be a hard link to another file.
+    over: it may be a hard link to another file. With an error nothing is left behind.
     """
     draft = path + ".part"
-    with naming(path):
-        yield draft
-    os.replace(draft, path)
+    try:
+        with naming(path):
+            yield draft
+        os.replace(draft, path)
+    except OSError as error:
+        if error.filename == draft:
+            error.filename = path
+        # On a full disk its room may be what is missing.
+        with suppress(OSError):
+            os.remove(draft)
+        raise
 
 
 def opened_alone(path: str, option: str) -> TextIO:

@@ -15,7 +15,7 @@ from allennlp.evaluation import evaluator
 
 from seal.common.nested_values import plain
 from seal.files.paths import user_path
-from seal.files.whole_files import naming, opened_alone
+from seal.files.whole_files import naming, opened_alone, replacing
 from seal.patches.command_files import check_files_and_batch_size
 from seal.patches.replacing import replace_once
 
@@ -156,8 +156,12 @@ def name_what_fails_in_an_evaluation() -> None:
             return original(self, *args, **kwargs)
 
     def dump_metrics(original, file_path, *args, **kwargs):
-        with naming(file_path):
-            return original(file_path, *args, **kwargs)
+        if not file_path or not os.path.isfile(file_path):
+            with naming(file_path):
+                return original(file_path, *args, **kwargs)
+        # On a full disk, the scores of an earlier evaluation stay.
+        with replacing(os.path.realpath(file_path)) as draft:
+            return original(draft, *args, **kwargs)
 
     replace_once(evaluator.SimpleEvaluator, "__call__", __call__)
     replace_once(evaluator, "dump_metrics", dump_metrics)

@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Optional, TextIO
 
 from allennlp.commands import predict
@@ -182,9 +182,19 @@ class _OutputFile:
             self._file = self._file or opened_alone(self._path, "--output-file")
             yield self._file
         except OSError as error:
+            self._end_after_a_whole_line()
             raise ConfigurationError(
                 f"--output-file: '{self._path}' cannot be written ({error.strerror}); predictions are missing."
             ) from error
+
+    def _end_after_a_whole_line(self) -> None:
+        """Takes out the part of a record that a full disk has left, which no program could read."""
+        if self._file is None or not os.path.isfile(self._path):
+            return
+        with suppress(OSError), open(self._path, "r+b") as file:
+            file.truncate(file.read().rfind(b"\n") + 1)
+        # What is left of the record in memory goes nowhere when the file is closed.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self._file.fileno())
 
 
 def open_the_output_of_predict_late() -> None:

@@ -26,6 +26,7 @@ from allennlp.common.meta import META_NAME
 from allennlp.data import Vocabulary
 from allennlp.models import archival
 
+from seal.files.whole_files import FULL
 from seal.patches.error_sentences import describe
 from seal.patches.replacing import replace_once
 
@@ -59,7 +60,7 @@ def extracted_archive(path: str, cleanup: bool = True, with_config: bool = False
 
     `ConfigurationError` if the file is no archive, or a damaged one, down to the checksum at its end; if a file in it
     is not the one that its digest was taken of; if a member would lie outside the folder, is a device, or links to what
-    is not in the archive; if there is too much; or if `config.json` is not plain JSON.
+    is not in the archive; if there is too much, or no room for it; or if `config.json` is not plain JSON.
     """
     folder = tempfile.mkdtemp()
     done = False
@@ -72,6 +73,13 @@ def extracted_archive(path: str, cleanup: bool = True, with_config: bool = False
                 raise ConfigurationError(f"{path}: there is no {archival.CONFIG_NAME} in it; this is no model.")
         except _DAMAGED as error:
             raise _damaged(path, error) from error
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            raise ConfigurationError(
+                f"{path} is unpacked to {tempfile.gettempdir()}, where there is no room ({error.strerror}); make some, "
+                "or name another folder in the environment variable TMPDIR."
+            ) from error
         except ConfigurationError:
             # What is damaged may look like anything else.
             _check_is_whole(path)

@@ -7,7 +7,6 @@ it on the console too. Only the command has the hook (`seal.plugin`): a script o
 Python's own. What the sentence says is in `error_sentences`.
 """
 
-import errno
 import functools
 import logging
 import multiprocessing
@@ -20,6 +19,7 @@ from typing import Optional
 from allennlp.common import logging as allennlp_logging
 from allennlp.common.util import SigTermReceived
 
+from seal.files.whole_files import FULL
 from seal.patches.error_sentences import describe
 from seal.patches.replacing import replace_once
 
@@ -72,7 +72,7 @@ def quiet_on_a_full_disk() -> None:
 
 def _lose(handler: logging.Handler, record: logging.LogRecord) -> None:
     error = sys.exc_info()[1]
-    if not (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
+    if not (isinstance(error, OSError) and error.errno in FULL):
         logging.Handler.handleError(handler, record)
 
 

@@ -19,6 +19,8 @@ NOTHING_FOUND = {
     "too large for the model, or its weights be NaN."
 }
 
+_NO_STRICT_JSON = (TypeError, ValueError, RecursionError)
+
 
 class Line(dict):
     """
@@ -130,7 +132,7 @@ class LinePredictor(Predictor):
             request = self.read(line)
             if "line" in head and "id" not in request:
                 given = self.input_of(request)
-                if given is not None and not SURROGATE.search(json.dumps(given, ensure_ascii=False)):
+                if given is not None and _can_be_written(given):
                     head["input"] = given
             return Line(self.lines, request, head=head, size=len(line))
         except ConfigurationError as error:
@@ -244,9 +246,17 @@ def id_of(inputs: Any) -> JsonDict:
         return {}
     try:
         json.dumps(inputs["id"], allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
+    except _NO_STRICT_JSON as error:
         raise ConfigurationError("'id' holds something that JSON cannot hold.") from error
     return {"id": inputs["id"]}
+
+
+def _can_be_written(value: Any) -> bool:
+    """Whether a record may repeat a value of its line: Python reads NaN, Infinity and 1e999, which JSON has not."""
+    try:
+        return not SURROGATE.search(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    except _NO_STRICT_JSON:
+        return False
 
 
 def wrong_line(number: int, error: Exception, all_counted: bool = False) -> JsonDict:

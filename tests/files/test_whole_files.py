@@ -17,10 +17,18 @@ def test_a_file_is_what_it_was_until_the_block_has_ended(tmp_path):
         with replacing(str(path)) as draft, open(draft, "w") as file:
             file.write("half")
             raise OSError("no space")
-    assert path.read_text() == "after"
+    assert path.read_text() == "after" and os.listdir(tmp_path) == ["file.txt"]
     with replacing(str(path)) as draft, open(draft, "w") as file:
         file.write("again")
     assert path.read_text() == "again"
+
+
+def test_an_error_names_the_file_and_not_its_draft(tmp_path):
+    path = str(tmp_path / "missing" / "file.txt")
+    with pytest.raises(FileNotFoundError) as error:
+        with replacing(path) as draft, open(draft, "w"):
+            pass
+    assert error.value.filename == path
 
 
 def test_the_other_name_of_a_hard_link_keeps_its_content(tmp_path):

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -509,3 +510,19 @@ def test_the_commands_refuse_a_flipped_bit(packed, tmp_path, command):
     )
     assert done.returncode == 1 and f"error: {path} is not a model archive (.tar.gz), or a damaged one" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_no_room_to_unpack_is_one_sentence_that_says_where(tmp_path, temporary):
+    path = archive(tmp_path / "model.tar.gz", (tarfile.TarInfo("weights.th"), b"0" * 5000))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, before[1]))
+    try:
+        with pytest.raises(ConfigurationError) as error, safe_archives.extracted_archive(path):
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert str(error.value) == (
+        f"{path} is unpacked to {tempfile.gettempdir()}, where there is no room (File too large); make some, or name "
+        "another folder in the environment variable TMPDIR."
+    )
+    assert os.listdir(temporary) == []

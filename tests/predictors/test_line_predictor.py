@@ -75,6 +75,21 @@ def test_an_object_without_an_id_has_its_text_in_its_record(key, monkeypatch):
     ]
 
 
+@pytest.mark.parametrize("value", ["NaN", "-Infinity", "1e999", '["\\ud83d"]', "[" * 900 + "1" + "]" * 900])
+def test_an_input_that_strict_json_cannot_hold_is_not_repeated(value, monkeypatch):
+    """The record of such a line is its error; the command went down with the record."""
+    monkeypatch.setattr(Numbers, "input_of", lambda self, request: {"a": [request["number"]]})
+    monkeypatch.setattr(Numbers, "prepare", lambda self, inputs: inputs["number"])
+    monkeypatch.setattr(Numbers, "records", lambda self, prepared: [{"error": "no"} for _ in prepared])
+    predictor = Numbers()
+    lines = [NumberedLine(f'{{"number": {number}}}', place) for place, number in enumerate((value, 5), start=1)]
+    records = predictor.predict_batch_json([predictor.load_line(line) for line in lines])
+    first, second = (json.loads(predictor.dump_line(record)) for record in records)
+    if not value.startswith("[["):  # How deep C encodes depends on Python.
+        assert first == {"line": 1, "error": "line 1: no"}
+    assert second == {"line": 2, "input": {"a": [5]}, "error": "line 2: no"}
+
+
 def test_every_record_has_the_id_of_its_line():
     predictor = Numbers()
     lines = ('{"number": 3, "id": "a"}', '{"number": 10, "id": ["b"]}', '{"number": 4, "id": NaN}', '{"number": 4}')

@@ -76,6 +76,17 @@ def test_predict_in_silence_and_in_batches(run_folder, tmp_path, monkeypatch, si
     check(command(monkeypatch, run_folder, tmp_path / "in.jsonl", tmp_path / "out.jsonl", *arguments), run_folder)
 
 
+def test_a_number_that_is_none_is_the_error_of_its_line_alone(run_folder, tmp_path, monkeypatch):
+    values = ("1", "NaN", "1e400", "-Infinity", "2")
+    (tmp_path / "in.jsonl").write_text("".join(f'{{"features": {{"ripe": {value}}}}}\n' for value in values))
+    records = command(monkeypatch, run_folder, tmp_path / "in.jsonl", tmp_path / "out.jsonl")
+    assert [record["line"] for record in records] == [1, 2, 3, 4, 5]
+    for record, value in zip(records, ("1", "nan", "inf", "-inf", "2")):
+        told = f"line {record['line']}: the value of 'ripe' is not finite in single precision: {value}."
+        assert record.get("error") == (None if value in "12" else told)
+        assert record.get("input") == ({"ripe": int(value)} if value in "12" else None)
+
+
 @pytest.mark.parametrize("size", ["1", "3"])
 def test_predict_of_a_data_file(run_folder, tmp_path, monkeypatch, size):
     path = run_folder / "fruit.arff"

@@ -1,6 +1,7 @@
 import argparse
 import json
 import re
+import resource
 import shutil
 from pathlib import Path
 
@@ -60,6 +61,19 @@ def test_a_page_of_two_runs(both, tmp_path, report):
     assert "model.energy_loss.type" in text and text.count("<svg") == 2
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     assert f"{page}: 2 runs, 2 figures" in told
+
+
+def test_an_earlier_page_stays_on_a_full_disk(both, tmp_path, report):
+    page = tmp_path / "report.html"
+    page.write_text("earlier")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(ConfigurationError, match=f"^--out: '{page}' cannot be written \\(File too large\\).$"):
+            report(both[0], "--out", page, "--examples", "0")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert page.read_text() == "earlier" and [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_whether_runs_differ_by_more_than_chance(both, tmp_path, report):

@@ -22,7 +22,14 @@ def run(name="one", **more):
 
 
 @pytest.mark.parametrize(
-    "text", ["_a_ b_c __", "a [b](c) *d* `e` <f> | g & &amp; \\ ~~h~~ # i", "<script>alert(1)</script>", "![x](y)"]
+    "text",
+    [
+        "_a_ b_c __",
+        "__proto__ ___a_b___ _",
+        "a [b](c) *d* `e` <f> | g & &amp; \\ ~~h~~ # i",
+        "<script>alert(1)</script>",
+        "![x](y)",
+    ],
 )
 def test_plain_text_stays_plain(text):
     page = as_html("# t\n\n" + table([text], [[text]]), {})

@@ -2,12 +2,13 @@
 
 import io
 import os
+import resource
 import shutil
 import sys
 import tarfile
 
 import pytest
-from allennlp.commands import main
+from allennlp.commands import evaluate, main, predict
 from allennlp.models.archival import load_archive
 from allennlp.predictors import Predictor
 
@@ -191,6 +192,46 @@ def test_an_output_that_cannot_be_written(command, archive, tmp_path, path, reas
     arguments = ("--use-dataset-reader", "--predictor", "plain", "--output-file", path)
     told = command("predict", str(archive), data, *arguments)
     assert told == f"error: --output-file: '{path}' cannot be written ({reason}); predictions are missing.\n"
+
+
+@pytest.fixture
+def full_disk(monkeypatch, archive):
+    """Makes files no longer than a size once the model is loaded; as on a full disk, a write may end in its middle."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def limit(size):
+        def load(*args, **kwargs):
+            loaded = load_archive(*args, **kwargs)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+            return loaded
+
+        for module in (predict, evaluate):
+            monkeypatch.setattr(module, "load_archive", load)
+
+    yield limit
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_predictions_on_a_full_disk_end_with_a_whole_line(command, archive, tmp_path, monkeypatch, full_disk):
+    path, data = str(tmp_path / "results.jsonl"), str(tmp_path / "train.tsv")
+    arguments = ("predict", str(archive), data, "--use-dataset-reader", "--predictor", "plain", "--output-file", path)
+    monkeypatch.setattr(sys, "argv", ["allennlp", *arguments])
+    main(prog="allennlp")
+    whole = open(path).readlines()
+    size = len(whole[0]) + len(whole[1]) // 2
+    full_disk(size)
+    told = command(*arguments)
+    assert told == f"error: --output-file: '{path}' cannot be written (File too large); predictions are missing.\n"
+    assert open(path).readlines() == whole[:1]
+
+
+def test_scores_of_an_earlier_evaluation_stay_on_a_full_disk(command, archive, tmp_path, full_disk):
+    path, data = tmp_path / "scores.json", str(tmp_path / "train.tsv")
+    path.write_text("{}")
+    full_disk(4)
+    told = command("evaluate", str(archive), data, "--output-file", str(path))
+    assert told == f"error: {path}: File too large\n"
+    assert path.read_text() == "{}" and not (tmp_path / "scores.json.part").exists()
 
 
 @pytest.mark.parametrize("option", ["--output-file", "--predictions-output-file"])
