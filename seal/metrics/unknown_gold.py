@@ -37,7 +37,7 @@ class UnknownGold:
         """Forgets what `note` has counted."""
         self._counts: Counter = Counter()
         self._instances = self._names = 0
-        self._first: Optional[tuple[tuple[str, int], str]] = None
+        self._first: Optional[tuple[tuple[bool, str, int], str]] = None
 
     def refuse(self, metadata: Optional[Sequence[dict[str, Any]]]) -> None:
         """
@@ -119,7 +119,7 @@ def _where(item: dict[str, Any], place: int) -> str:
     return f"{source}: " if source else ""
 
 
-def _in_files(where: str) -> tuple[str, int]:
-    """The place in its file of what `_where` gives, to be compared with others."""
+def _in_files(where: str) -> tuple[bool, str, int]:
+    """The place in its file of what `_where` gives, to be compared with others; what is of no file is behind them."""
     path, _, line = where.removesuffix(": ").rpartition(":")
-    return path, int(line) if line.isdecimal() else 0
+    return not where, path, int(line) if line.isdecimal() else 0
