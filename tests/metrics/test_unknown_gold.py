@@ -64,7 +64,7 @@ def test_the_first_of_several_files_and_of_none(caplog):
     gold.note([{"tags": [name], "source": source} for name, source in (("B-X", "b.txt:2"), ("B-Y", "a.txt:10"))])
     gold.warn()
     first, second = (record.getMessage() for record in caplog.records)
-    assert first.endswith("the first at 'B-X'") and second.endswith("the first at a.txt:10: 'B-Y'")
+    assert first.endswith("the first at a.txt:9: 'B-X'") and second.endswith("the first at a.txt:10: 'B-Y'")
 
 
 def test_known_gold_is_silent(caplog):
