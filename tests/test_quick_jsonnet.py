@@ -12,7 +12,7 @@ ITSELF = "import sys, _jsonnet; print(_jsonnet.evaluate_snippet('all', sys.argv[
 
 
 def test_a_config_of_each_task_has_the_value_that_jsonnet_gives_it():
-    names = [f"{task}_seal" for task in ("srl", "tagging", "parsing", "multilabel", "text")]
+    names = [f"{task}_structured" for task in ("srl", "tagging", "parsing", "multilabel", "text")]
     paths = [CONFIGS / f"{name}.jsonnet" for name in (*names, "shapes_nce", "cora/nce")]
     source = "[" + ", ".join(f"import '{path.as_posix()}'" for path in paths) + "]"
     itself = subprocess.run([sys.executable, "-c", ITSELF, source], capture_output=True, text=True, check=True).stdout

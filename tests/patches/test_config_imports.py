@@ -96,6 +96,8 @@ def test_the_commands_take_such_a_config(config, command, tmp_path):
 @pytest.mark.parametrize("number, stop", [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SigTermReceived)])
 def test_a_command_that_is_stopped_while_it_reads_its_config(config, monkeypatch, number, stop):
     before, find_import = signal.getsignal(signal.SIGTERM), config_imports.find_import
+    # It is ignored where a shell has started the tests in the background.
+    interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def find_and_stop(folder, name):
         os.kill(os.getpid(), number)
@@ -111,3 +113,4 @@ def test_a_command_that_is_stopped_while_it_reads_its_config(config, monkeypatch
         assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
     finally:
         signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGINT, interrupt)

@@ -209,7 +209,7 @@ def test_the_output_of_an_earlier_run_is_emptied_where_there_are_no_records(tmp_
             ['{"features": {}}', "{", '{"feature": {}}'],
             "2 of 3 lines have an error in place of a prediction; the first: line 2: ",
         ),
-        (["@relation r", "@data"], "2 of 2 lines have an error in place of a prediction; the first: line 1: "),
+        (["some words", "and more"], "2 of 2 lines have an error in place of a prediction; the first: line 1: "),
     ],
 )
 def test_wrong_lines_are_told_at_the_end(tmp_path, caplog, lines, told):

@@ -186,8 +186,10 @@ def test_what_a_run_leaves(tmp_path, whole):
     metrics, best, _, report = whole
     report = json.loads(report)
     assert report["folds"] == 3 and set(report["decisions"]) == {"f1", "exact_match"}
-    assert 0 < report["gold_competes"] <= 1 and report["decisions"]["f1"]["option"] != "own"
-    assert metrics["best_validation_f1"] > metrics["best_validation_f1_own"]
+    # Nets of so few updates have no gold among their best paths of the training data: nothing is learned.
+    assert 0 < report["gold_competes"] <= 1 and report["penalties"] == []
+    assert {found["option"] for found in report["decisions"].values()} == {"own"}
+    assert metrics["best_validation_f1"] == metrics["best_validation_f1_own"]
     assert {f"best_validation_{name}" for name in ("f1", "f1_own", "ucr_own", "exact_match_own")} <= metrics.keys()
     assert any(name.startswith("structure.") for name in best)
 
