@@ -1,6 +1,5 @@
 """What `seal.sklearn` needs of foreign things: the scores of any estimator, matrices of labels, and equal rows."""
 
-import hashlib
 from collections.abc import Hashable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -12,6 +11,8 @@ from sklearn.base import clone
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.utils import get_tags
+
+from seal.common.equal_contents import digest
 
 #: Probabilities of 0 and 1 (forests have such) have no log-odds; those of labels that never or always occur are as far
 #: from 0 as these.
@@ -245,7 +246,7 @@ def _contents(X: Any) -> Iterator[Hashable]:
         rows.sum_duplicates()
         rows.eliminate_zeros()
         for start, end in pairwise(rows.indptr):
-            yield _digest(rows.indices[start:end]) + _digest(rows.data[start:end])
+            yield digest(rows.indices[start:end], rows.data[start:end])
         return
     values = X
     if isinstance(X, (list, tuple)) and not (X and isinstance(X[0], (str, bytes, dict))):
@@ -262,12 +263,7 @@ def _contents(X: Any) -> Iterator[Hashable]:
 def _content(value: Any) -> Hashable:
     """What equal rows and cells have in common."""
     if isinstance(value, (numpy.ndarray, numpy.number)) and value.dtype != object:
-        # 0.0 and -0.0 are equal.
-        return _digest(value + 0 if value.dtype.kind in "fc" else value)
+        return digest(numpy.asarray(value))
     if isinstance(value, numpy.ndarray):
         return tuple(map(_content, value))
     return value if isinstance(value, (str, bytes)) else repr(value)
-
-
-def _digest(values: Any) -> bytes:
-    return hashlib.blake2b(numpy.ascontiguousarray(values).tobytes(), digest_size=16).digest()

@@ -5,6 +5,7 @@ from typing import Any, Optional
 
 import torch
 
+from seal.common.equal_contents import in_order
 from seal.common.setting_checks import needed
 from seal.constraints import Constraint
 from seal.registry import ConfigurationError
@@ -195,7 +196,7 @@ class LabelSetStructure(Structure):
         self, rows: int, folds: int, groups: torch.Tensor | None
     ) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """What is learned from and what is judged, each `(rows,)`, boolean; no group is in both."""
-        numbers = torch.arange(rows) if groups is None else _in_order(groups)
+        numbers = torch.arange(rows) if groups is None else torch.from_numpy(in_order(groups.cpu().numpy()))
         units = int(numbers.max()) + 1
         if rows <= self.most_rows:
             places = numbers % max(min(folds, units), 2)
@@ -366,15 +367,6 @@ class LabelSetStructure(Structure):
                 probabilities, threshold = deciding
                 decided[score] = probabilities >= threshold
         return decided
-
-
-def _in_order(groups: torch.Tensor) -> torch.Tensor:
-    """The groups by the numbers 0, 1, ... in the order in which they first occur: `(rows,)`."""
-    _, numbers = groups.unique(return_inverse=True)
-    first = torch.full((int(numbers.max()) + 1,), len(groups)).scatter_reduce(
-        0, numbers, torch.arange(len(groups)), reduce="amin"
-    )
-    return first.argsort().argsort()[numbers]
 
 
 def _occurrences_in_group(groups: torch.Tensor, index: torch.Tensor) -> torch.Tensor:

@@ -1,10 +1,9 @@
 """Data loaders whose data are in memory: their instances or rows, and the same loader for others."""
 
 import copy
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, Optional, Protocol, Union, runtime_checkable
+from typing import Any, Optional, Protocol, runtime_checkable
 
 import numpy
 import torch
@@ -13,6 +12,7 @@ from allennlp.data import DataLoader, DatasetReader, Instance
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.fields import TensorField, TextField
 
+from seal.common.equal_contents import digest, in_order
 from seal.dataset_readers.tensor_table import TensorTable
 from seal.models import SealModel
 
@@ -71,9 +71,9 @@ def input_of(instance: Instance) -> Optional[int]:
     fields = instance.fields
     words = [[token.text for token in field] for field in fields.values() if isinstance(field, TextField)]
     if words:
-        return _digest(json.dumps(words).encode())
+        return digest(json.dumps(words).encode())
     arrays = _without_gold({name: field.tensor for name, field in fields.items() if isinstance(field, TensorField)})
-    return _digest(*arrays) if arrays else None
+    return digest(*arrays) if arrays else None
 
 
 def inputs_of_rows(table: TensorTable, rows: numpy.ndarray) -> Iterator[int]:
@@ -84,22 +84,13 @@ def inputs_of_rows(table: TensorTable, rows: numpy.ndarray) -> Iterator[int]:
         # As the files have them, where a subclass draws in each pass what it cuts out of them.
         arrays = _without_gold(TensorTable.batch(table, block) or table.batch(block))
         for row in zip(*arrays):
-            yield _digest(*row)
+            yield digest(*row)
         start += step
         step = max(1, _BLOCK // max(1, sum(array[0].nbytes for array in arrays)))
 
 
 def _without_gold(arrays: dict[str, torch.Tensor]) -> list[numpy.ndarray]:
-    # -0.0 and 0.0 are equal, but not in their bytes.
-    return [(arrays[name] + 0.0).cpu().numpy() for name in sorted(arrays) if name not in _GOLD]
-
-
-def _digest(*parts: Union[bytes, numpy.ndarray]) -> int:
-    """Of a hundred million contents two have the same with a probability of 0.0003; they then count as equal."""
-    found = hashlib.blake2b(digest_size=8)
-    for part in parts:
-        found.update(part if isinstance(part, bytes) else part.tobytes())
-    return int.from_bytes(found.digest(), "little")
+    return [arrays[name].cpu().numpy() for name in sorted(arrays) if name not in _GOLD]
 
 
 def equal_inputs(data_loader: DataLoader, otherwise: str) -> numpy.ndarray:
@@ -118,9 +109,7 @@ def equal_inputs(data_loader: DataLoader, otherwise: str) -> numpy.ndarray:
         found = map(input_of, instances_of(data_loader, otherwise))
     # One of which nothing is known is like no other.
     numbers = (place if number is None else number for place, number in enumerate(found))
-    digests = numpy.fromiter(numbers, dtype=numpy.uint64)
-    _, first, inverse = numpy.unique(digests, return_index=True, return_inverse=True)
-    return first.argsort().argsort()[inverse]
+    return in_order(numpy.fromiter(numbers, dtype=numpy.uint64))
 
 
 def check_data(model: SealModel, data_loader: DataLoader, validation_data_loader: Optional[DataLoader]) -> None:
