@@ -334,10 +334,11 @@ class _Printer:
 def _add_commands() -> None:
     """Adds the sub-command that is asked for, or all if it is none that is known, for the help or for the message."""
     asked = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
-    known = Subcommand.list_available()
-    for entry in entry_points(group=COMMANDS):
-        if entry.name == asked or asked not in known:
-            entry.load()
+    if asked in Subcommand.list_available():
+        return  # It takes a look at every installed package to find others.
+    found = entry_points(group=COMMANDS)
+    for entry in found.select(name=asked) or found:
+        entry.load()
 
 
 def _say_what_was_trained() -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple, Optional
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.setting_checks import short
+from seal.common.tag_encodings import spans_to_bio
 from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
 from seal.files.names import clean_name
 
@@ -307,7 +308,7 @@ def _nearest(
 def _tags_of_heads(
     heads: dict[int, str], above: Optional[Sequence[Optional[int]]], predicate: int, length: int
 ) -> list[str]:
-    tags = ["O"] * length
+    spans = []
     for head, role in heads.items():
         start = end = head
         if above is not None and head != predicate:
@@ -315,5 +316,5 @@ def _tags_of_heads(
                 start -= 1
             while end + 1 < length and above[end + 1] == head:
                 end += 1
-        tags[start : end + 1] = [f"B-{role}"] + [f"I-{role}"] * (end - start)
-    return tags
+        spans.append((role, start, end))
+    return spans_to_bio(spans, length)

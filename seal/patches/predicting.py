@@ -192,9 +192,10 @@ class _OutputFile:
         if self._file is None or not os.path.isfile(self._path):
             return
         with suppress(OSError), open(self._path, "r+b") as file:
-            file.truncate(file.read().rfind(b"\n") + 1)
+            file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
         # What is left of the record in memory goes nowhere when the file is closed.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), self._file.fileno())
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), self._file.fileno())
 
 
 def open_the_output_of_predict_late() -> None:

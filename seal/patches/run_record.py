@@ -93,7 +93,8 @@ def write_whole_archives() -> None:
         with replacing(path) as draft:
             try:
                 with naming(digests), open(digests, "w", encoding="utf-8") as file:
-                    file.write(digests_of(os.fspath(serialization_dir), weights))
+                    of = digests_of(os.fspath(serialization_dir), weights)
+                    file.writelines(f"{digest}  {name}\n" for name, digest in of.items())
                 original(serialization_dir, *args, archive_path=draft, include_in_archive=[*more, DIGESTS], **kwargs)
             finally:
                 with suppress(FileNotFoundError):

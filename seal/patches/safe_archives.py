@@ -260,10 +260,10 @@ def _parts_of(folder: str) -> list[str]:
     return [name for name in names if os.path.isfile(os.path.join(folder, name))]
 
 
-def digests_of(folder: str, weights: Optional[str] = None) -> str:
+def digests_of(folder: str, weights: Optional[str] = None) -> dict[str, str]:
     """
-    The text of `SHA256SUMS` for the model in a folder: a line for its config, its weights and each file of its
-    vocabulary, with the names that they have in an archive.
+    What `SHA256SUMS` has of the model in a folder: the digests of its config, its weights and each file of its
+    vocabulary, by the names that they have in an archive.
 
     # Parameters
 
@@ -275,7 +275,7 @@ def digests_of(folder: str, weights: Optional[str] = None) -> str:
     files = {name: os.path.join(folder, name) for name in _parts_of(folder)}
     if weights is not None and os.path.isfile(os.path.join(folder, weights)):
         files[archival._WEIGHTS_NAME] = os.path.join(folder, weights)
-    return "".join(f"{_digest(file)}  {name}\n" for name, file in sorted(files.items()))
+    return {name: _digest(file) for name, file in sorted(files.items())}
 
 
 def _digest(path: str) -> str:
@@ -289,7 +289,7 @@ def _check_digests(path: str, folder: str) -> None:
     if text is None:
         return
     wanted = {name: digest for digest, _, name in (line.partition("  ") for line in text.splitlines())}
-    found = {name: digest for digest, _, name in (line.partition("  ") for line in digests_of(folder).splitlines())}
+    found = digests_of(folder)
     for name in sorted(wanted | found):
         if wanted.get(name) != found.get(name):
             how = "is not there" if name not in found else f"is not the file of which {DIGESTS} has the digest"

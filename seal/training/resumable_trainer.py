@@ -70,8 +70,6 @@ def _is_whole(path: str) -> bool:
 Checkpointer.default_implementation = "resumable"
 
 
-logger = logging.getLogger(__name__)
-
 # How AllenNLP begins the names of what an epoch of training measured.
 _TRAINING = "training_"
 
