@@ -17,7 +17,7 @@ EPOCHS = 10
 ENCODER =
 TRAINING = {}
 
-# No warnings that AllenNLP's own imports raise before any plugin is loaded; seal/patches/compat.py hides the others.
+# No warnings that AllenNLP's own imports raise before any plugin is loaded; seal/allennlp/compat.py hides the others.
 DEMO = PYTHONWARNINGS='ignore:`torch.cuda.amp.custom_:FutureWarning:fairscale.experimental.nn.offload, \
 	ignore:`torch.jit.script` is deprecated:FutureWarning:torch.jit._script, \
 	ignore:pkg_resources is deprecated:UserWarning:rouge.rouge'

@@ -65,7 +65,7 @@ from seal.files.runs import read_run  # noqa: E402
 from seal.files.shards import Shard, shard_of  # noqa: E402
 from seal.files.strict_json import read_json  # noqa: E402
 from seal.files.whole_files import replacing  # noqa: E402
-from seal.patches.replacing import replace_once  # noqa: E402
+from seal.allennlp.replacing import replace_once  # noqa: E402
 from seal.predictors.readable import readable  # noqa: E402
 from seal.version import VERSION  # noqa: E402
 
@@ -91,7 +91,7 @@ SOME_ERRORS = 3
 
 
 class _Warnings(logging.Formatter):
-    """`warning: ...`, as `seal.patches.user_errors` writes `error: ...`."""
+    """`warning: ...`, as `seal.allennlp.user_errors` writes `error: ...`."""
 
     def format(self, record: logging.LogRecord) -> str:
         kind = "" if record.levelno < logging.WARNING else f"{record.levelname.lower()}: "

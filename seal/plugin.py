@@ -2,7 +2,7 @@
 AllenNLP is patched when it is first used, whether `seal` is imported before or after it.
 
 The `allennlp` command imports AllenNLP before the plugin `seal`; a program may import `seal` first, and a model or a
-predictor later. In both cases AllenNLP is patched (`seal.patches`), and every module of the package is imported, so
+predictor later. In both cases AllenNLP is patched (`seal.allennlp`), and every module of the package is imported, so
 that configs can name everything that is registered there; new modules are found automatically.
 
 In a program that uses the core alone, none of this happens, whether or not AllenNLP is installed.
@@ -15,8 +15,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Optional
 
-from seal.patches import IN_ORDER, compat
-from seal.patches.replacing import apply
+from seal.allennlp import IN_ORDER, compat
+from seal.allennlp.replacing import apply
 
 #: What all of AllenNLP's packages import but its basics, `allennlp.common` and `allennlp.nn`, of which `seal.registry`
 #: takes some.
@@ -31,9 +31,9 @@ _APART = ("seal.__main__", "seal.sklearn", "seal.sklearn_scores")
 def put_in_order() -> None:
     """Patches AllenNLP and imports all modules of the package."""
     for name in IN_ORDER:
-        apply(importlib.import_module(f"seal.patches.{name}").PATCHES)
+        apply(importlib.import_module(f"seal.allennlp.{name}").PATCHES)
     if runs_the_command():
-        from seal.patches import user_errors
+        from seal.allennlp import user_errors
 
         user_errors.install()
     for module in pkgutil.walk_packages(sys.modules["seal"].__path__, prefix="seal."):

@@ -77,4 +77,4 @@ def test_files_of_the_working_folder_are_not_run(told):
 
 def test_only_the_allennlp_command_takes_the_hook_for_errors(told):
     found, errors = told
-    assert found.get(COMMAND, errors)[:3] == [True, True, "seal.patches.user_errors"]
+    assert found.get(COMMAND, errors)[:3] == [True, True, "seal.allennlp.user_errors"]

@@ -178,7 +178,7 @@ def test_where_allennlp_is_installed_the_core_does_not_enter_its_room(name, besi
     room = ("allennlp.data", "allennlp.modules", "allennlp.models", "allennlp.training", "allennlp.commands")
     assert not [module for module in modules if module.startswith(room)]
     own = {".".join(module.split(".")[:2]) for module in modules if module.startswith("seal.")}
-    assert not own & {"seal.models", "seal.training", "seal.predictors", "seal_inspect", "seal.patches.command_line"}
+    assert not own & {"seal.models", "seal.training", "seal.predictors", "seal_inspect", "seal.allennlp.command_line"}
     assert hook_kept
 
 

@@ -28,7 +28,7 @@ from seal.dataset_readers.srl import SrlReader
 from seal.dataset_readers.tagging import TaggingReader
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
 from seal.files.paths import expanded, user_path
-from seal.patches.evaluating import _inputs_of_evaluation
+from seal.allennlp.evaluating import _inputs_of_evaluation
 from tests.line_keeper import LineKeeper
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "your_data.md"

@@ -110,7 +110,7 @@ def check_file(option: str, path: Path) -> None:
 @contextmanager
 def mistakes_of_the_library() -> Iterator[None]:
     """Turns seal's errors about a config or a file into `UserError`s; any other error passes unchanged."""
-    from seal.patches.error_sentences import describe
+    from seal.allennlp.error_sentences import describe
 
     try:
         yield

@@ -10,8 +10,8 @@ from allennlp.nn import util
 
 from seal.common.vocabularies import WRITTEN, names_of
 from seal.files.paths import user_path
-from seal.patches.safe_archives import extracted_archive
-from seal.patches.unusable_files import check_finite
+from seal.allennlp.safe_archives import extracted_archive
+from seal.allennlp.unusable_files import check_finite
 
 
 def trained_weights(

@@ -12,7 +12,7 @@ from allennlp.training import GradientDescentTrainer, Trainer, TrainerCallback
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from seal.patches import user_errors
+from seal.allennlp import user_errors
 from seal.training import AlternatingTrainer, cpu_autocast
 from tests.mixed_precision import needs_bfloat16_lstms
 from tests.training.runs import (

@@ -4,7 +4,7 @@ import pytest
 import torch
 from allennlp.training import TrainerCallback
 
-from seal.patches import user_errors
+from seal.allennlp import user_errors
 from seal.training import NonFiniteLoss
 from tests.training.runs import DATA, build, config
 

@@ -14,7 +14,7 @@ from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
 from seal.common.random_states import RandomStream
 from seal.models import SealModel
-from seal.patches import user_errors
+from seal.allennlp import user_errors
 from seal.samplers import GradientBasedInference
 from seal.training import Phase
 from seal.training.phased_trainer import PhasedTrainer, TaskNetStart

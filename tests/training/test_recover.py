@@ -14,7 +14,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
 
-from seal.patches import user_errors
+from seal.allennlp import user_errors
 from tests.mixed_precision import needs_bfloat16_lstms
 from tests.training.runs import (
     LINEAR,

@@ -9,7 +9,7 @@ from allennlp.commands import main
 from allennlp.commands.train import train_model_from_file
 from allennlp.common import logging as logging_of_allennlp
 
-from seal.patches import user_errors
+from seal.allennlp import user_errors
 
 CONFIG = """{
   dataset_reader: {type: 'sequence_tagging'},

@@ -9,7 +9,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
 
-from seal.patches import user_errors
+from seal.allennlp import user_errors
 from seal.samplers import Sampler
 
 

@@ -1,0 +1,98 @@
+"""The library of configs by a name that is the same everywhere: `import 'seal/srl.libsonnet'`."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from allennlp.common import params as allennlp_params
+
+from seal.allennlp.config_keys import suggest
+from seal.allennlp.replacing import replace_once
+
+#: What a config writes before the name of a file of the library.
+PREFIX = "seal/"
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def library_folder() -> Path:
+    """The folder of the library's files: in an installed package a part of it, in a clone beside it."""
+    installed = _PACKAGE / "config_library"
+    return installed if installed.is_dir() else _PACKAGE.parent / "training_configs" / "lib"
+
+
+def find_import(folder: str, name: str) -> tuple[str, bytes]:
+    """
+    What a config imports, as jsonnet's `import_callback`: a file beside it, or `seal/NAME` of the library.
+
+    # Parameters
+
+    folder : `str`
+        That of the file that imports, with `/` at its end; empty for the working folder.
+    name : `str`
+        As it stands after `import`, `importstr` or `importbin`.
+
+    # Returns
+
+    The file's path and content.
+
+    # Raises
+
+    `RuntimeError` if there is no such file, or it cannot be read; jsonnet says where it is imported.
+    """
+    path = Path(folder, name)
+    if name.startswith(PREFIX) and not path.exists():
+        library = library_folder()
+        path = library / name.removeprefix(PREFIX)
+        if not path.exists():
+            known = [PREFIX + file.name for file in library.glob("*.libsonnet")]
+            raise RuntimeError(f"the library of configs has no such file{suggest(name, known)}")
+    try:
+        return str(path), path.read_bytes()
+    except OSError as error:
+        raise RuntimeError(error.strerror) from error
+
+
+@contextmanager
+def stopped_afterwards() -> Iterator[None]:
+    """
+    Control-C or SIGTERM inside takes effect at the end. Jsonnet makes whatever its callback raises an error of the
+    config, so that a run which is stopped would be told of a file that cannot be opened.
+    """
+    numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not None]
+    if threading.current_thread() is not threading.main_thread():
+        numbers = []  # Python's handlers run in the main thread alone.
+    came: list[int] = []
+    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in came[:1]:
+            signal.raise_signal(number)
+
+
+def import_the_library_by_name() -> None:
+    """
+    Patches: `allennlp.common.params.evaluate_file` and `evaluate_snippet`, which overrides are read by.
+
+    Symptom: `couldn't open import "seal/srl.libsonnet"`: a config has to give the path from its own folder to the
+    library, which in an installed package lies among the packages. A command that is stopped while it reads its config
+    is told that as well.
+
+    Can go: when AllenNLP lets a plugin name folders of configs. (Jsonnet's `jpathdir` alone would need a folder `seal`
+    that has the files.)
+    """
+
+    def evaluate(original, *args, **kwargs):
+        with stopped_afterwards():
+            return original(*args, **{"import_callback": find_import, **kwargs})
+
+    replace_once(allennlp_params, "evaluate_file", evaluate)
+    replace_once(allennlp_params, "evaluate_snippet", evaluate)
+
+
+PATCHES = (import_the_library_by_name,)

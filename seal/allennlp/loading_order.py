@@ -1,0 +1,138 @@
+"""
+The order of training data is the same in every run with the same seeds, and a run that is recovered goes on in it.
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any, Optional
+
+import numpy
+import torch
+from allennlp.data import TensorDict
+from allennlp.data.data_loaders import MultiProcessDataLoader
+
+from seal.common.random_states import random_state, set_random_state
+from seal.allennlp.replacing import replace_once
+
+
+class WorkerQueues:
+    """
+    A queue for each loading process, of which the reader takes one item after the other in turn, so that their order
+    does not depend on which process is faster.
+    """
+
+    def __init__(self, queues: list[Any]) -> None:
+        self.queues = queues
+        self._waiting = list(queues)
+        self._turn = 0
+        self._taken: Optional[Any] = None
+
+    def get(self) -> Any:
+        """The next item; `(None, None)` at the end of each process."""
+        self._turn %= len(self._waiting)
+        queue = self._waiting[self._turn]
+        item = queue.get()
+        if item[0] is None and item[1] is None:
+            self._waiting.remove(queue)
+        else:
+            self._taken = queue
+            self._turn += 1
+        return item
+
+    def task_done(self) -> None:
+        """Reports the last item as done or, after the last item, the end to each process that waits for it."""
+        queue, self._taken = self._taken, None
+        if queue is not None:
+            return queue.task_done()
+        for queue in [queue for queue in self.queues if queue not in self._waiting][:1]:
+            self.queues = [other for other in self.queues if other is not queue]
+            return queue.task_done()
+        raise ValueError("no process has ended")
+
+    def close(self) -> None:
+        for queue in self.queues:
+            queue.close()
+
+
+def take_turns() -> None:
+    """
+    Patches: `allennlp.data.data_loaders.MultiProcessDataLoader._start_instance_workers`, `_start_batch_workers`,
+    `_instance_worker` and `_batch_worker`.
+
+    Symptom: with `num_workers`, instances and batches come in the order in which the processes happen to give them,
+    and spawned processes draw random numbers of their own, so that no two runs are the same.
+
+    Can go: when AllenNLP's loader takes from its processes in turn, and seeds them.
+    """
+
+    def start(original: Callable, self: MultiProcessDataLoader, queue: Any, context: Any) -> Any:
+        if self.start_method != "fork" and not type(self.reader).__module__.startswith("seal."):
+            # Such a process imports what its reader needs, and may know nothing of this patch.
+            return original(self, queue, context)
+        # Without a change of the generator's state.
+        generator = random.Random()
+        generator.setstate(random.getstate())
+        self._worker_seed = generator.getrandbits(31)
+        size = max(1, queue._maxsize // self.num_workers)
+        queues = [context.JoinableQueue(maxsize=size) for _ in range(self.num_workers)]
+        turns = WorkerQueues(queues)
+        # The loader reads from the queue that it has made.
+        queue.get, queue.task_done, queue.close = turns.get, turns.task_done, turns.close
+        return original(self, queues, context)
+
+    def work(original: Callable, self: MultiProcessDataLoader, worker: int, queues: Any, *args: Any) -> Any:
+        if not isinstance(queues, list):
+            return original(self, worker, queues, *args)
+        seed = self._worker_seed + worker
+        random.seed(seed)
+        numpy.random.seed(seed)
+        torch.manual_seed(seed)
+        return original(self, worker, queues[worker], *args)
+
+    for name in ("_start_instance_workers", "_start_batch_workers"):
+        replace_once(MultiProcessDataLoader, name, start)
+    for name in ("_instance_worker", "_batch_worker"):
+        replace_once(MultiProcessDataLoader, name, work)
+
+
+def remember_passes() -> None:
+    """
+    Patches: `allennlp.data.data_loaders.MultiProcessDataLoader._iter_batches`.
+
+    Symptom: with `batches_per_epoch` a pass over the data spans several epochs, and a run that is recovered begins a
+    new one.
+
+    Can go: when AllenNLP's checkpoints have the place in the pass.
+    """
+
+    def _iter_batches(original: Callable, self: MultiProcessDataLoader) -> Iterator[TensorDict]:
+        if self.batches_per_epoch is None:
+            yield from original(self)
+            return
+        self.pass_start, self.pass_taken = random_state(), 0
+        for batch in original(self):
+            self.pass_taken += 1
+            yield batch
+
+    replace_once(MultiProcessDataLoader, "_iter_batches", _iter_batches)
+
+
+def place_in_pass(loader: Any) -> Optional[dict[str, Any]]:
+    """
+    How far a loader is in a pass over its data that spans several epochs: the generators' states at its start, and the
+    number of batches since. `None` for a loader whose epochs are whole passes.
+    """
+    if getattr(loader, "_batch_generator", None) is None:
+        return None
+    return {"start": loader.pass_start, "taken": loader.pass_taken}
+
+
+def go_to_place(loader: Any, place: dict[str, Any]) -> None:
+    """Brings a loader to the place that `place_in_pass` has returned. Changes the generators' states."""
+    set_random_state(place["start"])
+    loader._batch_generator = loader._iter_batches()
+    for _ in range(place["taken"]):
+        next(loader._batch_generator)
+
+
+PATCHES = (take_turns, remember_passes)

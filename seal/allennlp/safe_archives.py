@@ -1,0 +1,392 @@
+"""
+A model's archive may come from anybody, and may be damaged on its way. Opening one writes nothing outside its temporary
+folder, runs none of its code, and takes a bounded part of the disk; nothing is made of one that is not whole.
+"""
+
+import functools
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import IO, Any, Optional
+
+from allennlp.commands import evaluate
+from allennlp.common import Registrable
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
+from allennlp.common.meta import META_NAME
+from allennlp.data import Vocabulary
+from allennlp.models import archival
+
+from seal.files.whole_files import FULL
+from seal.allennlp.error_sentences import describe
+from seal.allennlp.replacing import replace_once
+
+#: What an archive may unpack to: this many bytes, or as many times its own size, whichever is more.
+MOST_BYTES, MOST_RATIO = 2**30, 50
+#: How many members it may have.
+MOST_MEMBERS = 1000
+#: The bytes of a header, which holds a long name, and of all headers together: they are read into memory.
+MOST_HEADER, MOST_HEADERS = 2**13, 2**21
+#: The bytes of its config, and of each other file of JSON or digests.
+MOST_CONFIG = 2**20
+#: The member with the SHA-256 of what a model is made of, as `sha256sum` writes and checks it. gzip's checksum tells
+#: that the archive is as it was packed; this one also that what was packed is what training has written.
+DIGESTS = "SHA256SUMS"
+
+# The errors raised by reading a file that is not a `.tar.gz`, or not a complete one, or has headers that make no sense.
+_DAMAGED = (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ArithmeticError, RecursionError, ValueError)
+
+# The archives by the folders that they are unpacked to, and the one whose parts are being constructed.
+_unpacked: dict[str, str] = {}
+_opening: ContextVar[Optional[str]] = ContextVar("opening", default=None)
+
+
+@contextmanager
+def extracted_archive(path: str, cleanup: bool = True, with_config: bool = False) -> Iterator[str]:
+    """
+    A temporary folder with what an archive has; with `cleanup` it is removed at the end. An error inside that is about
+    a file of the folder names the archive in its place. Weights or a vocabulary alone need no config.
+
+    # Raises
+
+    `ConfigurationError` if the file is no archive, or a damaged one, down to the checksum at its end; if a file in it
+    is not the one that its digest was taken of; if a member would lie outside the folder, is a device, or links to what
+    is not in the archive; if there is too much, or no room for it; or if `config.json` is not plain JSON.
+    """
+    folder = tempfile.mkdtemp()
+    done = False
+    try:
+        try:
+            _unpack(path, folder)
+            _check_digests(path, folder)
+            _check_json(path, folder)
+            if with_config and not os.path.isfile(os.path.join(folder, archival.CONFIG_NAME)):
+                raise ConfigurationError(f"{path}: there is no {archival.CONFIG_NAME} in it; this is no model.")
+        except _DAMAGED as error:
+            raise _damaged(path, error) from error
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            raise ConfigurationError(
+                f"{path} is unpacked to {tempfile.gettempdir()}, where there is no room ({error.strerror}); make some, "
+                "or name another folder in the environment variable TMPDIR."
+            ) from error
+        except ConfigurationError:
+            # What is damaged may look like anything else.
+            _check_is_whole(path)
+            raise
+        _unpacked[folder] = path
+        done = True
+        with _naming(folder):
+            yield folder
+    finally:
+        if cleanup or not done:
+            _unpacked.pop(folder, None)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unpack(path: str, folder: str) -> None:
+    with gzip.open(path) as file:
+        unpacked = _Unpacked(file, path)
+        with tarfile.open(fileobj=unpacked, mode="r:") as archive:
+            archive.extractall(folder, filter=_bounded(path, archive, unpacked))
+        unpacked.finish()
+
+
+def _damaged(path: str, error: Exception) -> ConfigurationError:
+    return ConfigurationError(
+        f"{path} is not a model archive (.tar.gz), or a damaged one: {error}; copy it anew from where it is whole."
+    )
+
+
+def _check_is_whole(path: str) -> None:
+    """
+    # Raises
+
+    `ConfigurationError` if the checksum at the end is not that of the content, as far as an archive may unpack.
+    """
+    left = _most_bytes(path)
+    try:
+        with gzip.open(path) as file:
+            while left > 0 and (part := file.read(2**20)):
+                left -= len(part)
+    except _DAMAGED as error:
+        raise _damaged(path, error) from error
+
+
+@contextmanager
+def _naming(folder: str) -> Iterator[None]:
+    """An error about a file of an unpacked archive names the archive, not the folder, which will be gone."""
+    try:
+        yield
+    except Exception as error:
+        told = describe(error)
+        if told is None or folder not in told:
+            raise
+        told = told.replace(os.path.join(folder, ""), "").replace(folder, "its folder")
+        raise ConfigurationError(f"{_unpacked[folder]}: {told}") from error
+
+
+class _Unpacked:
+    """
+    The bytes of an archive, which are read forwards: the content of members that are allowed, and their headers, which
+    are few and small.
+
+    # Attributes
+
+    content_end : `int`
+        Where the content of the last member that is allowed ends.
+    """
+
+    def __init__(self, file: IO[bytes], path: str) -> None:
+        self._file, self._path = file, path
+        self._of_headers = self.content_end = 0
+        self._last = b""
+
+    def read(self, size: int) -> bytes:
+        if self.tell() + size > self.content_end:
+            self._of_headers += size
+            if size > MOST_HEADER or self._of_headers > MOST_HEADERS:
+                raise ConfigurationError(
+                    f"{self._path}: names and other headers of its files have more than {MOST_HEADER:,} bytes, or more "
+                    f"than {MOST_HEADERS:,} together; this is no model."
+                )
+        self._last = self._file.read(size)
+        return self._last
+
+    def finish(self) -> None:
+        """
+        Reads what follows the last member, at whose end is gzip's checksum.
+
+        # Raises
+
+        `tarfile.ReadError` if the members do not end with an empty block, as where a header is damaged, or anything but
+        zeros follows.
+        """
+        left = MOST_HEADERS
+        while self._last and not self._last.strip(b"\0") and left > 0:
+            self._last = self._file.read(tarfile.RECORDSIZE)
+            left -= len(self._last)
+            if not self._last:
+                return
+        raise tarfile.ReadError("its list of files has no end")
+
+    def seek(self, place: int) -> None:
+        if not self.tell() <= place <= self.content_end:
+            raise tarfile.ReadError("a member links to one that does not come before it")
+        self._file.seek(place)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+
+def _bounded(
+    path: str, archive: tarfile.TarFile, unpacked: _Unpacked
+) -> Callable[[tarfile.TarInfo, str], tarfile.TarInfo]:
+    most = _most_bytes(path)
+    total = count = 0
+
+    def check(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
+        nonlocal total, count
+        count += 1
+        if count > MOST_MEMBERS:
+            raise ConfigurationError(f"{path}: it has more than {MOST_MEMBERS:,} files; this is no model.")
+        # The header was read last, and the next one begins where the content ends. A sparse file is larger than that.
+        total += max(member.size, archive.offset - unpacked.tell())
+        if total > most:
+            raise ConfigurationError(
+                f"{path}: it would unpack to more than {most:,} bytes, from {os.path.getsize(path):,}; this is no "
+                "model."
+            )
+        unpacked.content_end = archive.offset
+        try:
+            return tarfile.data_filter(member, folder)
+        except tarfile.FilterError as error:
+            raise ConfigurationError(f"{path}: it is not opened, as it would write elsewhere: {error}.") from None
+
+    return check
+
+
+def _most_bytes(path: str) -> int:
+    return max(MOST_BYTES, MOST_RATIO * os.path.getsize(path))
+
+
+def _check_json(path: str, folder: str) -> None:
+    """Of the config and of AllenNLP's version."""
+    for name, what in ((archival.CONFIG_NAME, "config"), (META_NAME, META_NAME)):
+        text = _small_text(path, folder, name, what)
+        try:
+            found = {} if text is None else json.loads(text)
+        except (ValueError, RecursionError):
+            raise ConfigurationError(
+                f"{path}: its {what} is not plain JSON, which training writes; it is not evaluated as anything else."
+            ) from None
+        if name == META_NAME and text is not None and not _is_version(found):
+            raise ConfigurationError(f"{path}: its {META_NAME} is not the version of AllenNLP, found {found!r:.80}.")
+
+
+def _is_version(found: Any) -> bool:
+    version = found.get("version") if isinstance(found, dict) and len(found) == 1 else None
+    return isinstance(version, str) and version.count(".") >= 2
+
+
+def _small_text(path: str, folder: str, name: str, what: str) -> Optional[str]:
+    file = os.path.join(folder, name)
+    if not os.path.isfile(file):
+        return None
+    if os.path.getsize(file) > MOST_CONFIG:
+        raise ConfigurationError(f"{path}: its {what} has {os.path.getsize(file):,} bytes; this is no model.")
+    try:
+        with open(file, encoding="utf-8") as opened:
+            return opened.read()
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{path}: its {what} is not plain JSON or text in UTF-8.") from None
+
+
+def _parts_of(folder: str) -> list[str]:
+    """What a model is made of, of the files in a folder: the config, the vocabulary and the weights."""
+    vocabulary = os.path.join(folder, "vocabulary")
+    words = sorted(os.listdir(vocabulary)) if os.path.isdir(vocabulary) else []
+    names = [archival.CONFIG_NAME, archival._WEIGHTS_NAME, *(f"vocabulary/{name}" for name in words if name[0] != ".")]
+    return [name for name in names if os.path.isfile(os.path.join(folder, name))]
+
+
+def digests_of(folder: str, weights: Optional[str] = None) -> dict[str, str]:
+    """
+    What `SHA256SUMS` has of the model in a folder: the digests of its config, its weights and each file of its
+    vocabulary, by the names that they have in an archive.
+
+    # Parameters
+
+    folder : `str`
+        That of an archive that was unpacked, or of a run.
+    weights : `str`, optional (default = `None`)
+        The file of weights of a run.
+    """
+    files = {name: os.path.join(folder, name) for name in _parts_of(folder)}
+    if weights is not None and os.path.isfile(os.path.join(folder, weights)):
+        files[archival._WEIGHTS_NAME] = os.path.join(folder, weights)
+    return {name: _digest(file) for name, file in sorted(files.items())}
+
+
+def _digest(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _check_digests(path: str, folder: str) -> None:
+    """Archives of before, and those of other packages, have none."""
+    text = _small_text(path, folder, DIGESTS, DIGESTS)
+    if text is None:
+        return
+    wanted = {name: digest for digest, _, name in (line.partition("  ") for line in text.splitlines())}
+    found = digests_of(folder)
+    for name in sorted(wanted | found):
+        if wanted.get(name) != found.get(name):
+            how = "is not there" if name not in found else f"is not the file of which {DIGESTS} has the digest"
+            raise ConfigurationError(
+                f"{path}: {name} in it {how}; take the archive from where it was trained, or, if you have changed it "
+                f"yourself, pack it without {DIGESTS}."
+            )
+
+
+def config_of_archive(path: str) -> Optional[str]:
+    """The text of a file in the folder of an archive that was unpacked, as it is; `None` of any other file."""
+    folder = os.path.dirname(path)
+    if folder not in _unpacked:
+        return None
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def unpack_safely() -> None:
+    """
+    Patches: `allennlp.models.archival.extracted_archive`, and `allennlp.data.Vocabulary.from_files`, which unpacks
+    archives, too.
+
+    Symptom: members of an archive are written outside the temporary folder, a pipe in place of the weights hangs, and
+    a small file may fill the disk, or memory by the names in it. Its config is evaluated as jsonnet, which may import
+    files and take all memory. A damaged archive ends in a traceback, or gives another model: nobody reads its checksum.
+
+    Can go: when AllenNLP unpacks with the `data` filter, to a bounded size and to the end of the file, reads the config
+    as JSON, and names the archive.
+    """
+    archival.extracted_archive = functools.partial(extracted_archive, with_config=True)
+
+    def from_files(original: Callable, cls: type, directory: Any, *args: Any, **kwargs: Any) -> Vocabulary:
+        path = os.fspath(directory)
+        if os.path.dirname(path) in _unpacked and os.path.isfile(path):
+            raise ConfigurationError(f"{path} is a file, where there must be a folder")  # Perhaps an archive itself.
+        if os.path.isdir(path) or not path.endswith((".tar.gz", ".tgz")):
+            try:
+                return original(cls, directory, *args, **kwargs)
+            except (AssertionError, UnicodeDecodeError) as error:
+                raise ConfigurationError(f"{path}: there is no vocabulary, or a damaged one: {error}") from error
+        with extracted_archive(cached_path(path)) as folder:
+            inside = os.path.join(folder, "vocabulary")
+            return from_files(original, cls, inside if os.path.isdir(inside) else folder, *args, **kwargs)
+
+    replace_once(Vocabulary, "from_files", from_files)
+
+
+def construct_registered_classes_only() -> None:
+    """
+    Patches: `Registrable.resolve_class_name`, `_load_dataset_readers` and `_load_model` of
+    `allennlp.models.archival`, and `allennlp.commands.evaluate.evaluate_from_archive`, which constructs further parts.
+
+    Symptom: a class path in an archive's config, such as `evil.Model` or `subprocess.Popen`, is imported from the
+    working folder or from anywhere, and called.
+
+    Can go: when AllenNLP constructs only registered classes of archives.
+    """
+
+    @contextmanager
+    def opening(archive: Optional[str]) -> Iterator[None]:
+        token = _opening.set(archive)
+        try:
+            yield
+        finally:
+            _opening.reset(token)
+
+    def load(original: Callable, config: Any, *args: Any, **kwargs: Any) -> Any:
+        folder = next((arg for arg in args if arg in _unpacked), None)
+        with opening(_unpacked.get(folder)), nullcontext() if folder is None else _naming(folder):
+            return original(config, *args, **kwargs)
+
+    def evaluate_from_archive(original: Callable, archive_file: Any, *args: Any, **kwargs: Any) -> Any:
+        # The folder of a run is the user's own.
+        with opening(None if os.path.isdir(archive_file) else str(archive_file)):
+            return original(archive_file, *args, **kwargs)
+
+    replace_once(archival, "_load_dataset_readers", load)
+    replace_once(archival, "_load_model", load)
+    replace_once(evaluate, "evaluate_from_archive", evaluate_from_archive)
+
+    def resolve_class_name(original: Callable, cls: type, name: str) -> Any:
+        archive = _opening.get()
+        if archive is None or name in Registrable._registry[cls] or "." not in name:
+            return original(cls, name)
+        package = name.partition(".")[0]
+        if package not in sys.modules:
+            raise ConfigurationError(
+                f"{archive}: its config names the class {name}, and the package is not loaded; if you trust both, add "
+                f"--include-package {package}."
+            )
+        found, constructor = original(cls, name)
+        if not (isinstance(found, type) and issubclass(found, cls)):
+            raise ConfigurationError(f"{archive}: its config names {name} as a {cls.__name__}, which it is not.")
+        return found, constructor
+
+    replace_once(Registrable, "resolve_class_name", resolve_class_name)
+
+
+PATCHES = (unpack_safely, construct_registered_classes_only)

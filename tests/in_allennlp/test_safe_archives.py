@@ -1,0 +1,528 @@
+"""Foreign archives: what they cannot do."""
+
+import io
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+from allennlp.commands import evaluate, train
+from allennlp.common import params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.models import Model, archival, load_archive
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from seal.files.trained_models import trained_weights
+from seal.allennlp import safe_archives, whole_configs
+from seal.allennlp.error_sentences import describe
+from tests.training.runs import ROOT, build, config
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The folder of a small run."""
+    folder = tmp_path_factory.mktemp("trained")
+    built = config(method="cross_entropy")
+    trainer = build(built, folder)
+    trainer.train()
+    (folder / "config.json").write_text(json.dumps(built), encoding="utf-8")
+    trainer.model.vocab.save_to_files(str(folder / "vocabulary"))
+    archival.archive_model(str(folder))
+    return folder
+
+
+def archive(path, *members, config_text='{"model": {}}'):
+    """An archive with a config and further members, each a `TarInfo` or that and its content."""
+    with tarfile.open(path, "w:gz") as file:
+        add(file, tarfile.TarInfo("config.json"), config_text.encode())
+        for member in members:
+            add(file, *(member if isinstance(member, tuple) else (member,)))
+    return str(path)
+
+
+def add(file, member, content=b""):
+    member.size = member.size or len(content)
+    file.addfile(member, io.BytesIO(content))
+
+
+def link(name, target, kind=tarfile.SYMTYPE):
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = kind, target
+    return member
+
+
+def device(kind):
+    member = tarfile.TarInfo("weights.th")
+    member.type = kind
+    return member
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """The folder that temporary folders are made in."""
+    folder = tmp_path / "a" / "b"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(safe_archives.tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [(tarfile.TarInfo("../../written"), b"x")],
+        [(tarfile.TarInfo("vocabulary/../../../written"), b"x")],
+        [link("out", "../.."), (tarfile.TarInfo("out/written"), b"x")],
+        [link("out", "/tmp")],
+        [link("weights.th", "../../secret", tarfile.LNKTYPE)],
+        [device(tarfile.FIFOTYPE)],
+        [device(tarfile.CHRTYPE)],
+    ],
+    ids=["parents", "parents_inside", "link_to_a_folder", "link_elsewhere", "hard_link", "pipe", "device"],
+)
+def test_nothing_is_written_elsewhere(tmp_path, temporary, members):
+    path = archive(tmp_path / "model.tar.gz", *members)
+    (tmp_path / "secret").write_text("secret")
+    before = {str(p) for p in tmp_path.rglob("*")}
+    with pytest.raises(ConfigurationError, match="model.tar.gz: it is not opened, as it would write elsewhere"):
+        load_archive(path)
+    assert {str(p) for p in tmp_path.rglob("*")} == before
+
+
+def test_an_absolute_path_lies_inside(tmp_path, temporary):
+    outside = tmp_path / "outside"
+    path = archive(tmp_path / "model.tar.gz", (tarfile.TarInfo(str(outside)), b"x"))
+    with safe_archives.extracted_archive(path) as folder:
+        assert not outside.exists() and os.path.exists(os.path.join(folder, *outside.parts[1:]))
+    assert not any(temporary.iterdir())
+
+
+def test_a_bomb(tmp_path, temporary, monkeypatch):
+    monkeypatch.setattr(safe_archives, "MOST_BYTES", 2**20)
+    path = archive(tmp_path / "model.tar.gz", (tarfile.TarInfo("weights.th"), bytes(2**23)))
+    with pytest.raises(ConfigurationError, match="it would unpack to more than 1,048,576 bytes, from .*; this is no"):
+        load_archive(path)
+    assert not any(temporary.iterdir())
+    # What does not shrink may be of any size.
+    path = archive(tmp_path / "large.tar.gz", (tarfile.TarInfo("weights.th"), os.urandom(2**21)))
+    with safe_archives.extracted_archive(path) as folder:
+        assert os.path.getsize(os.path.join(folder, "weights.th")) == 2**21
+
+
+@pytest.mark.parametrize(
+    "kind, records",
+    [
+        (tarfile.GNUTYPE_LONGNAME, b"name"),
+        (tarfile.XHDTYPE, b"1048576 comment="),
+        (tarfile.XHDTYPE, b"1" * 2**20),
+    ],
+    ids=["long_name", "pax", "pax_digits"],
+)
+def test_a_header_of_a_megabyte(tmp_path, temporary, kind, records):
+    """Of gigabytes in an archive that is a thousand times smaller; what is read at once counts."""
+    header = tarfile.TarInfo("long")
+    header.type = kind
+    path = archive(tmp_path / "model.tar.gz", (header, records.ljust(2**20, b"a")), tarfile.TarInfo("weights.th"))
+    with pytest.raises(ConfigurationError, match="headers of its files have more than 8,192 bytes, or more than 2,097"):
+        load_archive(path)
+    assert not any(temporary.iterdir())
+
+
+def test_many_headers(tmp_path, temporary):
+    """They follow each other, as if the last one's name were replaced again and again."""
+
+    def named(length, number):
+        header = tarfile.TarInfo("long")
+        header.type = tarfile.GNUTYPE_LONGNAME
+        return archive(tmp_path / "model.tar.gz", *[(header, b"a" * length)] * number)
+
+    with pytest.raises(ConfigurationError, match="names and other headers of its files have more than"):
+        load_archive(named(8000, 250))
+    with pytest.raises(ConfigurationError, match="is not a model archive .*recursion"):
+        load_archive(named(100, 1500))
+    assert not any(temporary.iterdir())
+
+
+@pytest.mark.parametrize("number, told", [(999, None), (1000, "it has more than 1,000 files; this is no model")])
+def test_many_files(tmp_path, temporary, number, told):
+    path = archive(tmp_path / "model.tar.gz", *[(tarfile.TarInfo(f"{n}.txt"), b"") for n in range(number)])
+    if told is None:
+        with safe_archives.extracted_archive(path) as folder:
+            assert len(os.listdir(folder)) == 1000
+        return
+    with pytest.raises(ConfigurationError, match=told):
+        load_archive(path)
+    assert not any(temporary.iterdir())
+
+
+def test_a_link_to_a_member_that_comes_later(tmp_path, temporary):
+    """For which the whole archive would be read again, for each of them."""
+    first = (tarfile.TarInfo("a"), b"x" * 2000)
+    path = archive(tmp_path / "model.tar.gz", first, link("b", "c", tarfile.LNKTYPE), (tarfile.TarInfo("c"), b"x"))
+    with pytest.raises(ConfigurationError, match="a member links to one that does not come before it"):
+        load_archive(path)
+    path = archive(tmp_path / "model.tar.gz", first, link("b", "a", tarfile.LNKTYPE), link("c", "a"))
+    with safe_archives.extracted_archive(path) as folder:
+        assert {len(open(os.path.join(folder, name)).read()) for name in "abc"} == {2000}
+
+
+def test_a_sparse_file(tmp_path, temporary, monkeypatch):
+    """It takes as much memory as it says, once it is read."""
+    monkeypatch.setattr(safe_archives, "MOST_BYTES", 2**20)
+    monkeypatch.setattr(safe_archives, "MOST_RATIO", 1)
+    member = tarfile.TarInfo("weights.th")
+    member.pax_headers = {"GNU.sparse.size": str(2**30), "GNU.sparse.map": "0,1"}
+    path = archive(tmp_path / "model.tar.gz", (member, b"x"))
+    with pytest.raises(ConfigurationError, match="it would unpack to more than 1,048,576 bytes"):
+        load_archive(path)
+
+
+@pytest.mark.parametrize("text", ["{ model: {} }", "import '/etc/passwd'", "[i for i in std.range(1, 9)]", "[" * 10**5])
+def test_a_config_that_is_not_json_is_not_evaluated(tmp_path, temporary, text):
+    path = archive(tmp_path / "model.tar.gz", config_text=text)
+    with pytest.raises(ConfigurationError, match="its config is not plain JSON"):
+        load_archive(path)
+    assert not any(temporary.iterdir())
+
+
+def test_a_config_of_a_hundred_megabytes(tmp_path, monkeypatch):
+    monkeypatch.setattr(safe_archives, "MOST_CONFIG", 100)
+    path = archive(tmp_path / "model.tar.gz", config_text=json.dumps(list(range(100))))
+    with pytest.raises(ConfigurationError, match="its config has 390 bytes; this is no model"):
+        load_archive(path)
+
+
+def changed(trained, path, key, value):
+    """The archive of the run, with another config."""
+    settings = json.loads((trained / "config.json").read_text(encoding="utf-8"))
+    if key.startswith("data_loader"):  # Which the other one hides.
+        settings.pop("validation_data_loader")
+    tree = settings
+    *parents, last = key.split(".")
+    for name in parents:
+        tree = tree.setdefault(name, {})
+    tree[last] = value
+    with tarfile.open(trained / "model.tar.gz") as old, tarfile.open(path, "w:gz") as new:
+        for member in old.getmembers():
+            content = old.extractfile(member).read() if member.isfile() else b""
+            if member.name == "config.json":
+                content = json.dumps(settings).encode()
+                member.size = len(content)
+            new.addfile(member, io.BytesIO(content))
+    return str(path)
+
+
+def test_the_config_of_an_archive_is_not_evaluated(trained, tmp_path, monkeypatch):
+    """Nor as JSON, for which jsonnet takes 300 times the memory."""
+    evaluated = []
+    evaluate_file = params.evaluate_file.__wrapped__
+
+    def remembered(name, *args, **kwargs):
+        evaluated.append(name)
+        return evaluate_file(name, *args, **kwargs)
+
+    monkeypatch.setattr(params, "evaluate_file", remembered)
+    params.evaluate_file.__name__ = "evaluate_file"
+    whole_configs.check_that_configs_are_objects()
+    load_archive(str(trained / "model.tar.gz"))
+    assert not evaluated
+    load_archive(str(trained), weights_file=str(trained / "best.th"))
+    assert evaluated == [str(trained / "config.json")]
+
+
+def test_an_archive_of_a_run_opens(trained):
+    assert type(load_archive(str(trained / "model.tar.gz")).model).__name__ == "SrlModel"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "model.type",
+        "dataset_reader.type",
+        "model.output_space",
+        "evaluation.type",
+        "data_loader.type",
+        "validation_data_loader.type",
+    ],
+)
+def test_a_class_of_a_package_that_is_not_loaded(trained, tmp_path, monkeypatch, key):
+    (tmp_path / "evil_package.py").write_text("open('ran', 'w').close()\nclass Evil: pass\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    path = changed(trained, tmp_path / "model.tar.gz", key, "evil_package.Evil")
+    with pytest.raises(ConfigurationError, match="the class evil_package.Evil, .*add --include-package evil_package"):
+        evaluate.evaluate_from_archive(path, str(ROOT / "data" / "srl_sample" / "dev.gold_conll"))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_is_loaded_but_no_class_of_its_kind(trained, tmp_path):
+    settings = {"type": "subprocess.Popen", "args": "true"}
+    path = changed(trained, tmp_path / "model.tar.gz", "model.output_space", settings)
+    with pytest.raises(ConfigurationError, match="names subprocess.Popen as a OutputSpace, which it is not"):
+        load_archive(path)
+
+
+def test_a_class_path_of_a_package_that_is_loaded(trained, tmp_path):
+    name = "seal.output_spaces.TagSequence"
+    path = changed(trained, tmp_path / "model.tar.gz", "model.output_space.type", name)
+    assert type(load_archive(path).model.output_space).__name__ == "TagSequence"
+
+
+def test_a_users_own_config_may_name_classes(tmp_path):
+    """Also in the folder of a run, which is not an archive."""
+    built = config(method="cross_entropy", model__output_space__type="seal.output_spaces.TagSequence")
+    assert type(build(built, tmp_path).model.output_space).__name__ == "TagSequence"
+
+
+def test_a_damaged_archive(tmp_path):
+    path = archive(tmp_path / "model.tar.gz", (tarfile.TarInfo("more"), os.urandom(2000)))
+    whole = open(path, "rb").read()
+    for bad in (b"no archive", whole[: len(whole) // 2], whole[:30] + bytes(20) + whole[50:]):
+        (tmp_path / "model.tar.gz").write_bytes(bad)
+        with pytest.raises(ConfigurationError, match=f"^{path} is not a model archive"):
+            load_archive(path)
+
+
+def flipped(whole, place, bit):
+    data = bytearray(whole)
+    data[place] ^= 1 << bit
+    return bytes(data)
+
+
+@pytest.fixture(scope="module")
+def packed(trained, tmp_path_factory):
+    """The run's archive as `train` writes it, with digests."""
+    folder = tmp_path_factory.mktemp("packed") / "run"
+    shutil.copytree(trained, folder, ignore=shutil.ignore_patterns("*.gz", ".lock"))
+    train.archive_model(str(folder))
+    return folder / "model.tar.gz"
+
+
+def test_every_byte_counts(tmp_path, temporary):
+    """
+    But for those of gzip's header that say when and where, the bits that fill the last byte before the trailer, and
+    those that say the same in other words, as which of several runs of zeros is repeated.
+    """
+    path = tmp_path / "model.tar.gz"
+    archive(path, (tarfile.TarInfo("weights.th"), random.Random(3).randbytes(600)))
+    whole = path.read_bytes()
+    parts, same = contents(path), []
+    for place in range(len(whole)):
+        path.write_bytes(flipped(whole, place, place % 8))
+        try:
+            assert contents(path) == parts
+            same.append(place)
+        except ConfigurationError as error:
+            assert str(error).startswith(f"{path} is not a model archive (.tar.gz), or a damaged one: ")
+    header = whole.index(b"\0", 10)
+    assert len([place for place in same if place > header]) < len(whole) // 20 and max(same) < len(whole) - 8
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ConfigurationError, match=f"^{re.escape(str(path))} is not a model archive"):
+            contents(path)
+    path.write_bytes(whole + b"more")
+    with pytest.raises(ConfigurationError, match="is not a model archive"):
+        contents(path)
+    assert not any(temporary.iterdir())
+
+
+def contents(path):
+    with safe_archives.extracted_archive(str(path)) as folder:
+        files = [file for file in Path(folder).rglob("*") if file.is_file()]
+        return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_other_model_is_made_of_a_flipped_bit(tmp_path, packed, data):
+    whole = packed.read_bytes()
+    bit = data.draw(st.integers(0, len(whole) * 8 - 1))
+    path = tmp_path / "model.tar.gz"
+    path.write_bytes(flipped(whole, bit // 8, bit % 8))
+    for make in (load_archive, Model.from_archive, Vocabulary.from_files, weights_of):
+        try:
+            make(str(path))
+            assert contents(path) == contents(packed)
+        except ConfigurationError as error:
+            assert str(path) in str(error) and tempfile.gettempdir() + "/tmp" not in str(error)
+
+
+def weights_of(path):
+    """As another model takes them; its labels differ."""
+    return trained_weights(path, "model.loss_net.pretrained_file", "srl_tags", [])
+
+
+def repacked(packed, path, **changes):
+    """An archive with other content of some members, or without them (`None`); its own checksum is right."""
+    with tarfile.open(packed) as old, tarfile.open(path, "w:gz") as new:
+        for member in old.getmembers():
+            content = old.extractfile(member).read() if member.isfile() else b""
+            if member.name in changes:
+                content = changes[member.name]
+                content = content(content_of(old, member)) if callable(content) else content
+                if content is None:
+                    continue
+                member.size = len(content)
+            new.addfile(member, io.BytesIO(content))
+        for name in changes.keys() - set(old.getnames()):
+            if changes[name] is not None:
+                add(new, tarfile.TarInfo(name), changes[name])
+    return str(path)
+
+
+def content_of(archive, member):
+    return archive.extractfile(member).read()
+
+
+def test_a_repacked_archive_is_checked_by_its_digests(packed, tmp_path):
+    with tarfile.open(packed) as file:
+        names = file.getnames()
+        listed = [line.split("  ")[1] for line in content_of(file, file.getmember("SHA256SUMS")).decode().splitlines()]
+    words = [name for name in names if name.startswith("vocabulary/") and not name.endswith(".lock")]
+    assert listed == sorted([*words, "config.json", "weights.th"])
+    assert not (packed.parent / "SHA256SUMS").exists()
+    # What sha256sum says of it.
+    with safe_archives.extracted_archive(str(packed)) as folder:
+        subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder, check=True, capture_output=True)
+    for name in listed:
+        path = repacked(packed, tmp_path / "model.tar.gz", **{name: lambda one: flipped(one, len(one) // 2, 0)})
+        told = f"^{re.escape(path)}: {name} in it is not the file of which SHA256SUMS has the digest"
+        with pytest.raises(ConfigurationError, match=told):
+            load_archive(path)
+        path = repacked(packed, tmp_path / "model.tar.gz", **{name: None})
+        with pytest.raises(ConfigurationError, match=f"^{re.escape(path)}: {name} in it is not there"):
+            load_archive(path)
+    for text in (b"", b"\xff", b"nothing\n"):
+        path = repacked(packed, tmp_path / "model.tar.gz", SHA256SUMS=text)
+        with pytest.raises(ConfigurationError, match=f"^{re.escape(path)}: "):
+            load_archive(path)
+    assert Vocabulary.from_files(str(packed)).get_vocab_size("srl_tags") > 2
+    # Who has changed it on purpose.
+    changed_on_purpose = repacked(packed, tmp_path / "model.tar.gz", SHA256SUMS=None)
+    assert type(load_archive(changed_on_purpose).model).__name__ == "SrlModel"
+
+
+@pytest.mark.parametrize("name", ["config.json", "weights.th", "vocabulary/tokens.txt", "meta.json"])
+@pytest.mark.parametrize("content", [None, b"", b"\xff\xfe\x00", b"[1, 2"], ids=["absent", "empty", "bytes", "text"])
+def test_a_sentence_names_the_archive_not_a_temporary_folder(trained, tmp_path, name, content):
+    path = repacked(trained / "model.tar.gz", tmp_path / "model.tar.gz", **{name: content})
+    if name == "vocabulary/tokens.txt":
+        path = repacked(path, tmp_path / "none.tar.gz", **{"vocabulary/non_padded_namespaces.txt": content})
+    for make in (load_archive, weights_of):
+        try:
+            make(path)
+        except Exception as error:
+            told = describe(error)
+            assert told is not None and path in told and str(tempfile.gettempdir()) + "/tmp" not in told, repr(error)
+        else:
+            assert (name, content) == ("meta.json", None)
+
+
+def test_an_archive_without_a_vocabulary(trained, tmp_path):
+    with tarfile.open(trained / "model.tar.gz") as file:
+        names = [name for name in file.getnames() if name.startswith("vocabulary")]
+    path = repacked(trained / "model.tar.gz", tmp_path / "model.tar.gz", **dict.fromkeys(names))
+    for make in (load_archive, weights_of):
+        with pytest.raises(ConfigurationError, match=re.escape(path)) as error:
+            make(path)
+        assert "vocabulary" in error.value.message and str(tempfile.gettempdir()) + "/tmp" not in error.value.message
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_weights_that_are_no_numbers_are_refused(trained, tmp_path, value):
+    weights = torch.load(trained / "best.th")
+    name = next(name for name, tensor in weights.items() if tensor.is_floating_point() and tensor.numel() > 3)
+    weights[name].view(-1)[2] = value
+    buffer = io.BytesIO()
+    torch.save(weights, buffer)
+    path = repacked(trained / "model.tar.gz", tmp_path / "model.tar.gz", **{"weights.th": buffer.getvalue()})
+    (tmp_path / "best.th").write_bytes(buffer.getvalue())
+    whole = trained / "model.tar.gz"
+    for make in (load_archive, weights_of, lambda _: load_archive(whole, weights_file=tmp_path / "best.th")):
+        with pytest.raises(ConfigurationError, match=f"numbers of '{re.escape(name)}' 1 are not finite") as error:
+            make(path)
+        assert str(tmp_path) in error.value.message
+
+
+def test_weights_with_a_flipped_bit_that_have_no_digest(trained, tmp_path):
+    """Of an older archive that was packed again, or of a run's folder: the file has a checksum of each tensor."""
+    whole = (trained / "best.th").read_bytes()
+    with zipfile.ZipFile(trained / "best.th") as file:
+        (first, *_) = [part for part in file.infolist() if "/data/" in part.filename and part.file_size > 100]
+    place = whole.index(file_content(trained / "best.th", first)) + 51
+    (tmp_path / "best.th").write_bytes(flipped(whole, place, 6))
+    torch.load(tmp_path / "best.th")  # PyTorch sees nothing.
+    path = repacked(trained / "model.tar.gz", tmp_path / "model.tar.gz", **{"weights.th": flipped(whole, place, 6)})
+    archived = trained / "model.tar.gz"
+    for make, named in (
+        (lambda: load_archive(path), path),
+        (lambda: weights_of(path), path),
+        (lambda: load_archive(archived, weights_file=str(tmp_path / "best.th")), str(tmp_path / "best.th")),
+    ):
+        with pytest.raises(ConfigurationError, match="is damaged: the checksum of '.*/data/.*' in it is") as error:
+            make()
+        assert named in error.value.message
+
+
+def file_content(path, part):
+    with zipfile.ZipFile(path) as file:
+        return file.read(part)
+
+
+def test_a_vocabulary_that_is_an_archive_itself_is_not_unpacked(trained, tmp_path):
+    with tarfile.open(trained / "model.tar.gz") as file:
+        names = [name for name in file.getnames() if name.startswith("vocabulary")]
+    inner = io.BytesIO()
+    with tarfile.open(fileobj=inner, mode="w:gz") as file:
+        add(file, tarfile.TarInfo("tokens.txt"), b"a")
+    path = repacked(trained / "model.tar.gz", tmp_path / "one.tar.gz", **dict.fromkeys(names))
+    path = repacked(path, tmp_path / "model.tar.gz", vocabulary=inner.getvalue())
+    for make in (load_archive, weights_of):
+        with pytest.raises(ConfigurationError, match="vocabulary is a file, where there must be a folder"):
+            make(path)
+
+
+@pytest.mark.parametrize("command", ["allennlp", "seal"])
+def test_the_commands_refuse_a_flipped_bit(packed, tmp_path, command):
+    whole = packed.read_bytes()
+    path = tmp_path / "model.tar.gz"
+    path.write_bytes(flipped(whole, len(whole) - 6, 3))
+    more = ["--include-package", "seal"] if command == "allennlp" else []
+    data = str(ROOT / "data" / "srl_sample" / "dev.gold_conll")
+    done = subprocess.run(
+        [sys.executable, "-m", command, "evaluate", str(path), data, *more],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 1 and f"error: {path} is not a model archive (.tar.gz), or a damaged one" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_no_room_to_unpack_is_one_sentence_that_says_where(tmp_path, temporary):
+    path = archive(tmp_path / "model.tar.gz", (tarfile.TarInfo("weights.th"), b"0" * 5000))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, before[1]))
+    try:
+        with pytest.raises(ConfigurationError) as error, safe_archives.extracted_archive(path):
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert str(error.value) == (
+        f"{path} is unpacked to {tempfile.gettempdir()}, where there is no room (File too large); make some, or name "
+        "another folder in the environment variable TMPDIR."
+    )
+    assert os.listdir(temporary) == []
