@@ -20,11 +20,11 @@ from seal.allennlp.replacing import apply
 
 #: What all of AllenNLP's packages import but its basics, `allennlp.common` and `allennlp.nn`, of which `seal.registry`
 #: takes some.
-ROOM = "allennlp.data"
+FIRST_NEEDED = "allennlp.data"
 
 _COMMANDS = ("allennlp.__main__", "seal.__main__")
 #: Nothing is registered in the command, which `python -m seal` runs, nor in what is for programs with scikit-learn; and
-#: no other module imports from them, so that the room can be put in order while they are imported.
+#: no other module imports from them, so that they may be imported when AllenNLP is put in order.
 _APART = ("seal.__main__", "seal.sklearn", "seal.sklearn_scores")
 
 
@@ -50,8 +50,8 @@ def runs_the_command() -> bool:
 class _Door:
     """
     An import finder. It hands modules of AllenNLP and of this package to the other finders. When the outermost import
-    that loads AllenNLP's room has ended, it sets the room up and removes itself; not earlier, because nothing can be
-    imported from modules that are still being imported.
+    that loads AllenNLP's data has ended, it puts AllenNLP in order and removes itself; not earlier, because nothing can
+    be imported from modules that are still being imported.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class _Door:
                 run(module)
             finally:
                 self._depth -= 1
-            if self._depth == 0 and ROOM in sys.modules and self in sys.meta_path:
+            if self._depth == 0 and FIRST_NEEDED in sys.modules and self in sys.meta_path:
                 sys.meta_path.remove(self)
                 put_in_order()
 
@@ -85,7 +85,7 @@ class _Door:
 
 
 def install() -> None:
-    """Puts the room in order: now where AllenNLP was imported before `seal`, and otherwise once it is entered."""
+    """Puts AllenNLP in order: now where AllenNLP was imported before `seal`, and otherwise once it is entered."""
     if "allennlp" in sys.modules:
         put_in_order()
     else:

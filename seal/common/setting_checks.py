@@ -1,7 +1,8 @@
 """Checks of settings, with one form of message for all of them, and how messages quote a value."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from operator import ge, gt, le, lt
 from typing import Any, Optional, TypeVar
 
@@ -50,7 +51,7 @@ def check_range(
 
 def check_choice(key: str, value: Any, choices: Collection[Optional[str]]) -> None:
     """
-    Refuses what is not one of the choices; `None` is called `null`, as in a config.
+    Refuses what is not one of the choices; `None` is called `null`.
 
     # Raises
 
@@ -72,6 +73,15 @@ def needed(value: Optional[T], what: str) -> T:
     if value is None:
         raise ConfigurationError(f"{what} is needed here, and is not given.")
     return value
+
+
+@contextmanager
+def under(key: str) -> Iterator[None]:
+    """Inside, what an error says of a setting `task_loss` it says of `key.task_loss`."""
+    try:
+        yield
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{key}.{error.message}") from error.__cause__
 
 
 def whole_number(text: str) -> Optional[int]:

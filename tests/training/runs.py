@@ -251,4 +251,4 @@ def build_worker(settings: dict[str, Any], folder: Path, rank: int, size: int = 
 
 def loss_of(trainer, player, part):
     """The player's loss of a `MicroBatch`, when it is its turn."""
-    return trainer._turns.loss(player, part, trainer._plan())
+    return next(trainer.turns.losses([(player, [part])], trainer.plan)).loss
