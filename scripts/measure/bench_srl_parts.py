@@ -14,7 +14,7 @@ from scripts.measure import bench_base
 from scripts.measure.configs import library_value, text
 from scripts.measure.suite import ROOT
 from seal.dataset_readers.srl_files import read_srl_sentences
-from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
+from seal.dataset_readers.srl_files import SrlFrame, SrlSentence
 
 BATCH_SIZE = 16
 
