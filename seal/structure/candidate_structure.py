@@ -2,6 +2,7 @@ from collections.abc import Mapping, Sequence
 
 from seal.constraints import Declared
 from seal.registry import ConfigurationError
+from seal.structure.decisions import Decision, ExpectedScore
 from seal.structure.gate import gate
 from seal.structure.joint_score import CandidateEnergy
 from seal.structure.scores import Ratio
@@ -18,7 +19,7 @@ class CandidateStructure(Structure):
 
     # Parameters
 
-    energies, penalties, margin, declared : as for `Structure`
+    energies, penalties, margin, declared, least : as for `Structure`
     num_candidates : `int`
         So many outputs compete, at least 2.
 
@@ -36,10 +37,11 @@ class CandidateStructure(Structure):
         penalties: Sequence[float],
         margin: float,
         declared: Declared | None = None,
+        least: float = 0.1,
     ) -> None:
         if num_candidates < 2:
             raise ConfigurationError(f"structure.num_candidates: at least 2 outputs compete, found {num_candidates}.")
-        super().__init__(energies, penalties, margin, declared)
+        super().__init__(energies, penalties, margin, declared, least)
         self.num_candidates = num_candidates
 
     @property
@@ -59,6 +61,10 @@ class CandidateStructure(Structure):
             self.chosen[name] = verdict.chosen
             report[name] = {"option": verdict.chosen, **verdict.reasons()}
         return report
+
+    def _decision(self, name: str) -> Decision:
+        """The decision of this registered name, with this structure's settings."""
+        return self.expected_score if name == ExpectedScore.name else Decision.by_name(name)()
 
     def uses_candidates(self, score: str | None = None) -> bool:
         """Whether the decision for `score`, by default the main one, is not the task-net's own output."""

@@ -32,6 +32,8 @@ class Structure(nn.Module, Registrable):
     declared : `Declared`, optional
         Constraints: an output that breaks one is chosen only where all that compete do, and then one that breaks them
         least. The task-net's own output may break them.
+    least : `float`, optional (default = `0.1`)
+        As for `seal.structure.decisions.ExpectedScore`.
     """
 
     #: The setting by which more outputs compete.
@@ -43,9 +45,13 @@ class Structure(nn.Module, Registrable):
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
         margin: float = 0.5,
         declared: Declared | None = None,
+        least: float = 0.1,
     ) -> None:
         super().__init__()
         self.declared = declared
+        #: Rules like `declared`, of which `fit` found that the training data keep them.
+        self.kept: Declared | None = None
+        self.expected_score = ExpectedScore(least)
         self._violations: dict[str, float] = {}
         self.joint = JointScore(energies).requires_grad_(False)
         self.penalties = tuple(penalties)
@@ -68,10 +74,19 @@ class Structure(nn.Module, Registrable):
         raise NotImplementedError
 
     def get_extra_state(self) -> torch.Tensor:
-        return torch.tensor(list(json.dumps(self.chosen).encode()), dtype=torch.uint8)
+        return torch.tensor(list(json.dumps(self._state()).encode()), dtype=torch.uint8)
 
     def set_extra_state(self, state: torch.Tensor) -> None:
-        self.chosen = json.loads(bytes(state.tolist()).decode())
+        found = json.loads(bytes(state.tolist()).decode())
+        # Archives from before have what was chosen alone.
+        self._set_state(found if "chosen" in found else {"chosen": found})
+
+    def _state(self) -> dict:
+        """What was found beside parameters, plain values."""
+        return {"chosen": self.chosen}
+
+    def _set_state(self, state: dict) -> None:
+        self.chosen = state["chosen"]
 
     def probabilities(self, competing: Competing) -> torch.Tensor:
         """
@@ -79,8 +94,8 @@ class Structure(nn.Module, Registrable):
         all outputs, without those that break a declared constraint.
         """
         score = self.joint(competing)
-        if self.declared is not None:
-            broken = [self.declared(*part.outputs_and_mask()).sum(dim=-1) for part in competing.parts()]
+        for rules in filter(None, (self.declared, self.kept)):
+            broken = [rules(*part.outputs_and_mask()).sum(dim=-1) for part in competing.parts()]
             score = only_least_broken(score, torch.cat([part.expand(len(score), -1) for part in broken], dim=1))
         return score.softmax(dim=1)
 
@@ -99,8 +114,10 @@ class Structure(nn.Module, Registrable):
     @torch.no_grad()
     def expected_scores(self, competing: Competing) -> torch.Tensor:
         """By which `expected_score` decides, `(batch, candidates)`, 0 to 1; NaN of candidates that it leaves out."""
-        q = self.probabilities(competing)
-        return ExpectedScore().scores(q, lambda kept: self.similarity(competing, kept))
+        return self._expected(competing, self.probabilities(competing))
+
+    def _expected(self, competing: Any, q: torch.Tensor) -> torch.Tensor:
+        return self.expected_score.scores(q, lambda kept: self.similarity(competing, kept))
 
     # Constraints.
 
