@@ -62,7 +62,7 @@ class LabelSetStructure(Structure):
     most_rows : `int`, optional (default = `20000`)
         Where `fit` has more rows and no validation data, the gate judges a part of them, once, in place of all of them
         in turn; see `fit`.
-    penalties, margin, least : as for `Structure`
+    penalties, level, least, margin : as for `Structure`
 
     # Raises
 
@@ -78,19 +78,20 @@ class LabelSetStructure(Structure):
         most_sets: int = 20000,
         num_likely: int = 0,
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
-        margin: float = 0.5,
+        level: float = 0.1,
         constraints: Optional[list[Constraint]] = None,
         names: Optional[list[str]] = None,
         empty_f1: float = 1.0,
         most_rows: int = 20000,
         least: float = 0.1,
+        margin: Optional[float] = None,
     ) -> None:
         if most_rows < 1:
             raise ConfigurationError(f"structure.most_rows: at least 1 row is judged, found {most_rows}.")
         named = ENERGIES if energies is None else energies
         names = [str(number) for number in range(num_labels)] if names is None else names
         declared = declare(constraints, names, sequences=False)
-        super().__init__(make_energies(named, num_labels), penalties, margin, declared, least)
+        super().__init__(make_energies(named, num_labels), penalties, level, declared, least, margin)
         self.num_labels = num_labels
         self.most_sets = most_sets
         self.num_likely = num_likely
@@ -276,7 +277,8 @@ class LabelSetStructure(Structure):
             for option, place in _PLACES.items():
                 settings[option] = {"output": place}
                 options[option] = score(q[:, place].bool(), gold)
-            verdict = gate(options, self.margin, self._learned)
+            prior = Likeliest.name if name == "subset_accuracy" else None
+            verdict = gate(options, self.level, self._learned, prior)
             logger.info("Decision for %s: %s", name, verdict)
             own_threshold = settings["own"]["threshold"]
             self.chosen[name] = {"option": verdict.chosen, "own_threshold": own_threshold, **settings[verdict.chosen]}

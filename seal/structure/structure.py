@@ -8,6 +8,7 @@ from typing import Any, cast
 import torch
 from torch import nn
 
+from seal.common.setting_checks import check_range
 from seal.constraints import Constraint, Declared
 from seal.registry import ConfigurationError, Registrable
 from seal.structure.decisions import ExpectedScore
@@ -27,13 +28,15 @@ class Structure(nn.Module, Registrable):
     energies : `Sequence[CandidateEnergy]`
     penalties : `Sequence[float]`, optional (default = `(1, 3, 10)`)
         The weights of the L2 penalty among which held-out likelihood chooses.
-    margin : `float`, optional (default = `0.5`)
-        As for `seal.structure.gate.gate`.
+    level : `float`, optional (default = `0.1`)
+        As for `seal.structure.gate.gate`, above 0 and at most 1.
     declared : `Declared`, optional
         Constraints: an output that breaks one is chosen only where all that compete do, and then one that breaks them
         least. The task-net's own output may break them.
     least : `float`, optional (default = `0.1`)
         As for `seal.structure.decisions.ExpectedScore`.
+    margin : `float`, optional
+        Without effect: configs of trained models may have it.
     """
 
     #: The setting by which more outputs compete.
@@ -43,11 +46,15 @@ class Structure(nn.Module, Registrable):
         self,
         energies: Sequence[CandidateEnergy],
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
-        margin: float = 0.5,
+        level: float = 0.1,
         declared: Declared | None = None,
         least: float = 0.1,
+        margin: float | None = None,
     ) -> None:
         super().__init__()
+        check_range("structure.level", level, above=0, most=1)
+        if margin is not None:
+            logger.warning("structure.margin has no effect any more: the gate is a test now, at structure.level.")
         self.declared = declared
         #: Rules like `declared`, of which `fit` found that the training data keep them.
         self.kept: Declared | None = None
@@ -55,7 +62,7 @@ class Structure(nn.Module, Registrable):
         self._violations: dict[str, float] = {}
         self.joint = JointScore(energies).requires_grad_(False)
         self.penalties = tuple(penalties)
-        self.margin = margin
+        self.level = level
         #: What was chosen, by score; empty until `fit`.
         self.chosen: dict = {}
         # Whether `learn` had anything to learn from.

@@ -107,7 +107,7 @@ class TagStructure(CandidateStructure):
         So many sequences compete, the best ones of the chain.
     constraints : `list[Constraint]`, optional
         Rules that a chosen sequence keeps if any that competes does: see `seal.constraints`.
-    penalties, margin, least : as for `Structure`
+    penalties, level, least, margin : as for `Structure`
     declare_from : `float`, optional (default = `0.995`)
         Of frames: a core role (`ARG0` and so on) that occurs at most once in at least this share of the training frames
         that have it is declared to do so, as if by a constraint. An output that keeps the rule cannot be right where
@@ -125,10 +125,11 @@ class TagStructure(CandidateStructure):
         energies: Optional[list[Any]] = None,
         num_candidates: int = 20,
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
-        margin: float = 0.5,
+        level: float = 0.1,
         constraints: Optional[list[Constraint]] = None,
         least: float = 0.1,
         declare_from: float = 0.995,
+        margin: Optional[float] = None,
     ) -> None:
         self_scheme = TagScheme(tags, encoding)
         if energies is None:
@@ -138,7 +139,7 @@ class TagStructure(CandidateStructure):
                 energies = ["role_counts", "role_ngrams", "role_sets"] + ["key_roles"] * keyed
         declared = declare(constraints, tags, sequences=True, encoding=encoding)
         terms = make_energies(energies, len(self_scheme.roles))
-        super().__init__(terms, num_candidates, penalties, margin, declared, least)
+        super().__init__(terms, num_candidates, penalties, level, declared, least, margin)
         self.scheme = self_scheme
         self.encoding = encoding
         self._tags, self._keyed, self.declare_from = tags, keyed, declare_from

@@ -1,7 +1,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Optional
 
 import torch
 
@@ -72,7 +72,7 @@ class TreeStructure(CandidateStructure):
         The terms of the energy by their registered names, alone or with settings.
     num_candidates : `int`, optional (default = `20`)
         The width of the beam, all of whose trees compete.
-    penalties, margin, least : as for `Structure`
+    penalties, level, least, margin : as for `Structure`
     """
 
     def __init__(
@@ -81,13 +81,16 @@ class TreeStructure(CandidateStructure):
         energies: list[Any] | None = None,
         num_candidates: int = 20,
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
-        margin: float = 0.5,
+        level: float = 0.1,
         least: float = 0.1,
+        margin: Optional[float] = None,
     ) -> None:
         labels = [symbol[1:] for symbol in symbols if symbol[0] == "("]
         if energies is None:
             energies = ["tree_rules", "tree_attachments"]
-        super().__init__(make_energies(energies, labels, TreeEnergy), num_candidates, penalties, margin, least=least)
+        super().__init__(
+            make_energies(energies, labels, TreeEnergy), num_candidates, penalties, level, None, least, margin
+        )
 
     # Learning.
 
