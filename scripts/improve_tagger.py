@@ -21,11 +21,11 @@ NETS = {"bert": "BERT, small, from a config", "lstm": "BiLSTM"}
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "taggers.md"
 START, END = "<!-- measured: written by scripts/improve_tagger.py -->", "<!-- end -->"
 EPILOG = """\
-The data are frames of semantic roles, of two files in CoNLL-2012 columns, train.gold_conll and dev.gold_conll. The net
-is a token classifier in plain PyTorch (and transformers), trained by cross-entropy for a fixed number of epochs: three
-times without a fold, and once on all. The energy is learned from the folds' emissions; the end of train.gold_conll
-chooses the decision; dev.gold_conll is predicted once. p: paired bootstrap over its frames, against the net's best
-legal sequences.
+The data are frames of semantic roles, in CoNLL-2012 columns: train, dev and test.gold_conll or, where there is no
+test, the end of train for dev and dev for test. The net is a token classifier in plain PyTorch (and transformers),
+trained by cross-entropy for a fixed number of epochs: three times without a fold, and once on all. The energy is
+learned from the folds' emissions; dev chooses the decision; test is predicted once. p: paired bootstrap over its
+frames, against the net's best legal sequences.
 
 The same command goes on where a stopped one was. Writes to DIR the emissions of folds and a result for each seed; with
 --page also the table in docs/taggers.md.
@@ -76,6 +76,20 @@ def read_frames(path: Path, longest: int) -> list[Frame]:
                 frames += _frames_of(rows) if len(rows) <= longest else ()
                 rows = []
     return frames
+
+
+def read_parts(arguments: argparse.Namespace) -> tuple[list[Frame], list[Frame], list[Frame]]:
+    """The frames to learn from, to choose by and to test."""
+    train, *others = (
+        read_frames(arguments.data / f"{name}.gold_conll", arguments.longest)
+        for name in ("train", "dev", "test")
+        if name != "test" or (arguments.data / "test.gold_conll").exists()
+    )
+    if len(others) == 2:
+        return train[: arguments.frames], others[0], others[1]
+    if len(train) < arguments.frames + arguments.valid_frames:
+        raise UserError(f"--frames: train.gold_conll has {len(train)} frames, too few for both parts.")
+    return train[: arguments.frames], train[-arguments.valid_frames :], others[0]
 
 
 def _frames_of(rows: list[list[str]]) -> Iterator[Frame]:
@@ -224,11 +238,7 @@ def measure(arguments: argparse.Namespace, seed: int, folder: Path) -> dict[str,
     from seal.tagger import StructuredTagger, cross_fit
 
     torch.set_num_threads(1)
-    everything = read_frames(arguments.data / "train.gold_conll", arguments.longest)
-    frames, valid = everything[: arguments.frames], everything[-arguments.valid_frames :]
-    if len(everything) < arguments.frames + arguments.valid_frames:
-        raise UserError(f"--frames: train.gold_conll has {len(everything)} frames, too few for both parts.")
-    test = read_frames(arguments.data / "dev.gold_conll", arguments.longest)
+    frames, valid, test = read_parts(arguments)
     labels = sorted({tag for frame in frames for tag in frame.tags})
     started = time.process_time()
 
@@ -311,9 +321,9 @@ def table(arguments: argparse.Namespace, results: Sequence[dict[str, Any]], comm
     return "\n".join(lines)
 
 
-def write_page(text: str, net: str) -> None:
-    """Puts the table of a net into the page, in the place of an earlier one of it."""
-    start, page = START.replace("measured:", f"measured, {net}:"), PAGE.read_text(encoding="utf-8")
+def write_page(text: str, name: str) -> None:
+    """Puts the table into the page, in the place of an earlier one of the same net and data."""
+    start, page = START.replace("measured:", f"measured, {name}:"), PAGE.read_text(encoding="utf-8")
     before, found, rest = page.partition(start)
     if not found:
         raise UserError(f"--page: {PAGE.name} has no line '{start}'.")
@@ -339,7 +349,7 @@ def run(arguments: argparse.Namespace, command: str) -> None:
     text = table(arguments, results, command)
     print(text)
     if arguments.page:
-        write_page(text, arguments.net)
+        write_page(text, f"{arguments.net} on {arguments.data.name}")
 
 
 def main(argv: Optional[list[str]] = None) -> int:
@@ -347,8 +357,7 @@ def main(argv: Optional[list[str]] = None) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     argv = sys.argv[1:] if argv is None else argv
     arguments = parser().parse_args(argv)
-    shown = [word for word in argv if word != "--page"]
-    command = f"python scripts/improve_tagger.py {shlex.join(shown)}"
+    command = f"python scripts/improve_tagger.py {shlex.join(word for word in argv if word != '--page')}"
     return exit_status(lambda: run(arguments, command), stopped="stopped; the same command goes on from here")
 
 

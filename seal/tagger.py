@@ -5,6 +5,7 @@ alone.
 
 import inspect
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -346,7 +347,7 @@ class StructuredTagger:
         for row, (sequences, length) in enumerate(zip(paths.tags.tolist(), paths.mask.sum(dim=1).tolist())):
             candidates = []
             for place, tags in enumerate(sequences):
-                if log_prob[row][place] == -numpy.inf:
+                if log_prob[row][place] == -math.inf:
                     continue
                 found = [inner[tag] for tag in tags[:length]]
                 spans = tags_to_spans(found) if self.encoding else [(tag, at, at) for at, tag in enumerate(found)]
@@ -451,26 +452,31 @@ class Explanation:
             after = last + 1
         return " ".join([*parts, *self.words[after:]])
 
-    def svg(self, caption: str = "The energy is low where an output looks like gold of the training data.") -> str:
-        """A picture of the tagger's own best sequence and the chosen one or, where it is chosen, the next best."""
+    def two(self) -> dict[str, Any]:
+        """
+        Plain values of the tagger's own best sequence and the chosen one or, where that is the same, the next best: the
+        `record` of `seal.structure.pictures.two_outputs`.
+        """
         if len(self.candidates) < 2:
             raise ConfigurationError("svg: two sequences are drawn, and this sentence has one.")
         own = max(self.candidates, key=lambda one: one.log_prob)
-        other = next(one for one in self.candidates if one.chosen or own.chosen and one is not own)
-        if other is own:
-            other = next(one for one in self.candidates if one is not own)
+        rest = [one for one in self.candidates if one is not own]
+        other = next((one for one in rest if one.chosen), rest[0])
         frames = [
             {
                 "spans": one.spans,
-                "probability": float(numpy.exp(one.log_prob)),
+                "probability": math.exp(one.log_prob),
                 "energy": one.energy,
                 "joint": one.joint,
                 "chosen": one.chosen,
             }
             for one in (own, other)
         ]
-        names = (("The tagger's best", "alone"), ("Another of its", "best outputs"))
-        return two_outputs({"words": self.words, "frames": frames}, caption, names)
+        return {"words": self.words, "frames": frames}
+
+    def svg(self, caption: str = "The energy is low where an output looks like gold of the training data.") -> str:
+        """A picture of these two."""
+        return two_outputs(self.two(), caption, (("The tagger's best", "alone"), ("Another of its", "best outputs")))
 
 
 def energy_names(structure: TagStructure) -> list[str]:

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 import textwrap
 from pathlib import Path
 from xml.etree import ElementTree
@@ -516,6 +517,23 @@ def test_emissions_may_be_on_another_device(fitted):
     # Sums are taken in another order there.
     assert tagger.predict(scores) == here.predict(scores)
     assert tagger.report_["scale"] == pytest.approx(here.report_["scale"], abs=1e-4)
+
+
+def test_the_program_of_the_page_runs_and_more_sentences_are_right(tmp_path, monkeypatch, capsys):
+    root = Path(__file__).resolve().parents[1]
+    page = (root / "docs" / "taggers.md").read_text(encoding="utf-8")
+    program = max(re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL), key=len)
+    (tmp_path / "data").symlink_to(root / "data")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(compile(program, "taggers.md", "exec"), names)
+    printed = capsys.readouterr().out
+    before, after = map(int, re.search(r"\[(\d+), (\d+)\] of 200", printed).groups())
+    assert after > before + 20 and f"of 200\n{names['explained'].table(3)}\n" in printed
+    assert names["picture"].startswith("<svg") and names["again"].predict(names["emissions"]) == names["after"]
+    # Numbers differ between machines; the table on the page is of the same form.
+    heads = ["log P", "role_counts", "role_ngrams", "role_sets", "energy", "joint"]
+    assert all(head in page and head in printed for head in heads)
 
 
 # Other libraries.

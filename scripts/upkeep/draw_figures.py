@@ -5,8 +5,10 @@ are those of the pages in docs/results.
     python scripts/upkeep/draw_figures.py --out docs/figures
     # also asks the model for the example's numbers:
     python scripts/upkeep/draw_figures.py --out docs/figures --run runs/structured
+    # also runs the program of docs/taggers.md for its picture:
+    python scripts/upkeep/draw_figures.py --out docs/figures --tagger
 
-What the first one shows is in `docs/figures/example.json`.
+What the pictures of competing outputs show is in `docs/figures/example.json` and `tagger.json`.
 """
 
 import argparse
@@ -15,6 +17,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import chdir
 from pathlib import Path
 from typing import Any, Optional
 
@@ -24,6 +27,7 @@ from seal.structure.pictures import BLUE, GREEN, GREY, ORANGE, Drawing, two_outp
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "docs" / "figures" / "example.json"
+TAGGER = ROOT / "docs" / "figures" / "tagger.json"
 RESULTS = ROOT / "docs" / "results"
 LABEL_SETS = tuple(RESULTS / f"{name}.csv" for name in ("label_sets", "label_sets_more"))
 # An unseen sentence of the sample's test data, whose best path of the CRF has a role twice.
@@ -35,6 +39,13 @@ def example(record: dict[str, Any]) -> str:
     caption = "The energy is low where an output looks like gold of the training data: no role twice."
     names = (("The task-net's best", "alone"), ("Another of its best", "20 outputs"))
     return two_outputs(record, caption, names, "Frames")
+
+
+def tagger(record: dict[str, Any]) -> str:
+    """The entities that compete for a sentence in docs/taggers.md."""
+    caption = "The energy is low where an output looks like gold of the training data: its entities, and their order."
+    names = (("The tagger's best", "alone"), ("Another of its best", "20 outputs"))
+    return two_outputs(record, caption, names, "Entities")
 
 
 def step() -> str:
@@ -238,10 +249,30 @@ def ask(run: Path) -> dict[str, Any]:
     return {"words": words, "frames": frames}
 
 
+def ask_tagger() -> dict[str, Any]:
+    """What the program of docs/taggers.md explains."""
+    page = (ROOT / "docs" / "taggers.md").read_text(encoding="utf-8")
+    program = max(re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL), key=len)
+    names: dict[str, Any] = {}
+    with chdir(ROOT):
+        exec(compile(program, "taggers.md", "exec"), names)
+    return rounded(names["explained"].two())
+
+
+def rounded(value: Any) -> Any:
+    """Plain values with numbers of four decimals."""
+    if isinstance(value, dict):
+        return {name: rounded(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded(part) for part in value]
+    return round(value, 4) if isinstance(value, float) else value
+
+
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description="Draws the figures of README and docs/.")
     made.add_argument("--out", type=Path, required=True, help="the folder for the figures")
     made.add_argument("--run", type=Path, help="the folder of a run of srl_structured, whose numbers the example shows")
+    made.add_argument("--tagger", action="store_true", help="run the program of docs/taggers.md for its picture")
     return made
 
 
@@ -249,9 +280,11 @@ def main(arguments: Optional[list[str]] = None) -> int:
     given = parser().parse_args(arguments)
     if given.run is not None:
         EXAMPLE.write_text(json.dumps(ask(given.run), indent=1) + "\n", encoding="utf-8")
-    record = json.loads(EXAMPLE.read_text(encoding="utf-8"))
+    if given.tagger:
+        TAGGER.write_text(json.dumps(ask_tagger(), indent=1) + "\n", encoding="utf-8")
     figures = {
-        "example": example(record),
+        "example": example(json.loads(EXAMPLE.read_text(encoding="utf-8"))),
+        "tagger": tagger(json.loads(TAGGER.read_text(encoding="utf-8"))),
         "step": step(),
         "results": results(),
         "without_cross_entropy": without_cross_entropy(),
