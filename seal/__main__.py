@@ -61,11 +61,11 @@ from allennlp.common import tqdm as bars  # noqa: E402
 from allennlp.common.checks import ConfigurationError  # noqa: E402
 from allennlp.common.util import install_sigterm_handler  # noqa: E402
 
+from seal.allennlp.replacing import replace_once  # noqa: E402
 from seal.files.runs import read_run  # noqa: E402
 from seal.files.shards import Shard, shard_of  # noqa: E402
 from seal.files.strict_json import read_json  # noqa: E402
 from seal.files.whole_files import replacing  # noqa: E402
-from seal.allennlp.replacing import replace_once  # noqa: E402
 from seal.predictors.readable import readable  # noqa: E402
 from seal.version import VERSION  # noqa: E402
 

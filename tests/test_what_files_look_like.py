@@ -21,6 +21,7 @@ from allennlp.commands.predict import _PredictManager
 from allennlp.common.checks import ConfigurationError
 
 import seal  # noqa: F401
+from seal.allennlp.evaluating import _inputs_of_evaluation
 from seal.dataset_readers.file_parts import split_off_part
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.parsing import ParsingReader
@@ -28,7 +29,6 @@ from seal.dataset_readers.srl import SrlReader
 from seal.dataset_readers.tagging import TaggingReader
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
 from seal.files.paths import expanded, user_path
-from seal.allennlp.evaluating import _inputs_of_evaluation
 from tests.line_keeper import LineKeeper
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "your_data.md"

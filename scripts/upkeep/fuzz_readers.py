@@ -32,8 +32,8 @@ from allennlp.modules.token_embedders import Embedding
 from PIL import Image
 
 import seal  # noqa: F401  (registers the readers)
-from seal.files.kept_arrays import VARIABLE
 from seal.allennlp.input_lines import input_lines
+from seal.files.kept_arrays import VARIABLE
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 

@@ -12,9 +12,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
+from seal.allennlp import user_errors
 from seal.common.random_states import RandomStream
 from seal.models import SealModel
-from seal.allennlp import user_errors
 from seal.samplers import GradientBasedInference
 from seal.training import Phase
 from seal.training.phased_trainer import PhasedTrainer, TaskNetStart
