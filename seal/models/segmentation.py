@@ -94,7 +94,7 @@ class SegmentationModel(SealModel):
 
     default_predictor = "seal_segmentation"
 
-    @with_parameters_of(SealModel.__init__, without=("cost_augmented_net", "structure"))
+    @with_parameters_of(SealModel.__init__, without=("cost_augmented_net", "structure", "score"))
     def __init__(
         self,
         vocab: Vocabulary,
