@@ -52,7 +52,7 @@ def weighed_trees(model: ParsingModel, batch: dict[str, Any], predicted: list[li
     beam = model.last_beam if model.chooses else model.search(batch["tokens"], competing=True)
     found = model.candidates(beam, batch["metadata"])
     gold = [item["symbols"] for item in batch["metadata"]]
-    own = [trees[0] for trees in found.trees] if model.chooses else predicted
+    own = model.own_trees(beam, batch["tokens"]) if model.chooses else predicted
     trees = [list(three) for three in zip(gold, own, predicted)]
     competing = CompetingTrees(trees, found.words, found.log_prob.new_zeros(len(trees), 3), tags=found.tags)
     energies = sum(model.structure.terms(competing), torch.zeros_like(competing.log_prob))

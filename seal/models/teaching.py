@@ -41,7 +41,8 @@ def drawn_tags(model: SealModel, state: TaskState, paths: Callable[[], TagPaths]
 def drawn_labels(model: SealModel, logits: torch.Tensor, draws: int) -> torch.Tensor:
     """The same of label sets: `(batch, draws, labels)`."""
     structure = model.structure
-    if structure is None or not structure.is_followed(model.score):
+    # A decision by thresholds that is named is followed in the structure's place.
+    if not model.has_learned_structure or not structure.is_followed(model.score):
         return model.output_space.sample(logits, draws)
     return structure.draw(logits, draws)
 

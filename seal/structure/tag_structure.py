@@ -10,7 +10,7 @@ from seal.common.tag_encodings import arguments_of
 from seal.constraints import AtMostOne, Constraint
 from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
-from seal.structure.candidate_structure import OWN, CandidateStructure
+from seal.structure.candidate_structure import EXACT_MATCH, OWN, CandidateStructure
 from seal.structure.decisions import Decision, Likeliest
 from seal.structure.energies.at_most_once import CORE_ROLES
 from seal.structure.joint_score import has_gold
@@ -144,16 +144,13 @@ class TagStructure(CandidateStructure):
         self.encoding = encoding
         self._tags, self._keyed, self.declare_from = tags, keyed, declare_from
         self._kept_roles: list[str] = []
+        self.scores = ("accuracy" if encoding is None else "f1", EXACT_MATCH)
         roles = self.scheme.roles
         # The role -1 of fillers is the last entry. The predicate itself is in every output of a frame, right or wrong.
         scored = [not (keyed and role == "V") for role in roles]
         self.register_buffer("_scored", torch.tensor([*scored, False]), persistent=False)
         piece = [keyed and role[:2] == "C-" for role in roles]
         self.register_buffer("_is_piece", torch.tensor([*piece, False]), persistent=False)
-
-    @property
-    def main_score(self) -> str:
-        return "accuracy" if self.encoding is None else "f1"
 
     # Learning.
 
@@ -185,7 +182,7 @@ class TagStructure(CandidateStructure):
         if kept_by:
             report["declared"] = {"at most once": kept_by}
         found: dict[str, list[torch.Tensor]] = {option: [] for option in (OWN, "likeliest", "expected_score")}
-        golds, competes = [], []
+        golds, competes, first = [], [], []
         with torch.no_grad():
             for part in validation:
                 competing = part.competing(self.scheme)
@@ -193,9 +190,12 @@ class TagStructure(CandidateStructure):
                 golds.append(needed(part.gold, "gold").long())
                 found[OWN].append(competing.tags[:, 0])
                 for decision in (Likeliest(), self.expected_score):
-                    found[decision.name].append(self._choose(competing, decision)[0])
+                    tags, index = self._choose(competing, decision)
+                    found[decision.name].append(tags)
+                    if decision.name == Likeliest.name:
+                        first.append(index == competing.gold)
         masks = [part.mask for part in validation]
-        scores = {self.main_score: self._score, "exact_match": exact_match}
+        scores = dict(zip(self.scores, (self._score, self._exact_match)))
         options = {
             name: {
                 option: _joined_ratios([score(*three) for three in zip(outputs, golds, masks)])
@@ -209,8 +209,7 @@ class TagStructure(CandidateStructure):
                 counts = report.setdefault("violations", {}).setdefault(name, {})
                 for constraint, number in self.broken(these, mask).items():
                     counts[constraint] = counts.get(constraint, 0.0) + number
-        right = options["exact_match"]["likeliest"].numerators > 0
-        return {**report, **gold_among_candidates(torch.cat(competes), right)}
+        return {**report, **gold_among_candidates(torch.cat(competes), torch.cat(first))}
 
     def _declare_kept(self, gold: CompetingTags) -> dict[str, float]:
         """Declares the core roles that gold has at most once; returns the share of frames with each of which do."""
@@ -239,9 +238,23 @@ class TagStructure(CandidateStructure):
     def _score(self, tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> Ratio:
         if self.encoding is None:
             return Ratio(((tags == gold) & mask).sum(dim=1).double(), mask.sum(dim=1).double())
+        shared, sizes = self._shared(tags, gold, mask)
+        return Ratio(2 * shared, sizes.sum(dim=1))
+
+    def _exact_match(self, tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> Ratio:
+        """The share of frames all of whose arguments are right, as `SrlScore` has it; else that of equal sequences."""
+        if self._keyed and self.encoding is not None:
+            shared, sizes = self._shared(tags, gold, mask)
+            right = (sizes == shared.unsqueeze(1)).all(dim=1).double()
+        else:
+            right = ((tags == gold) | ~mask).all(dim=1).double()
+        return Ratio(right, torch.ones_like(right))
+
+    def _shared(self, tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """How many scored spans, or arguments, both have, `(batch,)`, and how many each has, `(batch, 2)`."""
         both = torch.stack([tags, gold], dim=1)
         shared, sizes = self._overlaps(self.scheme.spans(both, mask), mask.shape[1])
-        return Ratio(2 * shared[:, 0, 1].double(), sizes.sum(dim=1).double())
+        return shared[:, 0, 1].double(), sizes.double()
 
     def _overlaps(self, spans, tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
         """How many scored spans, or arguments, each two candidates share, and how many each has."""
@@ -337,12 +350,6 @@ def joined(parts: Sequence[CompetingTags]) -> CompetingTags:
         [key for part in parts for key in part.keys],
         parts[0].own,
     )
-
-
-def exact_match(tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> Ratio:
-    """The share of instances all of whose tags are right."""
-    right = ((tags == gold) | ~mask).all(dim=1).double()
-    return Ratio(right, torch.ones_like(right))
 
 
 def _joined_ratios(parts: Sequence[Ratio]) -> Ratio:

@@ -43,6 +43,21 @@ def test_similarity_is_the_f1_of_the_scores(encoding, keyed):
         assert found[row].tolist() == [pytest.approx([f1(one, other, keyed) for other in names]) for one in names]
 
 
+def test_exact_frames_are_those_of_the_score():
+    """Without the predicate: in one of the two frames alone V is wrong."""
+    tags = ["O", "B-V", "I-V", "B-ARG0", "I-ARG0", "B-C-ARG0", "B-C-V"]
+    structure = TagStructure(tags, "BIO", keyed=True)
+    chance = random.Random(2)
+    gold = torch.tensor([[chance.choice([0, 0, 1, 2, 3, 4, 5, 6]) for _ in range(4)] for _ in range(400)])
+    found = torch.where(torch.rand(400, 4, generator=torch.Generator().manual_seed(0)) < 0.2, gold.flip(0), gold)
+    lengths = [chance.randint(1, 4) for _ in range(400)]
+    mask = torch.arange(4) < torch.tensor(lengths).unsqueeze(1)
+    exact = structure._exact_match(found, gold, mask).numerators
+    names = [[[tags[tag] for tag in row[:n]] for row, n in zip(part.tolist(), lengths)] for part in (found, gold)]
+    assert exact.tolist() == [frame_counts(*both).exact for both in zip(*names)]
+    assert 0 < (exact.bool() & ((found != gold) & mask).any(dim=1)).sum()
+
+
 ROLES = ["O", "B-V", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1", "B-ARGM-TMP", "I-ARGM-TMP"]
 
 
