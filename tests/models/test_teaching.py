@@ -66,7 +66,7 @@ def test_a_structure_teaches_where_it_is_followed(gate):
             model.structure.chosen = {"f1": "likeliest", "exact_match": "own"}
         state = model.task_state(**batch)
         drawn = model.teach(batch, DRAWS)
-        paths = model._paths(state, batch["metadata"])
+        paths = model.paths(state, batch["metadata"])
         q = model.structure.probabilities(paths.competing(model.structure.scheme))
     for row in range(2):
         expected = {tuple(o.tolist()): float(p) for o, p in zip(paths.tags[row], q[row])}
