@@ -10,11 +10,11 @@ from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.models import Model
 
 from seal.common.nested_values import shapes_of
-from seal.files.trained_models import trained_weights
 from seal.losses import CompoundLoss, EnergyLoss, InferenceNetworkLoss, RegressionLoss, TaskLoss
 from seal.metrics import Monitors, UnknownGold
 from seal.nets import CostAugmentedNet, LossNet, TaskNet, TaskNetOutput
 from seal.output_spaces import OutputSpace
+from seal.registry import given
 from seal.samplers import GradientBasedInference, Sampler, StackedSampler
 from seal.structure.structure import Structure
 from seal.two_player.model_checks import (
@@ -95,7 +95,7 @@ def load_pretrained(
     `ConfigurationError` if there is no such model, its labels or inputs differ or its part has another shape.
     """
     key = key or f"model.{name}.pretrained_file"
-    weights = trained_weights(path, key, output_space.namespace, output_space.labels, vocab)
+    weights = given("trained_weights")(path, key, output_space.namespace, output_space.labels, vocab)
     start = f"{name}."
     mine = {parameter.removeprefix(start): value for parameter, value in weights.items() if parameter.startswith(start)}
     if not mine:

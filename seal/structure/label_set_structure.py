@@ -10,7 +10,7 @@ from seal.common.setting_checks import needed
 from seal.constraints import Constraint
 from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
-from seal.structure.decisions import ExpectedScore, Likeliest
+from seal.structure.decisions import Likeliest
 from seal.structure.gate import gate
 from seal.structure.k_best_sets import k_best_sets
 from seal.structure.label_sets import CompetingLabelSets, LikelySets, SetIndex, known_sets
@@ -62,7 +62,7 @@ class LabelSetStructure(Structure):
     most_rows : `int`, optional (default = `20000`)
         Where `fit` has more rows and no validation data, the gate judges a part of them, once, in place of all of them
         in turn; see `fit`.
-    penalties, margin : as for `Structure`
+    penalties, level, least, margin : as for `Structure`
 
     # Raises
 
@@ -78,18 +78,20 @@ class LabelSetStructure(Structure):
         most_sets: int = 20000,
         num_likely: int = 0,
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
-        margin: float = 0.5,
+        level: float = 0.1,
         constraints: Optional[list[Constraint]] = None,
         names: Optional[list[str]] = None,
         empty_f1: float = 1.0,
         most_rows: int = 20000,
+        least: float = 0.1,
+        margin: Optional[float] = None,
     ) -> None:
         if most_rows < 1:
             raise ConfigurationError(f"structure.most_rows: at least 1 row is judged, found {most_rows}.")
         named = ENERGIES if energies is None else energies
         names = [str(number) for number in range(num_labels)] if names is None else names
         declared = declare(constraints, names, sequences=False)
-        super().__init__(make_energies(named, num_labels), penalties, margin, declared)
+        super().__init__(make_energies(named, num_labels), penalties, level, declared, least, margin)
         self.num_labels = num_labels
         self.most_sets = most_sets
         self.num_likely = num_likely
@@ -256,8 +258,10 @@ class LabelSetStructure(Structure):
         return self._index
 
     def _chunk(self) -> int:
-        # A likely set is one of an instance's own, with all its labels; a known one is a number.
-        cells = len(self.sets) + self.num_likely * self.num_labels
+        # A likely set is one of an instance's own, with all its labels; a known one is a number. And the expected F1
+        # takes a number for each label with each number of labels.
+        sizes = len(self.sets.sum(dim=1).unique()) + self.num_likely
+        cells = max(len(self.sets) + self.num_likely * self.num_labels, sizes * self.num_labels)
         return max(_CELLS // max(cells, 1), 1)
 
     def _choose(self, own: torch.Tensor, q: torch.Tensor, gold: torch.Tensor) -> dict:
@@ -273,7 +277,8 @@ class LabelSetStructure(Structure):
             for option, place in _PLACES.items():
                 settings[option] = {"output": place}
                 options[option] = score(q[:, place].bool(), gold)
-            verdict = gate(options, self.margin, self._learned)
+            prior = Likeliest.name if name == "subset_accuracy" else None
+            verdict = gate(options, self.level, self._learned, prior)
             logger.info("Decision for %s: %s", name, verdict)
             own_threshold = settings["own"]["threshold"]
             self.chosen[name] = {"option": verdict.chosen, "own_threshold": own_threshold, **settings[verdict.chosen]}
@@ -297,7 +302,7 @@ class LabelSetStructure(Structure):
     def _outputs_of(self, logits: torch.Tensor) -> torch.Tensor:
         competing = self.competing(logits)
         q = self.probabilities(competing)
-        expected = ExpectedScore().choose(q, lambda kept: self.similarity(competing, kept))
+        expected = self._expected(competing, q).nan_to_num(-1.0).argmax(dim=1)
         chosen = torch.stack([Likeliest().choose(q), expected], dim=1)
         return torch.cat([competing.marginals(q).unsqueeze(1), competing.outputs(chosen)], dim=1)
 
@@ -306,6 +311,9 @@ class LabelSetStructure(Structure):
         sizes = some.sum(dim=2)
         total = sizes.unsqueeze(2) + sizes.unsqueeze(1)
         return torch.where(total == 0, self.empty_f1, 2 * (some @ some.transpose(1, 2)) / total.clamp(min=1))
+
+    def _expected(self, competing: CompetingLabelSets, q: torch.Tensor) -> torch.Tensor:
+        return self.expected_score.within(q, competing.expected_f1(q, self.empty_f1))
 
     @torch.no_grad()
     def marginals(self, logits: torch.Tensor) -> torch.Tensor:

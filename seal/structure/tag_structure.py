@@ -7,14 +7,15 @@ from torch.nn import functional as F
 
 from seal.common.setting_checks import needed
 from seal.common.tag_encodings import arguments_of
-from seal.constraints import Constraint
+from seal.constraints import AtMostOne, Constraint
 from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.candidate_structure import OWN, CandidateStructure
-from seal.structure.decisions import Decision, ExpectedScore, Likeliest
+from seal.structure.decisions import Decision, Likeliest
+from seal.structure.energies.at_most_once import CORE_ROLES
 from seal.structure.joint_score import has_gold
 from seal.structure.scores import Ratio, gold_among_candidates
-from seal.structure.structure import Structure, declare, make_energies
+from seal.structure.structure import Structure, declare, logger, make_energies
 from seal.structure.tag_sequences import CompetingTags, TagScheme, find_gold
 
 
@@ -106,7 +107,11 @@ class TagStructure(CandidateStructure):
         So many sequences compete, the best ones of the chain.
     constraints : `list[Constraint]`, optional
         Rules that a chosen sequence keeps if any that competes does: see `seal.constraints`.
-    penalties, margin : as for `Structure`
+    penalties, level, least, margin : as for `Structure`
+    declare_from : `float`, optional (default = `0.995`)
+        Of frames: a core role (`ARG0` and so on) that occurs at most once in at least this share of the training frames
+        that have it is declared to do so, as if by a constraint. An output that keeps the rule cannot be right where
+        gold breaks it; so it costs at most half a percent of the frames. Above 1 nothing is declared.
     """
 
     _is_piece: torch.Tensor
@@ -120,8 +125,11 @@ class TagStructure(CandidateStructure):
         energies: Optional[list[Any]] = None,
         num_candidates: int = 20,
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
-        margin: float = 0.5,
+        level: float = 0.1,
         constraints: Optional[list[Constraint]] = None,
+        least: float = 0.1,
+        declare_from: float = 0.995,
+        margin: Optional[float] = None,
     ) -> None:
         self_scheme = TagScheme(tags, encoding)
         if energies is None:
@@ -131,9 +139,11 @@ class TagStructure(CandidateStructure):
                 energies = ["role_counts", "role_ngrams", "role_sets"] + ["key_roles"] * keyed
         declared = declare(constraints, tags, sequences=True, encoding=encoding)
         terms = make_energies(energies, len(self_scheme.roles))
-        super().__init__(terms, num_candidates, penalties, margin, declared)
+        super().__init__(terms, num_candidates, penalties, level, declared, least, margin)
         self.scheme = self_scheme
         self.encoding = encoding
+        self._tags, self._keyed, self.declare_from = tags, keyed, declare_from
+        self._kept_roles: list[str] = []
         roles = self.scheme.roles
         # The role -1 of fillers is the last entry. The predicate itself is in every output of a frame, right or wrong.
         scored = [not (keyed and role == "V") for role in roles]
@@ -166,11 +176,14 @@ class TagStructure(CandidateStructure):
         if sum(len(part.tags) for part in training) == 0:
             raise ConfigurationError("The structure of tags is learned from instances, and there is none.")
         gold = joined([part.gold_alone(self.scheme) for part in training])
+        kept_by = self._declare_kept(gold)
         report = self.learn(
             [part.competing(self.scheme, own=True) for part in training],
             gold,
             [part.competing(self.scheme) for part in validation],
         )
+        if kept_by:
+            report["declared"] = {"at most once": kept_by}
         found: dict[str, list[torch.Tensor]] = {option: [] for option in (OWN, "likeliest", "expected_score")}
         golds, competes = [], []
         with torch.no_grad():
@@ -179,7 +192,7 @@ class TagStructure(CandidateStructure):
                 competes.append(has_gold(competing))
                 golds.append(needed(part.gold, "gold").long())
                 found[OWN].append(competing.tags[:, 0])
-                for decision in (Likeliest(), ExpectedScore()):
+                for decision in (Likeliest(), self.expected_score):
                     found[decision.name].append(self._choose(competing, decision)[0])
         masks = [part.mask for part in validation]
         scores = {self.main_score: self._score, "exact_match": exact_match}
@@ -198,6 +211,30 @@ class TagStructure(CandidateStructure):
                     counts[constraint] = counts.get(constraint, 0.0) + number
         right = options["exact_match"]["likeliest"].numerators > 0
         return {**report, **gold_among_candidates(torch.cat(competes), right)}
+
+    def _declare_kept(self, gold: CompetingTags) -> dict[str, float]:
+        """Declares the core roles that gold has at most once; returns the share of frames with each of which do."""
+        counts = gold.role_counts[:, 0]
+        core = [(name, counts[:, role]) for role, name in enumerate(self.scheme.roles) if name in CORE_ROLES]
+        shares = {name: float((found[found > 0] == 1).double().mean()) for name, found in core if found.any()}
+        kept = {name: share for name, share in shares.items() if share >= self.declare_from} if self._keyed else {}
+        self._keep(list(kept))
+        if kept:
+            logger.info("Declared, as training data keep it: at most one each of %s.", ", ".join(kept))
+        return kept
+
+    def _keep(self, roles: list[str]) -> None:
+        rules: list[Constraint] = [AtMostOne(roles, each=True)] if roles else []
+        kept = declare(rules, self._tags, sequences=True, encoding=self.encoding)
+        self.kept = None if kept is None else kept.to(self.joint.scale.device)
+        self._kept_roles = roles
+
+    def _state(self) -> dict:
+        return {**super()._state(), "at_most_once": self._kept_roles}
+
+    def _set_state(self, state: dict) -> None:
+        super()._set_state(state)
+        self._keep(state.get("at_most_once", []))
 
     def _score(self, tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> Ratio:
         if self.encoding is None:
@@ -270,8 +307,7 @@ class TagStructure(CandidateStructure):
         chosen = self.chosen[score or self.main_score]
         if chosen == OWN:
             return paths.tags[:, 0].long(), paths.log_prob[:, 0]
-        decision = Decision.by_name(chosen)()
-        tags, index = self._choose(paths.competing(self.scheme), decision)
+        tags, index = self._choose(paths.competing(self.scheme), self._decision(chosen))
         return tags * paths.mask, paths.log_prob.gather(1, index.unsqueeze(1)).squeeze(1)
 
     @torch.no_grad()

@@ -1,7 +1,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Optional
 
 import torch
 
@@ -9,7 +9,7 @@ from seal.common.setting_checks import needed
 from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.candidate_structure import OWN, CandidateStructure
-from seal.structure.decisions import Decision, ExpectedScore, Likeliest
+from seal.structure.decisions import Decision, Likeliest
 from seal.structure.energies.tree_energy import TreeEnergy
 from seal.structure.joint_score import has_gold
 from seal.structure.scores import Ratio, gold_among_candidates
@@ -72,7 +72,7 @@ class TreeStructure(CandidateStructure):
         The terms of the energy by their registered names, alone or with settings.
     num_candidates : `int`, optional (default = `20`)
         The width of the beam, all of whose trees compete.
-    penalties, margin : as for `Structure`
+    penalties, level, least, margin : as for `Structure`
     """
 
     def __init__(
@@ -81,12 +81,16 @@ class TreeStructure(CandidateStructure):
         energies: list[Any] | None = None,
         num_candidates: int = 20,
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
-        margin: float = 0.5,
+        level: float = 0.1,
+        least: float = 0.1,
+        margin: Optional[float] = None,
     ) -> None:
         labels = [symbol[1:] for symbol in symbols if symbol[0] == "("]
         if energies is None:
             energies = ["tree_rules", "tree_attachments"]
-        super().__init__(make_energies(energies, labels, TreeEnergy), num_candidates, penalties, margin)
+        super().__init__(
+            make_energies(energies, labels, TreeEnergy), num_candidates, penalties, level, None, least, margin
+        )
 
     # Learning.
 
@@ -115,7 +119,7 @@ class TreeStructure(CandidateStructure):
         with torch.no_grad():
             for part in competing:
                 found[OWN].append(torch.zeros(len(part.trees), dtype=torch.long))
-                for decision in (Likeliest(), ExpectedScore()):
+                for decision in (Likeliest(), self.expected_score):
                     found[decision.name].append(self._choose(part, decision))
         golds = [part.gold_alone() for part in validation]
         scores = {"f1": _f1, "exact_match": _exact_match}
@@ -143,7 +147,7 @@ class TreeStructure(CandidateStructure):
         """The index of the candidate that the decision for `score` chooses, `(batch,)`."""
         if not self.uses_candidates(score):
             return torch.zeros(len(candidates.trees), dtype=torch.long, device=candidates.log_prob.device)
-        return self._choose(candidates.competing(), Decision.by_name(self.chosen[score])())
+        return self._choose(candidates.competing(), self._decision(self.chosen[score]))
 
 
 def _joined(parts: Sequence[CompetingTrees]) -> CompetingTrees:

@@ -236,15 +236,6 @@ def test_further_files_are_checked_before_a_training_begins(tmp_path):
     assert len(list(SrlReader(**options, repair=True).read(train))) == 2
 
 
-def test_roles_of_conllu_cover_a_word_or_its_subtree(tmp_path):
-    path = tmp_path / "a.conllu"
-    rows = [("The", 2, "_", "_"), ("cook", 3, "_", "A0"), ("slept", 0, "sleep.01", "_")]
-    path.write_text(
-        "".join(f"{n}\t{word}\t_\t_\t_\t_\t{head}\t_\t_\t_\t{frame}\t{role}\n"
-                for n, (word, head, frame, role) in enumerate(rows, start=1))
-    )  # fmt: skip
-    for role_spans, tags in (("head", ["O", "B-A0", "B-V"]), ("subtree", ["B-A0", "I-A0", "B-V"])):
-        frame, _ = DatasetReader.from_params(Params({"type": "seal_srl", "role_spans": role_spans})).read(path)
-        assert frame["tags"].labels == tags
-    with pytest.raises(ConfigurationError, match="dataset_reader.role_spans must be 'head' or 'subtree', found 'tree'"):
-        SrlReader(role_spans="tree")
+def test_a_reader_of_an_older_model_still_reads_text():
+    reader = DatasetReader.from_params(Params({"type": "seal_srl", "role_spans": "subtree"}))
+    assert reader.text_to_instance(["Rose", "left"])["metadata"].metadata["words"] == ["Rose", "left"]

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 
 from seal.allennlp import safe_archives, whole_configs
 from seal.allennlp.error_sentences import describe
-from seal.files.trained_models import trained_weights
+from seal.allennlp.trained_models import trained_weights
 from tests.training.runs import ROOT, build, config
 
 

@@ -5,7 +5,7 @@ import torch
 
 from seal.registry import ConfigurationError
 from seal.structure import LABEL_SET_SCORES, CandidateEnergy, LabelSetStructure
-from seal.structure.label_sets import SetIndex
+from seal.structure.label_sets import CompetingLabelSets, LikelySets, SetIndex
 
 SETS = torch.tensor([[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [1, 0, 0, 0, 1], [0, 1, 0, 1, 1]], dtype=torch.bool)
 
@@ -89,8 +89,27 @@ def test_the_decisions_against_enumeration(num_likely):
         assert torch.equal(likeliest[row], sets[q[row].argmax()])
         overlaps = [[f1_of(one, other) for other in sets] for one in sets]
         f1 = [sum(float(p) * overlap for p, overlap in zip(q[row], of_one)) for of_one in overlaps]
-        assert torch.equal(expected[row], sets[f1.index(max(f1))])
+        likely = [place for place in range(len(sets)) if q[row, place] >= 0.1 * q[row].max()]
+        assert torch.equal(expected[row], sets[max(likely, key=f1.__getitem__)])
         torch.testing.assert_close(marginals[row], sum(p * s for p, s in zip(q[row], every[row])))
+
+
+@pytest.mark.parametrize("empty_f1", [0.0, 1.0])
+@pytest.mark.parametrize("num_likely", [0, 6])
+def test_the_expected_f1_is_that_of_all_candidates(num_likely, empty_f1):
+    """All of them count, however many; the empty set is among the known ones, or the likely ones."""
+    torch.manual_seed(0)
+    every = torch.cartesian_prod(*[torch.tensor([False, True])] * 6)
+    logits, known = torch.randn(7, 6) - 1, every[torch.randperm(64)[:40]]
+    likely = LikelySets(logits, num_likely, SetIndex(known)) if num_likely else None
+    competing = CompetingLabelSets(logits, known.float(), torch.ones(40), likely=likely)
+    q = (3 * torch.randn(7, 40 + num_likely)).softmax(dim=1)
+    found = competing.expected_f1(q, empty_f1)
+    sets = competing.outputs(torch.arange(q.shape[1]).expand(7, -1))
+    assert (sets.sum(dim=2) == 0).any()
+    total = sets.sum(dim=2).unsqueeze(2) + sets.sum(dim=2).unsqueeze(1)
+    table = torch.where(total == 0, empty_f1, 2 * (sets @ sets.transpose(1, 2)) / total.clamp(min=1))
+    torch.testing.assert_close(found, (table @ q.unsqueeze(2)).squeeze(2))
 
 
 @pytest.mark.parametrize("blend", [0, 0.5, 1])

@@ -11,6 +11,8 @@ local words_bilstm = import 'bilstm.libsonnet';
     dropout=0.3,
     vectors=null,
     vector_words=100000,
+    trainable=true,
+    characters=24,
     word_dropout=0,
   ): words_bilstm(
     word_dim,
@@ -19,7 +21,8 @@ local words_bilstm = import 'bilstm.libsonnet';
     dropout,
     vectors,
     vector_words,
-    characters=24,
+    trainable,
+    characters,
     predicate_dim=predicate_dim,
     word_dropout=word_dropout,
   ),

@@ -1,65 +1,13 @@
-"""Of lines; whole files, and what is wrong in them, are in `test_srl_files.py`."""
-
 import re
 
 import pytest
 from allennlp.common.checks import ConfigurationError
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from scripts.layouts.propbank import read_propbank
 from seal.common.tag_encodings import first_broken, tags_to_spans
-from seal.dataset_readers.srl_conll import is_conllu, parse_conll2012, parse_conllu
-from seal.dataset_readers.srl_records import SrlFrame
-
-
-def numbered(*rows):
-    """Of a word, its lemma and frameset, and its cells; `None` is an empty line."""
-    lines = []
-    for number, row in enumerate(rows, start=1):
-        if row is None:
-            lines.append((number, "\n"))
-            continue
-        word, lemma, frameset, *cells = row
-        lines.append((number, " ".join(["d", "0", "0", word, "X", "*", lemma, frameset, "-", "-", "*", *cells, "-"])))
-    return lines
-
-
-def test_spans_of_one_row_and_of_several():
-    rows = [("She", "-", "-", "(ARG0*)"), ("sold", "sell", "01", "(V*)"), ("two", "-", "-", "(ARG1*")]
-    (sentence,) = parse_conll2012("a", numbered(*rows, ("cars", "-", "-", "*)")))
-    assert sentence.words == ["She", "sold", "two", "cars"] and sentence.source == "a:1"
-    assert sentence.frames == [SrlFrame(1, ["B-ARG0", "B-V", "B-ARG1", "I-ARG1"], "sell", "01")]
-
-
-def test_an_empty_line_and_the_marks_of_a_document_end_a_sentence():
-    lines = numbered(("a", "-", "-"), None, None, ("b", "-", "-"))
-    lines += [(5, "#end document"), (6, "#begin document (x); part 000")]
-    lines += [(7, line) for _, line in numbered(("c", "-", "-"))]
-    found = list(parse_conll2012("a", lines))
-    assert [(sentence.words, sentence.source) for sentence in found] == [(["a"], "a:1"), (["b"], "a:4"), (["c"], "a:7")]
-
-
-def test_sentences_come_one_by_one():
-    sentences = parse_conll2012("a", iter([*numbered(("a", "-", "-"), None), (3, "too short")]))
-    assert next(sentences).words == ["a"]
-    with pytest.raises(ConfigurationError, match="^a:3: found 2 columns"):
-        next(sentences)
-
-
-@pytest.mark.parametrize(
-    "cells, message",
-    [
-        (["(A*", "(B*"], "a:2: .* opens inside the A span of line 1"),
-        (["*", "*)"], "a:2: .* closes a span that was not opened"),
-        (["*", "(A*"], "a:2: the A span of column 11 is never closed"),
-        (["*", "A"], "a:2: 'A' in column 11 is not a role"),
-        (["*", "*"], "a:1: column 11 has no predicate"),
-    ],
-)
-def test_roles_that_are_wrong(cells, message):
-    with pytest.raises(ConfigurationError, match=message):
-        list(parse_conll2012("a", numbered(*(("w", "-", "-", cell) for cell in cells))))
-
+from seal.dataset_readers.srl_files import SrlFrame
 
 # Of the sentence "The cook who left gives her bread", as Universal PropBank 1.0 has it.
 UP_1 = """\
@@ -81,8 +29,15 @@ SUBTREES = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
 def conllu(text, role_spans="head"):
-    return list(parse_conllu("a", enumerate(text.splitlines(keepends=True), start=1), role_spans))
+    with open("a", "w", encoding="utf-8", newline="") as file:
+        file.write(text)
+    return list(read_propbank("a", role_spans))
 
 
 @pytest.mark.parametrize("role_spans, tags", [("head", HEADS), ("subtree", SUBTREES)])
@@ -145,6 +100,7 @@ def propbanks(draw):
     return "\n".join(rows) + "\n", above, dict(zip(predicates, roles))
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(propbanks())
 def test_spans_are_of_the_tree_and_do_not_overlap(drawn):
     text, above, frames = drawn
@@ -211,19 +167,3 @@ def test_conllu_that_is_wrong(old, new, message):
 def test_version_2_that_is_wrong(old, new, message):
     with pytest.raises(ConfigurationError, match=f"^{re.escape(message)}"):
         conllu(as_version_2(UP_1).replace(old, new))
-
-
-@pytest.mark.parametrize(
-    "line, expected",
-    [
-        ("# sent_id = 1\n", True),
-        ("#begin document (a); part 000\n", False),
-        (UP_1.splitlines()[2], True),
-        ("1-2\tdu" + "\t_" * 4 + "\t0\tx\t_\t_\n", True),
-        # Columns of CoNLL-2012, and of CoNLL-2009.
-        ("1 0 0 a X * a 01 - - * (V*) -\n", False),
-        ("1\ta\ta\ta\tN\tN\t_\t_\t2\t2\tSBJ\tSBJ\t_\t_\tA0\n", False),
-    ],
-)
-def test_conllu_is_known_by_its_first_line(line, expected):
-    assert is_conllu(line) is expected

@@ -1,6 +1,4 @@
-"""
-CoNLL-2012 columns, and CoNLL-U with the columns of Universal PropBank, to records.
-"""
+"""Semantic roles as Universal PropBank (https://universalpropositions.github.io) publishes them, in CoNLL-U."""
 
 import logging
 import re
@@ -8,115 +6,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, Optional
 
-from allennlp.common.checks import ConfigurationError
-
 from seal.common.setting_checks import short
 from seal.common.tag_encodings import spans_to_bio
-from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
+from seal.dataset_readers.srl_files import SrlFrame, SrlSentence
 from seal.files.names import clean_name
+from seal.files.text_lines import column_lines
+from seal.registry import ConfigurationError
 
 logger = logging.getLogger(__name__)
 
 #: How much of a sentence a role covers that CoNLL-U has on its head word.
 ROLE_SPANS = ("head", "subtree")
 
-_WORD, _LEMMA, _FRAMESET, _FIRST_ROLE = 3, 6, 7, 11
 # Not str.split: a no-break space is part of a word, not a separator.
-_COLUMNS = re.compile(r"[^ \t\r\n\f\v]+")
-# One cell of a role column: it may open one span and may close one.
-_CELL = re.compile(r"(?:\(([^()*]+))?\*(\))?")
-
-
-def parse_conll2012(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[SrlSentence]:
-    """
-    Stream sentences from the numbered lines of CoNLL-2012 columns; the layout is described at `read_srl_sentences`.
-    Sentences end at an empty line or at a line that begins with `#begin` or `#end`.
-    """
-    rows: list[list[str]] = []
-    start = 0
-    for number, line in lines:
-        row = _COLUMNS.findall(line)
-        if not row or line.startswith(("#begin", "#end")):
-            if rows:
-                yield _sentence(path, start, rows)
-                rows = []
-            continue
-        if not rows:
-            start = number
-        if len(row) <= _FIRST_ROLE:
-            raise ConfigurationError(
-                f"{path}:{number}: found {len(row)} columns where CoNLL-2012 has at least {_FIRST_ROLE + 1} "
-                "(a file of JSON lines must end in .jsonl)."
-            )
-        if rows and len(row) != len(rows[0]):
-            raise ConfigurationError(
-                f"{path}:{number}: found {len(row)} columns where the first row of the sentence has {len(rows[0])}."
-            )
-        rows.append(row)
-    if rows:
-        yield _sentence(path, start, rows)
-
-
-def _sentence(path: str, start: int, rows: list[list[str]]) -> SrlSentence:
-    marked = [index for index, row in enumerate(rows) if row[_FRAMESET] != "-"]
-    columns = range(_FIRST_ROLE, len(rows[0]) - 1)
-    sentence = SrlSentence([row[_WORD] for row in rows], source=f"{path}:{start}")
-    for order, column in enumerate(columns):
-        tags = _tags(path, start, column, [row[column] for row in rows])
-        verbs = [index for index, tag in enumerate(tags) if tag == "B-V"]
-        predicate = marked[order] if len(marked) == len(columns) else None
-        if verbs and predicate not in verbs:
-            predicate = verbs[0]
-        if predicate is None:
-            raise ConfigurationError(
-                f"{path}:{start}: column {column} has no predicate: it opens no '(V', and the sentence has "
-                f"{len(marked)} rows with a frameset for {len(columns)} role columns."
-            )
-        lemma, sense = (None if cell == "-" else cell for cell in rows[predicate][_LEMMA : _FRAMESET + 1])
-        sentence.frames.append(SrlFrame(predicate, tags, lemma, sense))
-    return sentence
-
-
-def _tags(path: str, start: int, column: int, cells: list[str]) -> list[str]:
-    tags = []
-    role: Optional[str] = None
-    opened = start
-    for number, cell in enumerate(cells, start=start):
-        if cell == "*":
-            tags.append("O" if role is None else f"I-{role}")
-            continue
-        match = _CELL.fullmatch(cell)
-        if match is None:
-            raise ConfigurationError(
-                f"{path}:{number}: {cell!r} in column {column} is not a role; expected '*', '(ROLE*', '*)' "
-                "or '(ROLE*)'."
-            )
-        opens, closes = match.groups()
-        if opens:
-            if role is not None:
-                raise ConfigurationError(
-                    f"{path}:{number}: {cell!r} in column {column} opens inside the {role} span of line "
-                    f"{opened}; nested spans are not supported."
-                )
-            role, opened = clean_name(opens, f"{path}:{number}: the role"), number
-            tags.append(f"B-{role}")
-        else:
-            if role is None:
-                raise ConfigurationError(
-                    f"{path}:{number}: {cell!r} in column {column} closes a span that was not opened."
-                )
-            tags.append(f"I-{role}")
-        if closes:
-            role = None
-    if role is not None:
-        raise ConfigurationError(f"{path}:{opened}: the {role} span of column {column} is never closed.")
-    return tags
-
-
+_CELLS = re.compile(r"[^ \t\r\n\f\v]+")
 # CoNLL-U's columns; after them come the predicate's frame and a column of roles a predicate (Universal PropBank 1.0).
 _UD = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 _NAMES = re.compile(r"#\s*global\.columns\s*=\s*(.*\S)")
-_MARKS_OF_CONLL_2012 = ("#begin", "#end")
 _ID = re.compile(r"[1-9][0-9]*")
 # A row that is no word: of a multi-word token, or an empty node.
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")
@@ -134,17 +40,13 @@ class _Layout(NamedTuple):
     arguments: Optional[int]
 
 
-def is_conllu(line: str) -> bool:
-    """Whether a file of columns whose first line is this one is CoNLL-U, by a comment or by an id and a head."""
-    if line.startswith("#"):
-        return not line.startswith(_MARKS_OF_CONLL_2012)
-    cells = line.split("\t")
-    return len(cells) >= len(_UD) and re.match(r"1(-[0-9]+)?$", cells[0]) is not None and cells[6].isdecimal()
-
-
-def parse_conllu(path: str, lines: Iterable[tuple[int, str]], role_spans: str = "head") -> Iterator[SrlSentence]:
+def read_propbank(path: str, role_spans: str = "head") -> Iterator[SrlSentence]:
     """
-    Stream sentences from the numbered lines of CoNLL-U with roles; the layout is described at `read_srl_sentences`.
+    Streams the sentences of CoNLL-U with the roles of Universal PropBank. Version 1.0 has the predicate's frame in
+    column 10 (from 0) and then one column of roles a predicate, each role on its head word. Version 2.0, merged with
+    its treebank, has `UP:PRED` and, in the row of the predicate, `UP:ARGHEADS`, such as `A0:1|A1:3`; `UP:ARGSPANS` is
+    not read. A line `# global.columns = ...` says where columns are. Rows of multi-word tokens and empty nodes are no
+    words. Where a word has two roles of one frame, the first is kept, and a warning tells how many are left out.
 
     # Parameters
 
@@ -153,7 +55,7 @@ def parse_conllu(path: str, lines: Iterable[tuple[int, str]], role_spans: str = 
         are below it in the tree of dependencies. Of these, a word below two heads of the frame, such as the
         predicate's inside a relative clause, belongs to the nearest one, so that spans do not overlap.
     """
-    lines = iter(lines)
+    lines = column_lines(path, "columns of CoNLL-U")
     names: Optional[list[str]] = None
     rows: list[tuple[int, list[str]]] = []
     left_out, first = 0, ""
@@ -162,7 +64,7 @@ def parse_conllu(path: str, lines: Iterable[tuple[int, str]], role_spans: str = 
             found = _NAMES.match(line)
             names = found[1].upper().split() if found else names
             continue
-        row = [cell.strip(" \r\n") for cell in line.split("\t")] if "\t" in line else _COLUMNS.findall(line)
+        row = [cell.strip(" \r\n") for cell in line.split("\t")] if "\t" in line else _CELLS.findall(line)
         if any(row) and _NO_WORD.fullmatch(row[0]):
             continue
         if any(row):
@@ -283,14 +185,14 @@ def _nearest(
 ) -> list[Optional[int]]:
     """For each word, the nearest of `heads` that it is or is below; `None` where there is none."""
     if layout.head is None:
-        raise ConfigurationError(f"{path}: it has no column HEAD; set dataset_reader.role_spans to 'head'.")
+        raise ConfigurationError(f"{path}: it has no column HEAD; set --role-spans to 'head'.")
     above: list[int] = []
     for number, row in rows:
         head = row[layout.head]
         if head != "0" and not (_ID.fullmatch(head) and int(head) <= len(rows)):
             raise ConfigurationError(
                 f"{path}:{number}: the head {short(head)} is not the id of a word, or 0, and subtrees need it; correct "
-                "it, or set dataset_reader.role_spans to 'head'."
+                "it, or set --role-spans to 'head'."
             )
         above.append(int(head) - 1)
     marked = set(heads)

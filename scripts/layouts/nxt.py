@@ -24,7 +24,6 @@ from collections.abc import Iterator
 from typing import Any, NoReturn, Optional
 from xml.parsers import expat
 
-from allennlp.common.checks import ConfigurationError
 from nltk import Tree
 
 from seal.common.linear_trees import WORD
@@ -32,6 +31,7 @@ from seal.common.setting_checks import short
 from seal.dataset_readers.penn_trees import EMPTY, MARKS, MOST_DEEP
 from seal.files.paths import not_empty, with_packings
 from seal.files.text_lines import READ_ERRORS, opened
+from seal.registry import ConfigurationError
 
 # Names and attributes in NXT's namespace.
 _NITE = "http://nite.sourceforge.net/"
@@ -45,20 +45,27 @@ _SIGNS = {",": ",", ".": ".", "?": ".", "!": ".", "``": "``", "''": "''", '"': "
 _OTHER_SIGN = ":"
 
 
-def read_nxt_trees(path: str) -> Iterator[tuple[int, Tree]]:
+def read_nxt(path: str) -> Iterator[str]:
     """
-    The trees of a syntax file of NXT, plain or packed (`.gz`, `.bz2`, `.xz`), in the form that `read_trees` gives: each
-    with the line of its `parse`, counted from 1. Its terminals are in a file beside it, or in the folder `terminals`
-    beside its own.
-
-    # Raises
-
-    `ConfigurationError` where a file is missing or malformed, or has a document type, as entities may unfold to any
-    size.
+    The trees of a syntax file of NXT, plain or packed (`.gz`, `.bz2`, `.xz`), in the Penn Treebank's brackets, a tree a
+    line: as the bracketed edition has them, without constituents that have no word. Its terminals are in a file beside
+    it, or in the folder `terminals` beside its own. A document type is refused, as entities may unfold to any size.
     """
     syntax = _Syntax(path)
     syntax.read()
-    return not_empty(iter(syntax.trees), f"{path}: the file has no tree: no 'parse'.")
+    for tree in not_empty(iter(syntax.trees), f"{path}: the file has no tree: no 'parse'."):
+        inside = _brackets(tree)
+        if inside:
+            yield f"( {inside} )"
+
+
+def _brackets(node: Tree) -> str:
+    """A node in brackets, and of a `parse` what is in it; empty where it has no word."""
+    if isinstance(node[0] if len(node) else None, str):
+        # As the Penn Treebank writes words that would be brackets of its trees.
+        return f"({node.label()} {node[0].replace('(', '-LRB-').replace(')', '-RRB-')})"
+    inside = " ".join(filter(None, map(_brackets, node)))
+    return f"({node.label()} {inside})" if inside and node.label() else inside
 
 
 class _Xml:
@@ -108,7 +115,7 @@ class _Xml:
 class _Syntax(_Xml):
     def __init__(self, path: str) -> None:
         super().__init__(path)
-        self.trees: list[tuple[int, Tree]] = []
+        self.trees: list[Tree] = []
         self._begin = 0
         self._open: list[Tree] = []
         self._terminals: dict[str, _Terminals] = {}
@@ -122,8 +129,9 @@ class _Syntax(_Xml):
         elif name == "nt":
             if not self._open:
                 self._refuse("an 'nt' outside of any 'parse'")
-            if len(self._open) == MOST_DEEP:
-                self._refuse(f"more than {MOST_DEEP} constituents are inside each other")
+            # A word's bracket is inside the last of them.
+            if len(self._open) == MOST_DEEP - 1:
+                self._refuse(f"more than {MOST_DEEP - 2} constituents are inside each other")
             label = attributes.get("cat", "")
             if not _LABEL.fullmatch(label):
                 self._refuse(f"an 'nt' needs a 'cat' such as NP, found {short(label)}")
@@ -137,7 +145,7 @@ class _Syntax(_Xml):
         if name == "nt":
             self._open.pop()
         elif name == "parse":
-            self.trees.append((self._begin, self._open.pop()))
+            self.trees.append(self._open.pop())
 
     def _referred_to(self, reference: str) -> list[Tree]:
         found = _REFERENCE.fullmatch(reference)
@@ -194,6 +202,8 @@ class _Terminals(_Xml):
         if not word:
             self._refuse(f"a '{name}' needs an 'orth', its {'word' if name == 'word' else 'sign'}")
         tag = self._attributes.get("pos") or (WORD if name == "word" else _SIGNS.get(word, _OTHER_SIGN))
+        if not _LABEL.fullmatch(tag):
+            self._refuse(f"a '{name}' needs a 'pos' such as NN, found {short(tag)}")
         self._add(Tree(tag, [word]), self._attributes)
         self._attributes = None
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.files.trained_models import trained_weights
+from seal.allennlp.trained_models import trained_weights
 from tests.spine import LABELS, vocabulary
 
 

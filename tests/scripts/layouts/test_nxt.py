@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from scripts.measure.configs import library_value
-from seal.dataset_readers.nxt_trees import read_nxt_trees
+from scripts.convert import convert
+from scripts.layouts.nxt import read_nxt
 from seal.dataset_readers.parsing import ParsingReader
-from seal.dataset_readers.penn_trees import cleaned
+from seal.dataset_readers.penn_trees import cleaned, parsed_trees
 
 # Made up, laid out as NXT's files are.
-SAMPLE = Path(__file__).resolve().parents[1] / "fixtures" / "nxt"
+SAMPLE = Path(__file__).resolve().parents[2] / "fixtures" / "nxt"
 SYNTAX = str(SAMPLE / "syntax" / "sw0001.A.syntax.xml")
 # The same trees in Penn's brackets, as the bracketed edition of Switchboard would have them.
 BRACKETS = r"""
@@ -47,14 +47,17 @@ def tree_of(content):
 
 def message_of(path):
     with pytest.raises(ConfigurationError) as error:
-        list(read_nxt_trees(path))
+        list(read_nxt(path))
     assert "\n" not in error.value.message
     return error.value.message
 
 
+def trees(path):
+    return [tree for _, tree in parsed_trees("a", enumerate(read_nxt(path), start=1))]
+
+
 def test_trees_as_published():
-    (first, sentence), (second, word), (third, nothing) = read_nxt_trees(SYNTAX)
-    assert (first, second, third) == (3, 39, 45)
+    sentence, word, nothing = trees(SYNTAX)
     assert cleaned(sentence).pformat(margin=10_000) == (
         "(SQ (INTJ (UH Well) (, ,)) (EDITED (NP (PRP I)) (, ,)) (NP (PRP we)) (VP (VBP want) (S (VP (TO to) "
         "(VP (VB sell) (NP (PRP$ our) (JJ old) (NN café)))))) (. ?))"
@@ -64,63 +67,35 @@ def test_trees_as_published():
 
 @pytest.mark.parametrize("punctuation", [True, False])
 def test_the_same_instances_as_from_brackets(tmp_path, punctuation):
-    brackets = tmp_path / "sw0001.mrg"
+    brackets, converted = tmp_path / "sw0001.mrg", tmp_path / "converted.mrg"
     brackets.write_text(BRACKETS, encoding="utf-8")
+    assert convert("nxt", [SYNTAX], converted) == 3
     reader = ParsingReader(punctuation=punctuation)
-    of_xml, of_brackets = list(reader.read(SYNTAX)), list(reader.read(str(brackets)))
+    of_xml, of_brackets = list(reader.read(str(converted))), list(reader.read(str(brackets)))
     assert len(of_xml) == len(of_brackets) == 2
     for one, other in zip(of_xml, of_brackets):
         metadata = dict(one["metadata"].metadata)
-        assert metadata.pop("source").startswith(f"{SYNTAX}:")
+        assert metadata.pop("source").startswith(f"{converted}:")
         assert metadata == {key: value for key, value in other["metadata"].metadata.items() if key != "source"}
         assert one["symbols"].labels == other["symbols"].labels
 
 
-def test_folders_patterns_lists_and_packed_files(tmp_path):
+def test_folders_patterns_and_packed_files(tmp_path):
     shutil.copytree(SAMPLE, tmp_path / "xml")
     for kind in ("syntax", "terminals"):
         content = (SAMPLE / kind / f"sw0001.A.{kind}.xml").read_bytes().replace(b"sw0001.A", b"sw0003.B")
+        content = content.replace(b"Yes", b"Yeah")
         (tmp_path / "xml" / kind / f"sw0003.B.{kind}.xml.gz").write_bytes(gzip.compress(content))
-    (tmp_path / "more.mrg").write_text("(NP (NN tea))\n")
     folder = str(tmp_path / "xml")
 
-    def sources(path):
-        return [Path(instance["metadata"].metadata["source"]).name for instance in ParsingReader().read(path)]
+    def answers(*paths):
+        convert("nxt", paths, tmp_path / "out.mrg")
+        words = [instance["metadata"].metadata["words"] for instance in ParsingReader().read(tmp_path / "out.mrg")]
+        return [sentence[0] for sentence in words[1::2]]
 
-    first, second = (
-        ["sw0001.A.syntax.xml:3", "sw0001.A.syntax.xml:39"],
-        ["sw0003.B.syntax.xml.gz:3", "sw0003.B.syntax.xml.gz:39"],
-    )
     # The folder `terminals` has no trees.
-    assert sources(folder) == sources(f"{folder}/syntax/sw*.syntax.xml*") == first + second
-    assert sources(f"{folder}/syntax/sw000[3-9]*.syntax.xml.gz") == second
-    assert sources([f"{folder}/syntax/sw0003*", str(tmp_path / "more.mrg"), f"{folder}/syntax/sw0001*#valid"]) == [
-        *second,
-        "more.mrg:1",
-        first[0],
-    ]
-    with pytest.raises(ConfigurationError, match="no file matches the pattern"):
-        list(ParsingReader().read([folder, f"{folder}/syntax/sw4*.xml"]))
-
-
-def test_the_conversations_of_the_papers(monkeypatch, tmp_path):
-    data = library_value("parsing.libsonnet", "lib.data.switchboard_nxt")
-    monkeypatch.chdir(tmp_path)
-    for kind in ("syntax", "terminals"):
-        folder = tmp_path / "data" / "switchboard_nxt" / "xml" / kind
-        folder.mkdir(parents=True)
-        content = (SAMPLE / kind / f"sw0001.A.{kind}.xml").read_text(encoding="iso-8859-1")
-        for number in (2005, 3999, 4004, 4099, 4100, 4149, 4150, 4153, 4154, 4199, 4483, 4519, 4936):
-            name = f"sw{number}.A"
-            (folder / f"{name}.{kind}.xml").write_text(content.replace("sw0001.A", name), encoding="iso-8859-1")
-
-    def conversations(part):
-        instances = ParsingReader(**data["reader"]).read(data[part])
-        return sorted({int(Path(instance["metadata"]["source"]).name[2:6]) for instance in instances})
-
-    assert conversations("train") == [2005, 3999]
-    assert conversations("dev") == [4519, 4936]
-    assert conversations("test") == [4004, 4099, 4100, 4149, 4150, 4153]
+    assert answers(folder) == answers(f"{folder}/syntax/sw*.syntax.xml*") == ["Yes", "Yeah"]
+    assert answers(f"{folder}/syntax/sw0003*", f"{folder}/syntax/sw0001*") == ["Yeah", "Yes"]
 
 
 def test_signs_words_and_encodings(tmp_path):
@@ -130,7 +105,7 @@ def test_signs_words_and_encodings(tmp_path):
         f'<punc nite:id="{name}" {sign}' + ("/punc>" if sign.endswith("<") else "") for name, sign in zip(ids, signs)
     )
     words = f'{punctuation}<word nite:id="g" orth=" of \n course" pos=""/>'
-    ((_, tree),) = read_nxt_trees(files(tmp_path, tree_of("".join(map(child, ids))), words))
+    (tree,) = trees(files(tmp_path, tree_of("".join(map(child, ids))), words))
     assert tree.pos() == [
         ("!", "."),
         (";", ":"),
@@ -145,7 +120,12 @@ def test_signs_words_and_encodings(tmp_path):
     for encoding, word in (("iso-8859-1", "thé"), ("utf-8", "茶"), ("koi8-r", "чай")):
         text = f'<?xml version="1.0" encoding="{encoding}"?><t {NITE}>{WORDS.replace("tea", word)}</t>'
         (tmp_path / "sw0002.B.terminals.xml").write_bytes(text.encode(encoding))
-        assert [tree.leaves() for _, tree in read_nxt_trees(path)] == [[word, "ale"]]
+        assert [tree.leaves() for tree in trees(path)] == [[word, "ale"]]
+    words = WORDS.replace("tea", "(").replace("ale", ":)")
+    assert trees(files(tmp_path, tree_of(child("a") + child("b") + "<nt cat='NP'/>"), words))[0].leaves() == [
+        "-LRB-",
+        ":-RRB-",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +148,7 @@ def test_signs_words_and_encodings(tmp_path):
         ("<parse>\n<nt cat='NP'><parse/></nt></parse>", ":3: a 'parse' inside the one of line 2."),
         ("<parse>\n<nt cat='NP'></parse>", ":3: this is not XML (mismatched tag)."),
         (tree_of("&tea;"), ":2: this is not XML (undefined entity)."),
-        ("<parse>" + "<nt cat='NP'>" * 200, ":2: more than 200 constituents are inside each other."),
+        ("<parse>" + "<nt cat='NP'>" * 199, ":2: more than 198 constituents are inside each other."),
         ("", ": the file has no tree: no 'parse'."),
     ],
 )
@@ -182,6 +162,7 @@ def test_mistakes_in_trees(tmp_path, syntax, message):
     [
         ("<word nite:id='a' pos='NN'/>", ":2: a 'word' needs an 'orth', its word."),
         ("\n<punc nite:id='a'/>", ":3: a 'punc' needs an 'orth', its sign."),
+        ("<word nite:id='a' orth='tea' pos='N N'/>", ":2: a 'word' needs a 'pos' such as NN, found 'N N'."),
         ("<word orth='tea' pos='NN'/>", ":2: an element without a 'nite:id'."),
         (WORDS + "\n<trace nite:id='a'/>", ":3: the id 'a' was there before."),
         ("<word", ":3: this is not XML (not well-formed (invalid token))."),
@@ -210,6 +191,11 @@ def test_what_is_not_such_a_file(tmp_path):
         assert message_of(path) == path + message
 
 
+def test_the_deepest_tree_is_read(tmp_path):
+    deepest = "<nt cat='NP'>" * 198 + child("a") + "</nt>" * 198
+    assert trees(files(tmp_path, f"<parse>{deepest}</parse>"))[0].height() == 201
+
+
 def test_entities_do_not_unfold(tmp_path):
     path = files(tmp_path, "")
     levels = "".join(f'<!ENTITY e{level} "{f"&e{level - 1};" * 10}">' for level in range(1, 10))
@@ -231,7 +217,7 @@ def test_time_is_linear_in_the_number_of_words(tmp_path):
         words = "".join(f'<word nite:id="w{place}" orth="tea" pos="NN"/>' for place in range(number))
         path = files(tmp_path, "\n".join(tree_of(child(f"w{place}")) for place in range(number)), words)
         start = time.process_time()
-        assert sum(1 for _ in read_nxt_trees(path)) == number
+        assert sum(1 for _ in read_nxt(path)) == number
         return time.process_time() - start
 
     seconds(1000)
