@@ -7,9 +7,9 @@ from typing import Optional
 from allennlp import commands
 from allennlp.common.checks import ConfigurationError
 
+from seal.allennlp.replacing import replace_once
 from seal.common.setting_checks import check_range
 from seal.files.paths import user_path
-from seal.allennlp.replacing import replace_once
 
 #: What a command reads of a model that is given as a folder.
 _FILES_OF_MODEL = ("config.json", "model.tar.gz", "weights.th", "best.th")

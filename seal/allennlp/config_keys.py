@@ -21,8 +21,8 @@ from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.training.metric_tracker import MetricTracker
 from allennlp.training.trainer import Trainer
 
-from seal.common.setting_checks import check_range
 from seal.allennlp.replacing import replace_once
+from seal.common.setting_checks import check_range
 
 
 def suggest(wrong: str, known: Iterable[str]) -> str:

@@ -12,9 +12,9 @@ from allennlp.models import Model
 from allennlp.models.archival import Archive, load_archive
 from allennlp.predictors import Predictor
 
+from seal.allennlp.replacing import replace_once
 from seal.common.vocabularies import WRITTEN, names_of
 from seal.models.seal_model import SealModel
-from seal.allennlp.replacing import replace_once
 
 # The part of a model that is learned anew after each training.
 _LEARNED_LAST = "structure."

@@ -13,11 +13,11 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.evaluation import evaluator
 
+from seal.allennlp.command_files import check_files_and_batch_size
+from seal.allennlp.replacing import replace_once
 from seal.common.nested_values import plain
 from seal.files.paths import user_path
 from seal.files.whole_files import naming, opened_alone, replacing
-from seal.allennlp.command_files import check_files_and_batch_size
-from seal.allennlp.replacing import replace_once
 
 
 def _inputs_of_evaluation(text: str) -> list[str]:

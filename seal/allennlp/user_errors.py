@@ -19,9 +19,9 @@ from typing import Optional
 from allennlp.common import logging as allennlp_logging
 from allennlp.common.util import SigTermReceived
 
-from seal.files.whole_files import FULL
 from seal.allennlp.error_sentences import describe
 from seal.allennlp.replacing import replace_once
+from seal.files.whole_files import FULL
 
 logger = logging.getLogger(__name__)
 

@@ -2,17 +2,14 @@
 Taxonomies in the files that text data sets come with.
 """
 
-import re
-
 from allennlp.common.checks import ConfigurationError
 
 from seal.files.names import clean_name
+from seal.files.other_formats import to_be_converted
 from seal.files.paths import not_empty
 from seal.files.taxonomy import CircularTaxonomy, Taxonomy
 from seal.files.text_lines import text_lines
 
-# How RCV1's file (`rcv1.topics.hier.orig`) writes an edge; a description follows.
-_RCV1 = re.compile(r"parent:\s*(\S+)\s+child:\s*(\S+)")
 _EXPECTED = "lines of a label, a tab and the labels below it"
 # Names of the node above all labels, which is not a label.
 _ROOTS = {"root", "none"}
@@ -20,11 +17,9 @@ _ROOTS = {"root", "none"}
 
 def read_taxonomy_file(path: str) -> Taxonomy:
     """
-    Reads a taxonomy, a forest or a graph, from one of
-
-    - lines `parent<TAB>child<TAB>child...`, one child (BGC's `hierarchy.txt`) or more (the `.taxonomy` files of
-      hierarchical classification); between them a line may have one label, which has no edge (BGC's `Humor`);
-    - lines `parent: C15 child: C151 child-description: ...`, RCV1's own.
+    Reads a taxonomy, a forest or a graph, from lines `parent<TAB>child<TAB>child...`, with one child (BGC's
+    `hierarchy.txt`) or more (the `.taxonomy` files of hierarchical classification). Between them a line may have one
+    label, which has no edge (BGC's `Humor`).
 
     Blank lines are skipped. A parent `Root` or `None`, in upper or lower case, is the node above all labels, and no
     label.
@@ -67,9 +62,8 @@ def read_taxonomy_file(path: str) -> Taxonomy:
 
 def _edge(line: str, where: str) -> list[str]:
     """The parent and its children."""
-    match = _RCV1.match(line.strip())
-    if match:
-        return [match[1], match[2]]
+    if line.startswith("parent:"):
+        raise to_be_converted(where.rpartition(":")[0], "RCV1's file of topics", "rcv1-topics", ".tsv")
     cells = [cell.strip() for cell in line.rstrip("\r\n").split("\t")]
     if not all(cells):
         raise _no_edge(line, where)

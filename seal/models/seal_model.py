@@ -11,11 +11,11 @@ from allennlp.models import Model
 
 from seal.common.nested_values import shapes_of
 from seal.common.setting_checks import under
-from seal.files.trained_models import trained_weights
 from seal.losses import CompoundLoss, EnergyLoss, InferenceNetworkLoss, RegressionLoss, TaskLoss
 from seal.metrics import Monitors, UnknownGold
 from seal.nets import CostAugmentedNet, LossNet, TaskNet, TaskNetOutput
 from seal.output_spaces import OutputSpace
+from seal.registry import given
 from seal.samplers import GradientBasedInference, Sampler, StackedSampler
 from seal.structure.structure import Structure
 from seal.two_player.model_checks import (
@@ -96,7 +96,7 @@ def load_pretrained(
     `ConfigurationError` if there is no such model, its labels or inputs differ or its part has another shape.
     """
     key = key or f"model.{name}.pretrained_file"
-    weights = trained_weights(path, key, output_space.namespace, output_space.labels, vocab)
+    weights = given("trained_weights")(path, key, output_space.namespace, output_space.labels, vocab)
     start = f"{name}."
     mine = {parameter.removeprefix(start): value for parameter, value in weights.items() if parameter.startswith(start)}
     if not mine:
@@ -142,6 +142,9 @@ class SealModel(Model, Objectives):
     structure : `Structure`, optional (default = `None`)
         Chooses among whole outputs in prediction (see `seal.structure`). The trainer learns it after the task-net, on
         scores that nets give to instances which they have not seen (its setting `folds`).
+    score : `str`, optional
+        With a structure: the score for whose decision outputs are predicted, by default F1 (accuracy of tags that
+        encode no spans); `"exact_match"` for whole outputs.
 
     # Raises
 
@@ -183,13 +186,14 @@ class SealModel(Model, Objectives):
         inference: Optional[Sampler] = None,
         cost_augmented_net: Optional[Lazy[CostAugmentedNet]] = None,
         structure: Optional[Lazy[Structure]] = None,
+        score: Optional[str] = None,
     ) -> None:
         super().__init__(vocab)
         with under("model"):
             check_cost_augmented(cost_augmented_net, task_net, loss_net, sampler, energy_loss, task_loss)
             check_who_predicts(task_net, loss_net, inference, sampler)
             check_trained(task_net, task_loss)
-            check_structure(self, structure, inference)
+            check_structure(self, structure, score, inference)
             if loss_net is None:
                 check_no_loss_net_parts(sampler, energy_loss, task_loss)
             else:
@@ -205,6 +209,8 @@ class SealModel(Model, Objectives):
         self.structure: Optional[Structure] = None
         if structure is not None:
             self.structure = structure.construct(**self.structure_settings())
+            if score is not None:
+                self.structure.main_score = score
         if loss_net is not None:
             warn_of_differing_settings(sampler, energy_loss, self.task_loss)
             dim = None if self.task_net is None else self.task_net.get_output_dim()

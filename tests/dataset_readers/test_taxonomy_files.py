@@ -14,10 +14,7 @@ def read(tmp_path, content, labels=()):
     [
         "Root\tanimal\nanimal\tbird\tfish\n\nbird\towl\n",
         "animal\tbird\nanimal\tfish\nbird\towl\n",
-        "parent: None child: Root child-description: -\n"
-        "parent: Root child: animal child-description: ANIMALS: ALL\n"
-        "parent: animal           child: bird         child-description: BIRDS\n"
-        "parent: animal child: fish child-description: FISH\nparent: bird child: owl child-description: OWLS\n",
+        "None\tRoot\nRoot\tanimal\nanimal\tbird\nanimal\tfish\nbird\towl\n",
     ],
 )
 def test_three_ways_to_write_it(tmp_path, content):
@@ -36,7 +33,7 @@ def test_labels_without_an_edge(tmp_path):
 
 
 def test_wrong_files(tmp_path):
-    for content in ("a\tb\nc\t\n", "parent: a child: b\nc\n", "Root\nc\nd\n"):
+    for content in ("a\tb\nc\t\n", "Root\nc\nd\n"):
         with pytest.raises(ConfigurationError, match="taxonomy.txt:2: expected a parent .* tabs between, found 'c'"):
             read(tmp_path, content)
     with pytest.raises(ConfigurationError, match="taxonomy.txt:1: the taxonomy is empty; a line is a parent, a tab"):
@@ -48,11 +45,11 @@ def test_wrong_files(tmp_path):
     [
         ("a\tb\nb\ta\n", 2, "'a' -> 'b' -> 'a'."),
         ("b\tc\n\nc\tx\tb\nb\tc\nc\td\n", 3, "'b' -> 'c' -> 'b'."),
-        ("parent: a child: a\n", 1, "'a' -> 'a'."),
+        ("a\ta\n", 1, "'a' -> 'a'."),
         ("Root\ta\na\tRoot\n", 2, "'Root' is above all labels, and cannot be below 'a'."),
         ("a\tb\tnone\n", 1, "'none' is above all labels, and cannot be below 'a'."),
         (
-            "parent: None child: Root\nparent: Root child: a\nparent: a child: Root\n",
+            "None\tRoot\nRoot\ta\na\tRoot\n",
             3,
             "'Root' is above all labels, and cannot be below 'a'.",
         ),
@@ -63,3 +60,8 @@ def test_circles(tmp_path, content, line, circle):
         read(tmp_path, content)
     path = tmp_path / "taxonomy.txt"
     assert error.value.message == f"{path}:{line}: The taxonomy goes round in a circle: {circle}"
+
+
+def test_rcv1s_file_is_refused_with_the_way_to_convert_it(tmp_path):
+    with pytest.raises(ConfigurationError, match="taxonomy.txt: RCV1.* `python scripts/convert.py rcv1-topics .*.txt"):
+        read(tmp_path, "parent: None child: Root child-description: Root\n")

@@ -32,9 +32,9 @@ from allennlp.training.momentum_schedulers import MomentumScheduler
 from allennlp.training.optimizers import Optimizer
 
 from seal import allennlp as patches
-from seal.dataset_readers.tagging import TaggingReader
 from seal.allennlp import compat
 from seal.allennlp.replacing import apply
+from seal.dataset_readers.tagging import TaggingReader
 from tests.stock_tagger import TAGGED, experiment
 
 

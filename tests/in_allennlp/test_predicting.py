@@ -18,8 +18,8 @@ from allennlp.commands.predict import _PredictManager
 from allennlp.common.checks import ConfigurationError
 
 import seal  # noqa: F401
-from seal.files.shards import Shard
 from seal.allennlp import predicting
+from seal.files.shards import Shard
 from tests.line_keeper import LineKeeper
 from tests.predictors.multilabel_nets import predictor
 

@@ -6,8 +6,8 @@ from allennlp.common import Params, cached_transformers
 from allennlp.common.checks import ConfigurationError
 
 import seal  # noqa: F401
-from seal.dataset_readers.sentence_pieces import ALONE, IN_SENTENCE, SentencePiecesIndexer
 from seal.allennlp.pretrained_encoders import _note_pieces
+from seal.dataset_readers.sentence_pieces import ALONE, IN_SENTENCE, SentencePiecesIndexer
 from tests.small_tokenizers import save_tokenizer
 
 

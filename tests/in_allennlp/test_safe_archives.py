@@ -24,9 +24,9 @@ from allennlp.models import Model, archival, load_archive
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from seal.files.trained_models import trained_weights
 from seal.allennlp import safe_archives, whole_configs
 from seal.allennlp.error_sentences import describe
+from seal.allennlp.trained_models import trained_weights
 from tests.training.runs import ROOT, build, config
 
 

@@ -12,7 +12,7 @@ from allennlp import commands as commands_of_allennlp
 from allennlp.commands import parse_args, predict
 from allennlp.common import Params
 
-from scripts import benchmark, make_word_vectors, refine, reproduce, trajectories, tune
+from scripts import benchmark, convert, make_word_vectors, refine, reproduce, trajectories, tune
 from scripts.measure import (
     bench_chains,
     bench_gpu,
@@ -52,7 +52,9 @@ PARSERS = {
     "refine": refine,
     "trajectories": trajectories,
     "make_word_vectors": make_word_vectors,
+    "improve_tagger": improve_tagger,
     "samples/join_ewt": join_ewt,
+    "convert": convert,
 }
 
 
