@@ -346,7 +346,7 @@ class Players:
 
 def check_frozen_loss_net(model: SealModel, players: Collection[str]) -> None:
     """`ConfigurationError` if the task-net is to follow a loss-net that is not among `players`, and as it was drawn."""
-    if model.uses_energy and LOSS_NET not in players and model.nets()[LOSS_NET].pretrained_file is None:
+    if model.uses_energy and LOSS_NET not in players and needed(model.loss_net, "loss_net").pretrained_file is None:
         raise ConfigurationError(
             "trainer.loss_net: nothing trains the loss-net that the task-net is to follow; set "
             "model.loss_net.pretrained_file to a run that has, or train it in a phase (trainer.phases)."

@@ -144,8 +144,7 @@ def check_structure(model: Any, structure: Any, score: Optional[str], inference:
     """
     if structure is None and score is not None:
         raise ConfigurationError(
-            "score: it says for which score a structure decides, and here is none; leave it out, or give a "
-            "'structure'."
+            "score: it says for which score a structure decides, and here is none; leave it out, or give a 'structure'."
         )
     if structure is None:
         return

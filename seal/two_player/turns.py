@@ -231,7 +231,9 @@ class Turns:
                 self.optimizer.turn = player
                 loss = self._loss_of[player](part, plan)
                 if not torch.isfinite(loss):
-                    raise NotFinite(f"{player}'s loss is {float(loss.detach())}", player)
+                    raise self._not_finite(player, loss, part, plan)
+                if player == TASK_NET:
+                    part.state = None  # The backward pass frees its graph, and the update makes it stale.
                 completes = part is group[-1]
                 if len(group) > 1:
                     loss = loss / len(group)
@@ -260,18 +262,14 @@ class Turns:
         state = part.state if part.has_graph else None
         if state is None:
             state = nets.state_of_all_nets(**part.batch)
-        # The backward pass frees its graph, and the update makes it stale.
-        part.state = None
+            part.state, part.has_graph = state, torch.is_grad_enabled()
         if plan.uses_energy and self.reuse_features and plan.keeps_graph(part, LOSS_NET):
             with self.stream.active():
                 part.features.prepare(nets, state)
         features = part.features.frozen(nets, state) if plan.uses_energy else None
         if nets.task_loss.draws:
             _check_output(state)
-        loss = nets.task_net_loss(state, features, plan.supervised)
-        if not torch.isfinite(loss):
-            self._check_energy(state, part, plan)
-        return loss
+        return nets.task_net_loss(state, features, plan.supervised)
 
     def _loss_net_loss(self, part: MicroBatch, plan: Plan) -> torch.Tensor:
         """`L_E`, of candidates from the task-net as it is."""
@@ -295,13 +293,15 @@ class Turns:
                 part.candidates = nets.sample(state)
             return nets.loss_net_loss(state, part.candidates, part.features.take(nets, state))
 
-    def _check_energy(self, state: TaskState, part: MicroBatch, plan: Plan) -> None:
+    def _not_finite(self, player: str, loss: torch.Tensor, part: MicroBatch, plan: Plan) -> NotFinite:
         """A loss-net that diverges may show it in the task-net's loss, by the energy."""
-        if LOSS_NET in self.blamed(TASK_NET, plan) and torch.isfinite(state.logits).all():
+        state = part.state
+        if state is not None and LOSS_NET in self.blamed(player, plan)[1:] and torch.isfinite(state.logits).all():
             with torch.no_grad():
                 energy = self.nets.task_net_loss(state, part.features.frozen(self.nets, state), supervised=False)
             if not torch.isfinite(energy):
-                raise NotFinite(f"loss_net's energy of the task_net's output is {float(energy)}", LOSS_NET)
+                return NotFinite(f"loss_net's energy of the task_net's output is {float(energy)}", LOSS_NET)
+        return NotFinite(f"{player}'s loss is {float(loss.detach())}", player)
 
 
 def _check_output(state: TaskState) -> None:

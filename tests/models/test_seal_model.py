@@ -305,7 +305,7 @@ def test_parts_that_are_missing():
     ],
 )
 def test_nce_needs_the_noise(sampler):
-    with pytest.raises(ConfigurationError, match="model.energy_loss: NceRankingLoss.*model.sampler, "):
+    with pytest.raises(ConfigurationError, match="model.energy_loss: NceRankingLoss.*the sampler, "):
         srl_model(loss_net_params(), sampler, {"type": "nce_ranking"})
     srl_model(loss_net_params(), sampler, {"type": "ranking"})
 
@@ -319,7 +319,7 @@ def test_without_gold_only_the_energy_can_be_followed():
     model, batch = seal_model(), srl_batch(FRAMES)
     del batch["tags"]
     state = model.task_state(**batch)
-    for learn in (model.draw, model.task_net_loss):
+    for learn in (model.sample, model.task_net_loss):
         with pytest.raises(ConfigurationError, match="train_data_path: the data have no gold to learn from"):
             learn(state)
     assert model.task_net_loss(state, model.frozen_features(state), supervised=False).requires_grad
