@@ -380,13 +380,16 @@ def _write_card(folder: str) -> None:
 
 
 def _decisions(path: str) -> Iterator[str]:
-    """A table of what the gate chose for each score, from the file that a run with a structure has."""
+    """
+    A table of what the gate chose for each score, and the rules that training gold was found to keep, from the file
+    that a run with a structure has.
+    """
     if not os.path.isfile(path):
         return
     rows = [("on validation data", "own", "chosen", "gain", "standard error", "by")]
     with open(path, encoding="utf-8") as file:
-        decisions = json.load(file)["decisions"]
-    for score, found in decisions.items():
+        report = json.load(file)
+    for score, found in report["decisions"].items():
         numbers = (found["values"]["own"], found["values"][found["option"]], found["gain"], found["standard_error"])
         own, chosen, gain, error = (f"{100 * number:.2f}" for number in numbers)
         by = "the task-net's own output" if found["option"] == "own" else found["option"]
@@ -395,6 +398,9 @@ def _decisions(path: str) -> Iterator[str]:
     for first, *numbers, by in rows:
         cells = (number.rjust(width) for number, width in zip(numbers, widths[1:]))
         yield "  ".join((first.ljust(widths[0]), *cells, by))
+    for rule, shares in report.get("declared", {}).items():
+        least = min(shares.values())
+        yield f"declared: {rule} each of {', '.join(shares)}, as at least {100 * least:.2f} % of training gold has it"
 
 
 def _quietly() -> None:

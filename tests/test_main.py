@@ -270,6 +270,14 @@ def test_what_a_run_with_folds_says(tmp_path):
         assert (name, by) == (score, found["option"] if found["option"] != "own" else "the task-net's own output")
 
 
+def test_a_training_ends_with_the_rules_that_were_found(tmp_path):
+    decision = {"option": "likeliest", "values": {"own": 0.5, "likeliest": 0.6}, "gain": 0.1, "standard_error": 0.02}
+    report = {"decisions": {"f1": decision}, "declared": {"at most once": {"ARG0": 1.0, "ARG1": 0.99731}}}
+    (tmp_path / "structure.json").write_text(json.dumps(report))
+    _, _, last = command._decisions(str(tmp_path / "structure.json"))
+    assert last == "declared: at most once each of ARG0, ARG1, as at least 99.73 % of training gold has it"
+
+
 def test_a_training_ends_with_what_came_out(tmp_path, monkeypatch, capsys, caplog):
     archived = []
 

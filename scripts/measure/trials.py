@@ -169,6 +169,16 @@ class Trainings:
         """
         self._run(load(self._config, overrides), overrides, dry_run=True)
 
+    def metrics(self) -> dict[str, Any]:
+        """
+        What the run's `metrics.json` has after the config was trained as it is.
+
+        # Raises
+
+        `NonFiniteLoss` if the training diverges; `UserError` if the config is refused.
+        """
+        return self._run(load(self._config, {}), {})
+
     def train(self, overrides: dict[str, Any], tell: Tell) -> float:
         """
         The best score of the run, as its `metrics.json` has it. `tell` is called with the epochs of the last phase,

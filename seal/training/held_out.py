@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable
 from typing import Any, Optional
 
-import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
@@ -14,6 +13,7 @@ from allennlp.nn.util import move_to_device
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.util import evaluate
 
+from seal.common.equal_contents import folds_of_equal
 from seal.common.random_states import random_state, set_random_state, set_seed
 from seal.files.paths import user_path
 from seal.files.whole_files import replacing
@@ -247,9 +247,8 @@ def score(model: SealModel, data_loader: DataLoader) -> list[Record]:
 
 def folds_of(data_loader: DataLoader, folds: int, seed: int) -> list[list[int]]:
     """
-    Parts the places of the data into folds, at random. Instances of equal inputs are in the same fold: those with the
-    same words, such as the frames of a sentence or a text that occurs twice, and rows with the same features. Inputs
-    are dealt out, not instances: where one occurs often, its fold is larger.
+    Parts the places of the data into folds (`folds_of_equal`). Equal inputs are those with the same words, such as the
+    frames of a sentence or a text that occurs twice, and rows with the same features.
 
     # Raises
 
@@ -265,8 +264,4 @@ def folds_of(data_loader: DataLoader, folds: int, seed: int) -> list[list[int]]:
         raise ConfigurationError(
             f"trainer.folds: {number} different instances cannot make {folds} folds; set it to 0, or give more data."
         )
-    order = torch.randperm(number, generator=torch.Generator().manual_seed(seed)).numpy()
-    fold_of_input = numpy.empty(number, dtype=int)
-    for fold in range(folds):
-        fold_of_input[order[fold::folds]] = fold
-    return [numpy.flatnonzero(fold_of_input[inputs] == fold).tolist() for fold in range(folds)]
+    return folds_of_equal(inputs, folds, seed)

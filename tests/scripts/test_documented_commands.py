@@ -52,6 +52,7 @@ PARSERS = {
     "refine": refine,
     "trajectories": trajectories,
     "make_word_vectors": make_word_vectors,
+    "improve_tagger": improve_tagger,
     "samples/join_ewt": join_ewt,
     "convert": convert,
 }
