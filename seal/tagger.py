@@ -333,7 +333,10 @@ class StructuredTagger:
             golds = [row.gold for row in batch if row.gold is not None]
             gold = pad_sequence(golds, batch_first=True).to(torch.int16) if golds else None
             keys = [row.key for row in batch]
-            yield batch, TagPaths(tags.to("cpu", torch.int16), log_prob.float().cpu(), mask, gold, keys)
+            of_tokens = None
+            if self.structure_.reads_token_scores:
+                of_tokens = space.log_marginals_of(emissions, tags, mask.to(emissions.device)).float().cpu()
+            yield batch, TagPaths(tags.to("cpu", torch.int16), log_prob.float().cpu(), mask, gold, keys, of_tokens)
 
     @torch.no_grad()
     def _candidates(self, paths: TagPaths, score: str) -> Iterator[list[Candidate]]:
