@@ -12,7 +12,7 @@ from allennlp import commands as commands_of_allennlp
 from allennlp.commands import parse_args, predict
 from allennlp.common import Params
 
-from scripts import benchmark, convert, make_word_vectors, refine, reproduce, trajectories, tune
+from scripts import benchmark, convert, improve_tagger, make_word_vectors, refine, reproduce, trajectories, tune
 from scripts.measure import (
     bench_chains,
     bench_gpu,
