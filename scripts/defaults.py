@@ -32,9 +32,9 @@ from scripts.reproduce import names_of
 DECAY = "{ type: 'linear_with_warmup', warmup_steps: 0 }"
 #: The settings in the order in which they are searched, with their values, as jsonnet.
 AXES: dict[str, tuple[str, ...]] = {
-    "word_dropout": ("0", "0.25"),
     "characters": ("0", "24"),
     "task_net_lr": ("1e-3", "3e-3"),
+    "word_dropout": ("0", "0.25"),
     "scheduler": ("null", DECAY),
     "dropout": ("0.3", "0.5"),
 }

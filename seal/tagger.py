@@ -203,9 +203,9 @@ class StructuredTagger:
         if not isinstance(valid, Mapping) and report["l2"] is not None:
             every = parts + choosing
             structure.learn(
-                [paths.competing(structure.scheme, own=True) for paths in every],
-                joined([paths.gold_alone(structure.scheme) for paths in every]),
-                [paths.competing(structure.scheme) for paths in choosing],
+                [structure.competing(paths, own=True) for paths in every],
+                joined([structure.with_lemmas(paths).gold_alone(structure.scheme) for paths in every]),
+                [structure.competing(paths) for paths in choosing],
                 say=None,
                 penalties=[report["l2"]],
             )
@@ -338,7 +338,7 @@ class StructuredTagger:
     @torch.no_grad()
     def _candidates(self, paths: TagPaths, score: str) -> Iterator[list[Candidate]]:
         structure = self.structure_
-        competing = paths.competing(structure.scheme)
+        competing = structure.competing(paths)
         names = energy_names(structure)
         terms = torch.stack(structure.terms(competing), dim=-1).tolist() if names else None
         joint = structure.probabilities(competing).tolist()

@@ -230,7 +230,7 @@ def ask(run: Path) -> dict[str, Any]:
     verb = words.index("escort")
     instance = reader.text_to_instance(words, verb, ["O"] * len(words))
     with torch.no_grad():
-        competing = TagPaths(**model.held_out(tensors_of(model, reader, [instance]))).competing(model.structure.scheme)
+        competing = model.structure.competing(TagPaths(**model.held_out(tensors_of(model, reader, [instance]))))
         joint = model.structure.joint
         scores, q = joint(competing)[0], joint.probabilities(competing)[0]
         energies = joint.scale * competing.log_prob[0] - scores

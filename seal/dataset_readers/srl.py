@@ -36,7 +36,8 @@ class SrlReader(SentenceReader):
     - `tags`: the BIO tags, vocabulary namespace `srl_tags`; `O` everywhere in a sentence instance.
     - `is_predicate`: 1 at every predicate of the sentence, 0 elsewhere.
     - `metadata`: a dictionary of `words`, `predicate` (its index, or `None` in a sentence instance), `tags`
-      (the strings, or `None` without gold) and `source` (`file:line` of the sentence, or `None`).
+      (the strings, or `None` without gold), `source` (`file:line` of the sentence, or `None`) and `lemma` (that of the
+      predicate, or `None`).
 
     Without gold tags (prediction) `tags` and `is_predicate` are absent.
 
@@ -102,6 +103,7 @@ class SrlReader(SentenceReader):
                 tags=["O"] * len(sentence.words) if frame is None else frame.tags,
                 predicates=sentence.predicates,
                 source=sentence.source,
+                lemma=None if frame is None else frame.lemma,
             )
 
     def _sentences(self, file_path: str) -> Iterator[SrlSentence]:
@@ -137,6 +139,7 @@ class SrlReader(SentenceReader):
         tags: Optional[list[str]] = None,
         predicates: Optional[list[int]] = None,
         source: Optional[str] = None,
+        lemma: Optional[str] = None,
     ) -> Instance:
         """
         One instance, without token indexers (`apply_token_indexers` adds them).
@@ -154,6 +157,8 @@ class SrlReader(SentenceReader):
             `predicate` alone.
         source : `Optional[str]`
             Where the sentence is from, for messages.
+        lemma : `Optional[str]`
+            The predicate's lemma, where it is known.
 
         # Raises
 
@@ -180,7 +185,8 @@ class SrlReader(SentenceReader):
                 raise ConfigurationError(f"{where}found {len(tags)} tags for {len(words)} words.")
             fields["tags"] = KnownLabelsField(tags, tokens, "srl_tags")
             fields["is_predicate"] = _indicator(predicates, tokens)
-        fields["metadata"] = WordsField({"words": words, "predicate": predicate, "tags": tags, "source": source})
+        known = {"words": words, "predicate": predicate, "tags": tags, "source": source, "lemma": lemma}
+        fields["metadata"] = WordsField(known)
         return Instance(fields)
 
 

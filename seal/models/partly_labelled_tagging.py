@@ -46,9 +46,9 @@ class PartlyLabelledTaggingModel(TaggingModel):
 
     # Parameters
 
-    As for `TaggingModel`, except that it has no `inference`, no `structure` and no `cost_augmented_net` and needs both
-    nets, with the sampler `discrete`, the energy loss `rewarded_contrastive_divergence` and the task loss `weighted`,
-    and
+    As for `TaggingModel`, except that it has no `inference`, no `structure`, no `score` and no `cost_augmented_net` and
+    needs both nets, with the sampler `discrete`, the energy loss `rewarded_contrastive_divergence` and the task loss
+    `weighted`, and
 
     reward : `Reward`
     search : `RewardSearch`, optional (default = `RewardSearch()`)

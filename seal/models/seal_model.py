@@ -141,6 +141,9 @@ class SealModel(Model, Objectives):
     structure : `Structure`, optional (default = `None`)
         Chooses among whole outputs in prediction (see `seal.structure`). The trainer learns it after the task-net, on
         scores that nets give to instances which they have not seen (its setting `folds`).
+    score : `str`, optional
+        With a structure: the score for whose decision outputs are predicted, by default F1 (accuracy of tags that
+        encode no spans); `"exact_match"` for whole outputs.
 
     # Raises
 
@@ -177,6 +180,7 @@ class SealModel(Model, Objectives):
         inference: Optional[Sampler] = None,
         cost_augmented_net: Optional[Lazy[CostAugmentedNet]] = None,
         structure: Optional[Lazy[Structure]] = None,
+        score: Optional[str] = None,
     ) -> None:
         super().__init__(vocab)
         check_cost_augmented(cost_augmented_net, task_net, loss_net, sampler, energy_loss, task_loss)
@@ -190,10 +194,12 @@ class SealModel(Model, Objectives):
         self.sampler, self.energy_loss = sampler, energy_loss
         self.task_loss = task_loss or TaskLoss()
         self.inference = inference
-        check_structure(self, structure)
+        check_structure(self, structure, score)
         self.structure: Optional[Structure] = None
         if structure is not None:
             self.structure = structure.construct(**self.structure_settings())
+            if score is not None:
+                self.structure.main_score = score
         if loss_net is None:
             check_no_loss_net_parts(sampler, energy_loss, task_loss)
         else:

@@ -79,7 +79,7 @@ class SegmentationModel(SealModel):
 
     # Parameters
 
-    As for `SealModel`, except that it has no `cost_augmented_net` and no `structure`, and
+    As for `SealModel`, except that it has no `cost_augmented_net`, no `structure` and no `score`, and
 
     crops_per_side : `int`, optional (default = `6`)
         The number of parts in a row and in a column of a larger image; 6 makes the protocol's 36 crops, of 24 x 24
@@ -94,7 +94,7 @@ class SegmentationModel(SealModel):
 
     default_predictor = "seal_segmentation"
 
-    @with_parameters_of(SealModel.__init__, without=("cost_augmented_net", "structure"))
+    @with_parameters_of(SealModel.__init__, without=("cost_augmented_net", "structure", "score"))
     def __init__(
         self,
         vocab: Vocabulary,

@@ -4,7 +4,7 @@ How models of tags and of label sets teach another net: they draw outputs, and t
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Optional
 
 import torch
 from allennlp.data import Field, Instance
@@ -38,10 +38,28 @@ def drawn_tags(model: SealModel, state: TaskState, paths: Callable[[], TagPaths]
     return model.structure.draw(paths(), draws)
 
 
+def tag_paths(
+    model: SealModel, state: TaskState, words: list[list[str]], outputs: Optional[torch.Tensor] = None
+) -> TagPaths:
+    """
+    The sequences of tags that compete under a model's structure; or in their place `outputs`, `(rows, candidates,
+    words)`, with a log-probability of 0.
+    """
+    space, logits, mask = model.output_space, state.logits, state.mask
+    if outputs is None:
+        outputs, log_prob = space.k_best(logits, model.structure.num_candidates, mask)
+    else:
+        log_prob = outputs.new_zeros(outputs.shape[:2], dtype=torch.float)
+    reads = model.structure.reads_token_scores
+    token_log_prob = space.log_marginals_of(logits, outputs, mask) if reads else None
+    return TagPaths(outputs, log_prob, mask, token_log_prob=token_log_prob, words=words)
+
+
 def drawn_labels(model: SealModel, logits: torch.Tensor, draws: int) -> torch.Tensor:
     """The same of label sets: `(batch, draws, labels)`."""
     structure = model.structure
-    if structure is None or not structure.is_followed(model.score):
+    # A decision by thresholds that is named is followed in the structure's place.
+    if not model.has_learned_structure or not structure.is_followed(model.score):
         return model.output_space.sample(logits, draws)
     return structure.draw(logits, draws)
 

@@ -1,5 +1,6 @@
 from collections.abc import Mapping, Sequence
 
+from seal.common.setting_checks import check_choice
 from seal.constraints import Declared
 from seal.registry import ConfigurationError
 from seal.structure.decisions import Decision, ExpectedScore, Likeliest
@@ -47,10 +48,19 @@ class CandidateStructure(Structure):
         super().__init__(energies, penalties, level, declared, least, margin)
         self.num_candidates = num_candidates
 
+    #: The scores for each of which the gate chooses a decision; the first is predicted for, if nothing else is said.
+    scores: tuple[str, ...] = ("f1", EXACT_MATCH)
+    _main_score: str | None = None
+
     @property
     def main_score(self) -> str:
-        """The score by which outputs are predicted."""
-        return "f1"
+        """The score for which outputs are predicted, one of `scores`."""
+        return self._main_score or self.scores[0]
+
+    @main_score.setter
+    def main_score(self, score: str) -> None:
+        check_choice("model.score", score, self.scores)
+        self._main_score = score
 
     def _choose_decisions(self, options: Mapping[str, dict[str, Ratio]]) -> dict:
         """

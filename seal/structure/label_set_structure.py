@@ -37,7 +37,8 @@ class LabelSetStructure(Structure):
     For each of the scores `f1` (mean over instances), `micro_f1` and `subset_accuracy` the gate chooses on held-out
     data between
 
-    - `own`: the labels whose probability under the task-net is at least a threshold, tuned for the score;
+    - `own`: the labels whose probability under the task-net is at least a threshold, tuned for the score; and, if that
+      has the better score, the single likeliest label where none passes;
     - `blend b`: the same with the probability `(1 - b) p_l + b m_l`, where `m_l = sum_y q(y|x) y_l` is the structured
       marginal;
     - `likeliest` and `expected_score`: see `seal.structure.decisions`.
@@ -270,22 +271,23 @@ class LabelSetStructure(Structure):
             options, settings = {}, {}
             for blend in (0.0, *BLENDS):
                 mixed = _blended(own, lambda: q, blend)
-                threshold = best_threshold_for(name, mixed, gold, self.empty_f1)
                 option = f"blend {blend:g}" if blend else "own"
-                settings[option] = {"blend": blend, "threshold": threshold}
-                options[option] = score(mixed >= threshold, gold)
+                for never_nothing in (False, True):
+                    raised = _never_nothing(mixed) if never_nothing else mixed
+                    threshold = best_threshold_for(name, raised, gold, self.empty_f1)
+                    found = score(raised >= threshold, gold)
+                    if not never_nothing or found.value > options[option].value:
+                        settings[option] = {"blend": blend, "threshold": threshold, "never_nothing": never_nothing}
+                        options[option] = found
             for option, place in _PLACES.items():
                 settings[option] = {"output": place}
                 options[option] = score(q[:, place].bool(), gold)
             prior = Likeliest.name if name == "subset_accuracy" else None
             verdict = gate(options, self.level, self._learned, prior)
             logger.info("Decision for %s: %s", name, verdict)
-            own_threshold = settings["own"]["threshold"]
-            self.chosen[name] = {"option": verdict.chosen, "own_threshold": own_threshold, **settings[verdict.chosen]}
-            report[name] = {
-                **self.chosen[name],
-                **verdict.reasons(),
-            }
+            of_own = {f"own_{key}": settings["own"][key] for key in ("threshold", "never_nothing")}
+            self.chosen[name] = {"option": verdict.chosen, **of_own, **settings[verdict.chosen]}
+            report[name] = {**self.chosen[name], **verdict.reasons()}
         return report
 
     # Prediction.
@@ -343,14 +345,18 @@ class LabelSetStructure(Structure):
         return torch.cat(found)
 
     def own(self, logits: torch.Tensor, score: str = "f1") -> torch.Tensor:
-        """The labels without the structure, by the best threshold for `score`: `(rows, labels)`, boolean."""
-        return logits.sigmoid() >= self.chosen[score]["own_threshold"]
+        """
+        The labels without the structure, by the best threshold for `score`, and by the rule of never none where that is
+        better: `(rows, labels)`, boolean.
+        """
+        chosen = self.chosen[score]
+        return _passing(logits.sigmoid(), chosen["own_threshold"], chosen.get("own_never_nothing", False))
 
     @torch.no_grad()
     def deciding(self, logits: torch.Tensor, score: str = "f1") -> tuple[torch.Tensor, float] | None:
         """
         By what labels are chosen for `score`: their probabilities, `(rows, labels)`, and the least one of a chosen
-        label. `None` where whole sets are chosen.
+        label, but for a single one that is chosen where none has so much. `None` where whole sets are chosen.
         """
         return self._deciding(logits, score, partial(self._outputs, logits))
 
@@ -372,8 +378,7 @@ class LabelSetStructure(Structure):
             if deciding is None:
                 decided[score] = outputs()[:, self.chosen[score]["output"]].bool()
             else:
-                probabilities, threshold = deciding
-                decided[score] = probabilities >= threshold
+                decided[score] = _passing(*deciding, self.chosen[score].get("never_nothing", False))
         return decided
 
 
@@ -381,6 +386,15 @@ def _occurrences_in_group(groups: torch.Tensor, index: torch.Tensor) -> torch.Te
     """How many rows of each row's group have its label set, whose place is `index`; both `(rows,)`."""
     _, pair, counts = torch.stack([groups, index], dim=1).unique(dim=0, return_inverse=True, return_counts=True)
     return counts[pair].float()
+
+
+def _never_nothing(probabilities: torch.Tensor) -> torch.Tensor:
+    """`probabilities`, `(rows, labels)`, but for 1 for each row's likeliest label, which so passes any threshold."""
+    return probabilities.scatter(1, probabilities.argmax(dim=1, keepdim=True), 1.0)
+
+
+def _passing(probabilities: torch.Tensor, threshold: float, never_nothing: bool) -> torch.Tensor:
+    return (_never_nothing(probabilities) if never_nothing else probabilities) >= threshold
 
 
 def _blended(own: torch.Tensor, outputs: Callable[[], torch.Tensor], blend: float) -> torch.Tensor:

@@ -137,12 +137,17 @@ def check_loss_net_parts(
         )
 
 
-def check_structure(model, structure) -> None:
+def check_structure(model, structure, score) -> None:
     """
     # Raises
 
     `ConfigurationError` if the model cannot have a structure, or predicts by other means.
     """
+    if structure is None and score is not None:
+        raise ConfigurationError(
+            "model.score: it says for which score a structure decides, and here is none; leave it out, or give a "
+            "'structure'."
+        )
     if structure is None:
         return
     if model.structure_kind is None:

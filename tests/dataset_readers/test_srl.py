@@ -45,7 +45,8 @@ def test_fields_of_frames_and_sentences():
     assert frame["predicate"].labels == [0, 0, 0, 0, 0, 0, 0, 0, 1, 0]
     assert frame["is_predicate"].labels == [0, 0, 0, 1, 0, 0, 0, 0, 1, 0]
     assert frame["tags"].labels == tags
-    assert frame["metadata"].metadata == {"words": words, "predicate": 8, "tags": tags, "source": f"{COLUMNS}:2"}
+    known = {"words": words, "predicate": 8, "tags": tags, "source": f"{COLUMNS}:2", "lemma": "leave"}
+    assert frame["metadata"].metadata == known
 
     sentence = instances[2]
     assert sentence["predicate"].labels == [0] * 10
@@ -78,7 +79,8 @@ def test_prediction_instances_have_no_gold_fields():
     instance = SrlReader().text_to_instance(["we", "go"], predicate=1)
     assert set(instance.fields) == {"tokens", "predicate", "metadata"}
     assert instance["predicate"].labels == [0, 1]
-    assert instance["metadata"].metadata == {"words": ["we", "go"], "predicate": 1, "tags": None, "source": None}
+    known = {"words": ["we", "go"], "predicate": 1, "tags": None, "source": None, "lemma": None}
+    assert instance["metadata"].metadata == known
     assert SrlReader().text_to_instance(["we", "go"])["predicate"].labels == [0, 0]
 
 

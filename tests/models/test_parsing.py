@@ -145,6 +145,11 @@ def test_structure_chooses_among_the_trees_of_the_beam():
     )
     metrics = model.get_metrics(reset=True)
     assert {"f1", "f1_own", "exact_match", "exact_match_own"} <= set(metrics)
+    # What is called its own is what the net predicts without a structure, by its own beam.
+    found = zip(own["symbols"].tolist(), own["num_steps"].tolist())
+    narrow = [[SYMBOLS[symbol] for symbol in row[:n]] for row, n in found]
+    assert record["own"] == narrow
+    assert model.own_trees(model.last_beam, batch_of()["tokens"]) == narrow
     # Where the gate is closed, the tree is that of the beam of prediction.
     model.structure.chosen["f1"] = "own"
     assert torch.equal(model(**batch_of())["symbols"], own["symbols"])

@@ -3,10 +3,12 @@
 import pytest
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch
 from allennlp.models import Model
 
 from seal.dataset_readers.srl import SrlReader
+from seal.models.teaching import drawn_labels
 from tests.models import test_text_multilabel as texts
 from tests.multilabel import DESCENT, seal_parts
 from tests.multilabel import model as feature_model
@@ -64,7 +66,7 @@ def test_a_structure_teaches_where_it_is_followed(gate):
             model.structure.chosen = {"f1": "likeliest", "exact_match": "own"}
         state = model.task_state(**batch)
         drawn = model.teach(batch, DRAWS)
-        paths = model._paths(state, batch["metadata"])
+        paths = model.paths(state, batch["metadata"])
         q = model.structure.probabilities(paths.competing(model.structure.scheme))
     for row in range(2):
         expected = {tuple(o.tolist()): float(p) for o, p in zip(paths.tags[row], q[row])}
@@ -74,6 +76,33 @@ def test_a_structure_teaches_where_it_is_followed(gate):
         else:
             assert found.keys() - expected.keys()
     assert torch.equal(model.teach(batch, None)[:, 0], model(**batch)["tags"])
+
+
+def test_outputs_are_those_of_the_score_that_is_asked_for():
+    structure, batch = {"type": "tags", "energies": ["role_counts"], "num_candidates": 6}, srl_batch([0, 1])
+    models = [srl(structure=dict(structure), score=score) for score in (None, "f1", "exact_match")]
+    for model in models:
+        model.structure.chosen = {"f1": "own", "exact_match": "likeliest"}
+        with torch.no_grad():
+            for parameter in model.structure.parameters():
+                parameter.fill_(-3.0)
+    assert [model.chooses for model in models] == [False, False, True]
+    first, second, third = (model(**batch)["tags"] for model in models)
+    assert torch.equal(first, second) and not torch.equal(first, third)
+    with pytest.raises(ConfigurationError, match="model.score must be 'f1' or 'exact_match', found 'accuracy'"):
+        srl(structure=dict(structure), score="accuracy")
+    with pytest.raises(ConfigurationError, match="model.score: it says for which score a structure decides"):
+        srl(score="f1")
+
+
+def test_a_decision_that_is_named_is_followed_in_the_place_of_a_structure():
+    parts = seal_parts()
+    model = feature_model(**{**parts, "structure": {"type": "label_sets"}, "decision": "half"}).eval()
+    model.structure.chosen = {"f1": {"option": "likeliest", "own_threshold": 0.5, "output": 1}}
+    assert model.structure.is_followed("f1")
+    logits = torch.full((1, model.output_space.num_labels), 50.0)
+    # The structure knows no set, from which it could draw.
+    assert drawn_labels(model, logits, 3).all()
 
 
 def test_gold_is_not_read():

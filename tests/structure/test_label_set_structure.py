@@ -152,6 +152,50 @@ def test_the_index_of_the_known_sets_is_made_once(monkeypatch):
     assert made == [1]
 
 
+def one_of_three(count, seed):
+    """Each row has one label; how high all scores are says nothing."""
+    generator = torch.Generator().manual_seed(seed)
+    gold = torch.nn.functional.one_hot(torch.randint(3, (count,), generator=generator), 3).bool()
+    return 3.0 * gold - 2.5 + torch.randn(count, 1, generator=generator) * 2, gold
+
+
+def test_never_nothing_is_own_where_it_is_better():
+    structure = LabelSetStructure(3, level=1e-9)
+    structure.fit(*one_of_three(300, 0), *one_of_three(300, 1))
+    logits, gold = one_of_three(300, 2)
+    for name, score in LABEL_SET_SCORES.items():
+        chosen = structure.chosen[name]
+        assert chosen["own_never_nothing"] and structure.own(logits, name).any(dim=1).all()
+        probabilities = logits.sigmoid()
+        plain = max(score(probabilities >= t, gold).value for t in torch.linspace(0.01, 0.99, 99).tolist())
+        assert score(structure.own(logits, name), gold).value > plain + 0.05
+    # A state from before there was such a rule.
+    del structure.chosen["f1"]["own_never_nothing"]
+    assert torch.equal(structure.own(logits), probabilities >= structure.chosen["f1"]["own_threshold"])
+
+
+def test_never_nothing_is_no_rule_where_empty_sets_are_right():
+    logits, gold = one_of_three(300, 0)
+    empty = logits.amax(dim=1) < 0
+    gold[empty] = False
+    structure = LabelSetStructure(3)
+    structure.fit(logits, gold, logits, gold)
+    assert not any(chosen["own_never_nothing"] for chosen in structure.chosen.values())
+    assert not structure.own(logits)[empty].any()
+
+
+def test_the_best_threshold_with_a_label_that_always_passes_by_enumeration():
+    """Of equal scores in a row one label is taken, not all."""
+    probabilities = torch.tensor([[0.0, 0.0, 0.0], [0.4, 0.2, 0.1], [0.9, 0.8, 0.1]])
+    gold = torch.tensor([[1, 0, 0], [1, 0, 0], [1, 1, 0]]).bool()
+    structure = LabelSetStructure(3)
+    structure._know(gold)
+    structure._choose(probabilities, torch.zeros(3, 3, 3), gold)
+    for name in LABEL_SET_SCORES:
+        assert structure.chosen[name]["own_never_nothing"] and 0.2 < structure.chosen[name]["own_threshold"] <= 0.8
+        assert torch.equal(structure.own(probabilities.logit(), name), gold)
+
+
 def test_no_rows():
     with pytest.raises(ConfigurationError, match="there is none"):
         LabelSetStructure(2).fit(torch.zeros(0, 2), torch.zeros(0, 2))

@@ -43,6 +43,21 @@ def test_similarity_is_the_f1_of_the_scores(encoding, keyed):
         assert found[row].tolist() == [pytest.approx([f1(one, other, keyed) for other in names]) for one in names]
 
 
+def test_exact_frames_are_those_of_the_score():
+    """Without the predicate: in one of the two frames alone V is wrong."""
+    tags = ["O", "B-V", "I-V", "B-ARG0", "I-ARG0", "B-C-ARG0", "B-C-V"]
+    structure = TagStructure(tags, "BIO", keyed=True)
+    chance = random.Random(2)
+    gold = torch.tensor([[chance.choice([0, 0, 1, 2, 3, 4, 5, 6]) for _ in range(4)] for _ in range(400)])
+    found = torch.where(torch.rand(400, 4, generator=torch.Generator().manual_seed(0)) < 0.2, gold.flip(0), gold)
+    lengths = [chance.randint(1, 4) for _ in range(400)]
+    mask = torch.arange(4) < torch.tensor(lengths).unsqueeze(1)
+    exact = structure._exact_match(found, gold, mask).numerators
+    names = [[[tags[tag] for tag in row[:n]] for row, n in zip(part.tolist(), lengths)] for part in (found, gold)]
+    assert exact.tolist() == [frame_counts(*both).exact for both in zip(*names)]
+    assert 0 < (exact.bool() & ((found != gold) & mask).any(dim=1)).sum()
+
+
 ROLES = ["O", "B-V", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1", "B-ARGM-TMP", "I-ARGM-TMP"]
 
 
@@ -109,3 +124,82 @@ def test_a_state_from_before_rules_were_found():
     other.load_state_dict(state)
     assert other.chosen == {"f1": "expected_score", "exact_match": "own"} and other.kept is None
     assert other.decide(frames(5, 3))[0].shape == (5, 6)
+
+
+VERB_ROLES = ["O", "B-A0", "B-A1", "B-V"]
+#: What the default was before there were energies that see the words.
+BLIND = ["role_counts", "role_ngrams", "role_sets", "key_roles"]
+
+
+def verb_frames(rows, seed):
+    """Frames of three words whose object is A1 where the verb is `eat` in any form, and A0 where it is `fall`."""
+    generator = torch.Generator().manual_seed(seed)
+    forms = [
+        [("eats", "eat"), ("fell", "fall"), ("eating", "eat"), ("falling", "fall")][row % 4] for row in range(rows)
+    ]
+    right = torch.tensor([[0, 3, 2 if lemma == "eat" else 1] for _, lemma in forms])
+    wrong = torch.tensor([[0, 3, 1 if lemma == "eat" else 2] for _, lemma in forms])
+    tags = torch.stack([wrong, right], dim=1)
+    scores, order = torch.randn(rows, 2, generator=generator).sort(dim=1, descending=True)
+    tags = tags.gather(1, order.unsqueeze(2).expand_as(tags))
+    log_prob = scores.log_softmax(dim=1)
+    mask = torch.ones(rows, 3, dtype=torch.bool)
+    return TagPaths(
+        tags,
+        log_prob,
+        mask,
+        gold=right,
+        keys=[form for form, _ in forms],
+        token_log_prob=-torch.rand(tags.shape, generator=generator),
+        words=[["they", form, "it"] for form, _ in forms],
+        places=[1] * rows,
+        lemmas=[lemma for _, lemma in forms],
+    )
+
+
+def test_a_predicate_is_known_by_its_lemma_also_in_a_form_that_training_lacks():
+    structure = TagStructure(VERB_ROLES, "BIO", keyed=True, energies=["key_roles"])
+    structure.fit([verb_frames(80, 0)], [verb_frames(40, 1)])
+    assert structure.lemmas.of(["eats", "falls"]) == ["eat", "fall"]
+    unseen = verb_frames(20, 2)
+    # Plain text has no lemmas.
+    unseen.keys = [{"eats": "eat", "eating": "eat", "fell": "falls", "falling": "falls"}[key] for key in unseen.keys]
+    unseen.lemmas = []
+    assert torch.equal(structure.decide(unseen)[0], unseen.gold)
+
+
+def test_what_is_recorded_is_what_a_structure_learns_from():
+    paths = verb_frames(8, 3)
+    again = TagPaths(**paths.record(paths.gold))
+    assert (again.keys, again.words, again.places, again.lemmas) == (
+        paths.keys,
+        paths.words,
+        paths.places,
+        paths.lemmas,
+    )
+    torch.testing.assert_close(again.token_log_prob.float(), paths.token_log_prob, atol=1e-3, rtol=0)
+    assert torch.equal(again.gold.long(), paths.gold)
+
+
+def test_a_structure_of_before_there_were_further_energies_predicts_as_it_did():
+    old = TagStructure(VERB_ROLES, "BIO", keyed=True, energies=BLIND)
+    old.fit([verb_frames(80, 0)], [verb_frames(40, 1)])
+    old.lemmas.learn([], [])
+    state = {name: value for name, value in old.state_dict().items() if not name.startswith("lemmas")}
+    new = TagStructure(VERB_ROLES, "BIO", keyed=True)
+    assert len(new.joint.energies) == 7
+    new.load_state_dict(state)
+    assert len(new.joint.energies) == 4 and not new.reads_token_scores
+    paths = verb_frames(30, 4)
+    for one, other in zip(old.decide(paths), new.decide(paths)):
+        assert torch.equal(one, other)
+
+
+def test_one_of_today_is_loaded_whole():
+    structure = TagStructure(VERB_ROLES, "BIO", keyed=True)
+    structure.fit([verb_frames(80, 0)], [verb_frames(40, 1)])
+    again = TagStructure(VERB_ROLES, "BIO", keyed=True)
+    again.load_state_dict(structure.state_dict())
+    paths = verb_frames(30, 4)
+    assert torch.equal(again.probabilities(again.competing(paths)), structure.probabilities(structure.competing(paths)))
+    assert again.reads_token_scores

@@ -35,7 +35,7 @@ class Seq2SeqWordEncoder(Encoder):
     predicate_dim : `int`, optional (default = `0`)
     dropout : `float`, optional (default = `0.0`)
         On the embeddings and on the encoder's output.
-    word_dropout : `float`, optional (default = `0.0`)
+    word_dropout : `float`, optional (default = `0.25`)
         The probability that a word counts as unknown in training, so that the net learns to read what is around it: its
         index becomes that of unknown words wherever it has an index (indexers `single_id`); its characters and features
         stay.
@@ -54,7 +54,7 @@ class Seq2SeqWordEncoder(Encoder):
         encoder: Seq2SeqEncoder,
         predicate_dim: int = 0,
         dropout: float = 0.0,
-        word_dropout: float = 0.0,
+        word_dropout: float = 0.25,
         features: Optional[dict[str, TokenEmbedder]] = None,
     ) -> None:
         super().__init__()
@@ -96,11 +96,11 @@ class Seq2SeqWordEncoder(Encoder):
         return self._dropout(self._encoded(embedded, get_text_field_mask(inputs["tokens"])))
 
     def _encoded(self, embedded: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        module = getattr(self._encoder, "_module", None)
-        plain = isinstance(module, torch.nn.LSTM) and module.batch_first and module.proj_size == 0
+        lstm = getattr(self._encoder, "_module", None)
+        learns = torch.is_grad_enabled() and not self._encoder.stateful
         on_cpu = embedded.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
-        if plain and on_cpu and torch.is_grad_enabled() and not self._encoder.stateful:
-            return lstm_of_padded(module, embedded, mask)
+        if isinstance(lstm, torch.nn.LSTM) and lstm.batch_first and lstm.proj_size == 0 and learns and on_cpu:
+            return lstm_of_padded(lstm, embedded, mask)
         return self._encoder(embedded, mask)
 
     def _embedded_features(self, features: torch.nn.ModuleDict, inputs: dict[str, Any]) -> list[torch.Tensor]:
