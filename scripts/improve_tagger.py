@@ -307,12 +307,15 @@ def table(arguments: argparse.Namespace, results: Sequence[dict[str, Any]], comm
             cells += [f"{value:.1f}", p]
         lines.append(f"| {told} | {' | '.join(cells)} |")
     learned, valid, test, labels = results[0]["sizes"]
-    training, structure = (sum(one["seconds"][part] for one in results) for part in ("training", "structure"))
+    seeds = "seed 1" if len(results) == 1 else f"seeds 1 to {len(results)} together, times of each"
+    training, structure = (
+        sum(one["seconds"][part] for one in results) / len(results) for part in ("training", "structure")
+    )
     lines += [
         "",
-        f"Sentences of at most {arguments.longest} words; {learned:,} frames to learn from, {valid:,} to choose by, "
-        f"{test:,} to test, {labels} tags; seeds 1 to {len(results)} together; {training:.0f} CPU seconds for the four "
-        f"nets, {structure:.0f} for the energy; {machine.machine()}.",
+        f"Sentences of at most {arguments.longest} words; {learned:,} frames to learn from, {valid:,} to choose by,",
+        f"{test:,} to test, {labels} tags; {seeds}; {training:.0f} CPU seconds for the four nets, {structure:.0f}",
+        f"for the energy; {machine.machine()}.",
         "",
         "```sh",
         command,
