@@ -8,8 +8,8 @@ from pathlib import Path
 
 from allennlp.common import params as allennlp_params
 
-from seal.allennlp.config_keys import suggest
 from seal.allennlp.replacing import replace_once
+from seal.common.setting_checks import suggest
 
 #: What a config writes before the name of a file of the library.
 PREFIX = "seal/"

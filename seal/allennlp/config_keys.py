@@ -6,10 +6,8 @@ AllenNLP's `FromParams` reads the config. The functions here replace its message
 accepts.
 """
 
-import difflib
 import inspect
 import re
-from collections.abc import Iterable
 from types import UnionType
 from typing import Any, Optional, Union, get_args, get_origin
 
@@ -21,20 +19,8 @@ from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.training.metric_tracker import MetricTracker
 from allennlp.training.trainer import Trainer
 
-from seal.common.setting_checks import check_range
 from seal.allennlp.replacing import replace_once
-
-
-def suggest(wrong: str, known: Iterable[str]) -> str:
-    """The end of a message: `; did you mean "x"?`, or the known names where none is close and there are at most 20."""
-    known = sorted(map(str, known))
-    close = difflib.get_close_matches(str(wrong), known, n=1)
-    if close:
-        return f'; did you mean "{close[0]}"?'
-    if 0 < len(known) <= 20:
-        return f"; choose from: {', '.join(known)}"
-    return ""
-
+from seal.common.setting_checks import check_range, suggest
 
 # Top-level keys of a config that AllenNLP takes out before anything is built.
 READ_BEFORE = {"random_seed", "numpy_seed", "pytorch_seed", "distributed"}

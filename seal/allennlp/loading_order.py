@@ -11,8 +11,8 @@ import torch
 from allennlp.data import TensorDict
 from allennlp.data.data_loaders import MultiProcessDataLoader
 
-from seal.common.random_states import random_state, set_random_state
 from seal.allennlp.replacing import replace_once
+from seal.common.random_states import random_state, set_random_state
 
 
 class WorkerQueues:

@@ -22,8 +22,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from torch.distributed import distributed_c10d
 
-from seal.common.setting_checks import check_range
 from seal.allennlp.replacing import replace_once
+from seal.common.setting_checks import check_range
 
 #: How long a worker waits for the others, in seconds.
 DEFAULT_TIMEOUT = 120.0

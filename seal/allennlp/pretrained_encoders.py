@@ -11,9 +11,9 @@ from allennlp.common import Params, cached_transformers
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import archival
 
+from seal.allennlp.replacing import replace_once
 from seal.dataset_readers.sentence_pieces import ALONE, IN_SENTENCE, INDEXER, OF_TRAINED_MODEL
 from seal.files.paths import user_path
-from seal.allennlp.replacing import replace_once
 
 
 def tell_old_models_from_new() -> None:

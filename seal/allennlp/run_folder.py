@@ -18,9 +18,9 @@ from allennlp.data import Vocabulary
 from allennlp.models.archival import CONFIG_NAME
 from torch.multiprocessing import ProcessExitedException
 
-from seal.files.whole_files import naming
 from seal.allennlp.error_sentences import BEGUN, describe
 from seal.allennlp.replacing import replace_once
+from seal.files.whole_files import naming
 
 
 def end_early_in_order() -> None:

@@ -18,10 +18,10 @@ import torch
 from allennlp.commands import train
 from allennlp.training import util
 
-from seal.files.runs import ARCHIVE, ENVIRONMENT, trainings
-from seal.files.whole_files import naming, replacing
 from seal.allennlp.replacing import replace_once
 from seal.allennlp.safe_archives import DIGESTS, digests_of
+from seal.files.runs import ARCHIVE, ENVIRONMENT, trainings
+from seal.files.whole_files import naming, replacing
 from seal.version import VERSION
 
 

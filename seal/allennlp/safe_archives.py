@@ -26,9 +26,9 @@ from allennlp.common.meta import META_NAME
 from allennlp.data import Vocabulary
 from allennlp.models import archival
 
-from seal.files.whole_files import FULL
 from seal.allennlp.error_sentences import describe
 from seal.allennlp.replacing import replace_once
+from seal.files.whole_files import FULL
 
 #: What an archive may unpack to: this many bytes, or as many times its own size, whichever is more.
 MOST_BYTES, MOST_RATIO = 2**30, 50

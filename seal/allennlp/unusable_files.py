@@ -23,9 +23,9 @@ from allennlp.models import archival
 from allennlp.modules.token_embedders import embedding
 from allennlp.nn import util as nn_util
 
+from seal.allennlp.replacing import replace_once
 from seal.files.text_lines import undecodable
 from seal.files.unpacked import bounded
-from seal.allennlp.replacing import replace_once
 
 
 def explain_vectors_that_do_not_fit() -> None:

@@ -21,10 +21,10 @@ from allennlp.common.params import Params
 from allennlp.models import archival
 from allennlp.training import util as training_util
 
-from seal.common.setting_checks import short, whole_number
-from seal.allennlp.config_keys import READ_BEFORE, suggest
+from seal.allennlp.config_keys import READ_BEFORE
 from seal.allennlp.replacing import replace_once
 from seal.allennlp.safe_archives import config_of_archive
+from seal.common.setting_checks import short, suggest, whole_number
 
 logger = logging.getLogger(__name__)
 

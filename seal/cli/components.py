@@ -16,8 +16,8 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Lazy, Registrable
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import suggest
 from seal.files.whole_files import replacing
-from seal.allennlp.config_keys import suggest
 
 #: The kinds by the names of their base classes: how a config or a user calls them, and where a config has them.
 KINDS = {

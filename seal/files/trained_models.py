@@ -8,10 +8,10 @@ from allennlp.common.file_utils import cached_path
 from allennlp.data import Vocabulary
 from allennlp.nn import util
 
-from seal.common.vocabularies import WRITTEN, names_of
-from seal.files.paths import user_path
 from seal.allennlp.safe_archives import extracted_archive
 from seal.allennlp.unusable_files import check_finite
+from seal.common.vocabularies import WRITTEN, names_of
+from seal.files.paths import user_path
 
 
 def trained_weights(

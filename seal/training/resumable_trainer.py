@@ -13,10 +13,10 @@ from allennlp.data import DataLoader, TensorDict
 from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer, TrainerCallback
 from allennlp.training.trainer import TrainerCheckpoint
 
+from seal.allennlp.loading_order import go_to_place, place_in_pass
 from seal.common.random_states import RandomStream, random_state, set_random_state, set_torch_state, torch_state
 from seal.metrics import Monitors
 from seal.metrics.workers import gathered
-from seal.allennlp.loading_order import go_to_place, place_in_pass
 from seal.training.micro_batches import GroupedLoader
 
 logger = logging.getLogger(__name__)
