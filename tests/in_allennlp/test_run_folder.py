@@ -19,7 +19,7 @@ from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from seal.allennlp.error_sentences import BEGUN, describe
 from seal.allennlp.run_folder import end_early_in_order
-from seal.allennlp.user_errors import quiet_on_a_full_disk
+from seal.cli.logs import quiet_on_a_full_disk
 from tests.training.runs import config
 
 WORKER = "allennlp.common.checks.ConfigurationError: no\n"

@@ -207,7 +207,7 @@ def _run(module: str, *arguments: str) -> subprocess.CompletedProcess:
 
 
 def test_the_command_itself_ends_with_status_1(config, tmp_path):
-    done = _run("allennlp", "train", config, "-s", str(tmp_path / "run"), "-o", '{"model.encoder.hidden": 3}')
+    done = _run("seal", "train", config, "-s", str(tmp_path / "run"), "-o", '{"model.encoder.hidden": 3}')
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith('error: config key "model.encoder.hidden" is unknown to')
     assert "Traceback" not in done.stderr + done.stdout
