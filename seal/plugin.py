@@ -29,6 +29,7 @@ _APART = ("seal.__main__", "seal.cli", "seal.sklearn", "seal.sklearn_scores")
 
 def put_in_order() -> None:
     """Patches AllenNLP and imports all modules of the package."""
+    compat.silence_known_warnings()
     for name in IN_ORDER:
         apply(importlib.import_module(f"seal.allennlp.{name}").PATCHES)
     for module in pkgutil.walk_packages(sys.modules["seal"].__path__, prefix="seal."):

@@ -8,11 +8,12 @@ What a constructor itself refuses is found when it is called; `placed` gives tha
 
 import argparse
 import inspect
+import json
 import os
 import re
 import traceback
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import UnionType
 from typing import Any, Optional, Union, get_args, get_origin
 
@@ -20,10 +21,13 @@ import torch
 from allennlp.commands.train import TrainModel
 from allennlp.common import Lazy, Registrable
 from allennlp.common.from_params import infer_params
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.models import archival
 from allennlp.modules.token_embedders import Embedding
 from allennlp.training.trainer import Trainer
 
-from seal.cli.configs import read_config
+from seal.allennlp.safe_archives import extracted_archive, opening
+from seal.cli.configs import overridden, read_config
 from seal.cli.word_vectors import check_vectors, unusable_vector
 from seal.common.setting_checks import check_range, short, suggest, whole_number
 from seal.files.paths import user_path
@@ -95,6 +99,25 @@ def check_overridden(config: dict[str, Any], trained: dict[str, Any]) -> None:
     changed = {key: config[key] for key in config if key in parameters and config[key] != trained.get(key)}
     changed.pop("trainer", None)
     _check_keys("", TrainModel, changed, {key: parameters[key] for key in changed})
+
+
+def check_overrides(archive: str, overrides: str) -> None:
+    """
+    Checks the overrides of a trained model: a file, the folder of a run, or a model of the hub.
+
+    # Raises
+
+    `ConfigurationError` for the first mistake.
+    """
+    if not overrides:
+        return
+    path = archival.cached_path(archive)
+    with nullcontext(path) if os.path.isdir(path) else extracted_archive(path, with_config=True) as folder:
+        with open(os.path.join(folder, archival.CONFIG_NAME), encoding="utf-8") as file:
+            trained = json.load(file)
+    # The folder of a run is the user's own.
+    with opening(None if os.path.isdir(path) else archive):
+        check_overridden(overridden(trained, overrides), trained)
 
 
 def _check_first(config: dict[str, Any]) -> None:
@@ -332,10 +355,9 @@ def _parameters(cls: type, constructor: Any) -> tuple[dict[str, inspect.Paramete
         return {name: found for name, found in parameters.items() if name not in _OF_WORKERS}, False
     # As AllenNLP takes it, they are for the base class; in these packages that is so.
     base = next((base for base in cls.mro()[1:] if hasattr(base, "from_params") and base is not Registrable), None)
-    handed_on = base is not None and cls.__module__.split(".")[0] in _RANGED
-    return parameters, _parameters(base, base.__init__)[
-        1
-    ] if handed_on and base.__init__ is not object.__init__ else True
+    if base is None or base.__init__ is object.__init__ or cls.__module__.split(".")[0] not in _RANGED:
+        return parameters, True
+    return parameters, _parameters(base, base.__init__)[1]
 
 
 # The packages whose constructors refuse a value by a `ValueError`. Those of seal do it by a `ConfigurationError`, so a
@@ -360,7 +382,13 @@ def places_named() -> Iterator[None]:
 
 def _told(error: Exception) -> Optional[str]:
     """What an error that left a constructor says, with what its frames know; `None`: it says enough."""
-    for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    for frame in frames:
+        loaders = frame.f_locals.get("data_loaders") if frame.f_code.co_name in _HAVE_LOADERS else None
+        told = no_instance(loaders.values()) if isinstance(loaders, dict) else None
+        if told is not None:  # Whatever it led to.
+            return told
+    for frame in reversed(frames):
         module, function, given = frame.f_globals.get("__name__"), frame.f_code.co_name, frame.f_locals
         if module == "allennlp.modules.token_embedders.embedding" and function == "_read_pretrained_embeddings_file":
             return unusable_vector(
@@ -375,6 +403,27 @@ def _told(error: Exception) -> Optional[str]:
             return None  # It is about the data, though the loader's constructor reads them.
         if module == "allennlp.common.from_params" and function == "from_params":
             return _placed(error, given)
+    return None
+
+
+# Functions of AllenNLP's that have all data loaders in a variable.
+_HAVE_LOADERS = ("from_partial_objects", "make_vocab_from_params")
+
+
+def no_instance(loaders: Iterable[Any]) -> Optional[str]:
+    """What is wrong with the first of AllenNLP's loaders whose reader gives no instance; `None` if none is empty."""
+    for loader in loaders:
+        loader = getattr(loader, "loader", loader)  # One of groups of batches has that of its batches.
+        if not isinstance(loader, MultiProcessDataLoader) or loader._instances is None or loader._instances:
+            continue
+        info = loader.reader.get_distributed_info()
+        if info is not None and info.global_rank > 0:
+            # The first process gets the first instance, if there is one.
+            return (
+                f"{loader.data_path}: process {info.global_rank + 1} of {info.world_size} gets no instance, as there "
+                "are fewer instances than processes; take fewer processes (distributed.cuda_devices) or more data"
+            )
+        return f"{loader.data_path}: no instance is read; see what the file has, and what the dataset_reader leaves out"
     return None
 
 

@@ -59,7 +59,7 @@ from seal.registry import ConfigurationError  # noqa: E402
 from seal.version import VERSION  # noqa: E402
 
 #: The command's own sub-commands: modules of this package, each with a function `add_parser`.
-OWN = ("components", "evaluate", "predict", "train")
+OWN = ("check", "components", "evaluate", "predict", "train")
 #: The group of entry points whose modules register further sub-commands with AllenNLP: those that look at models and
 #: runs (`seal_inspect`), and those of other packages. None is imported before it is asked for.
 COMMANDS = "seal.commands"
@@ -138,6 +138,10 @@ def main(arguments: Sequence[str]) -> None:
     plugins.import_plugins()
     for package in getattr(args, "include_package", []):
         _include(package)
+    if getattr(args, "archive_file", None):
+        from seal.cli.check import check_overrides
+
+        check_overrides(args.archive_file, args.overrides)
     args.func(args)
 
 

@@ -59,6 +59,10 @@ def _check_first_lines(uri: str, embedding_dim: int) -> None:
         raise ConfigurationError(f"{uri}: the file of word vectors is empty") from None
     except (ConfigurationError, *_UNREADABLE) as error:
         raise ConfigurationError(_unreadable(uri, error)) from error
+    if first and first[0].startswith("\ufeff"):
+        raise ConfigurationError(
+            f"{uri}: it begins with a byte order mark, which would be part of the first word; save it without one"
+        )
     sizes = [len(line.rstrip().split(" ")) - 1 for line in first]
     found = max(sizes, key=sizes.count, default=embedding_dim)
     if embedding_dim in sizes or not sizes:

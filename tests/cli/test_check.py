@@ -1,6 +1,7 @@
 """A wrong config key, type or value is named with its place, what was found and what was meant; nothing is built."""
 
 import copy
+import json
 from typing import Optional, Union
 
 import pytest
@@ -414,3 +415,16 @@ def test_a_validation_metric_that_is_not_reported():
     assert str(error.value) == (
         'config key "trainer.validation_metric": the model did not report "F1"; choose from: f1, loss'
     )
+
+
+def test_the_command(tmp_path, capsys):
+    from seal.cli.main import main
+
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIG))
+    main(["check", str(path)])
+    assert capsys.readouterr().out == f"{path}: no mistake found\n"
+    with pytest.raises(SystemExit) as ended:
+        main(["check", str(path), "-o", '{"trainer.num_epoch": 3}'])
+    assert ended.value.code == 1
+    assert capsys.readouterr().err.startswith('error: config key "trainer.num_epoch" is unknown to Gradient')

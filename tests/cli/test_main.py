@@ -10,14 +10,13 @@ import sys
 from contextlib import nullcontext
 
 import pytest
-from allennlp.commands import predict, train
+from allennlp.commands import predict
 from allennlp.common import logging as allennlp_logging
 from allennlp.common import tqdm as bars
 from allennlp.common.checks import ConfigurationError
 
 from seal.cli import logs
 from seal.cli import predict as command
-from seal.cli import train as training
 from seal.cli.main import LATE
 from seal.predictors.readable import readable
 from seal.version import VERSION
@@ -66,7 +65,7 @@ def test_the_command_says_what_was_asked_for_and_imports_nothing_that_it_does_no
     assert told[0].startswith("conjugate_gradient ") and len(told) == 8 and imported == ""
 
 
-COMMANDS = ["compare-networks", "components", "demo", "evaluate", "label-interactions", "predict", "report"]
+COMMANDS = ["check", "compare-networks", "components", "demo", "evaluate", "label-interactions", "predict", "report"]
 COMMANDS += ["tag-interactions", "train"]
 
 
@@ -271,29 +270,6 @@ def test_what_a_run_with_folds_says(tmp_path):
         values = [found["values"]["own"], found["values"][found["option"]], found["gain"], found["standard_error"]]
         assert [own, chosen, gain, error] == [f"{100 * value:.2f}" for value in values]
         assert (name, by) == (score, found["option"] if found["option"] != "own" else "the task-net's own output")
-
-
-def test_a_training_ends_with_what_came_out(tmp_path, monkeypatch, capsys, caplog):
-    archived = []
-
-    def archive(folder, include_in_archive=None):
-        archived.append(include_in_archive)
-        return f"{folder}/model.tar.gz"
-
-    monkeypatch.setattr(train, "archive_model", archive)
-    training._say_what_was_trained()
-    train.archive_model(str(tmp_path), include_in_archive=None)
-    # No epoch has ended, of which a card could tell: the model is archived without one.
-    assert capsys.readouterr().out == f"{tmp_path}/model.tar.gz\n"
-    assert archived == [None] and "There is no model card" in caplog.text
-    (tmp_path / "config.json").write_text('{"model": {"type": "seal_srl"}, "trainer": {"validation_metric": "+f1"}}')
-    for epoch in (0, 1):
-        (tmp_path / f"metrics_epoch_{epoch}.json").write_text('{"best_epoch": 0, "best_validation_f1": 71.2345}')
-    assert train.archive_model(str(tmp_path), include_in_archive=None) == f"{tmp_path}/model.tar.gz"
-    first, second = capsys.readouterr().out.splitlines()
-    assert first == f"{tmp_path}/model.tar.gz: epoch 1 of 2 was the best, validation f1 71.23"
-    assert second == f"to look at it: seal report {tmp_path} --out report.html"
-    assert archived[1] == ["model_card.md"] and "seal_srl" in (tmp_path / "model_card.md").read_text()
 
 
 def test_a_warning_begins_with_what_it_is():

@@ -1,7 +1,5 @@
-import pytest
 import torch
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 
 from seal.training import FusedAdamW, Player
 
@@ -21,8 +19,3 @@ def test_settings():
     optimizer = player.optimizer.construct(model_parameters=[("weight", torch.nn.Parameter(torch.ones(1)))])
     assert optimizer.param_groups[0]["lr"] == 0.5
     assert (player.grad_norm, player.steps) == (3, 0)
-
-
-def test_a_misspelt_setting():
-    with pytest.raises(ConfigurationError, match='"step" is unknown to Player; did you mean "steps"'):
-        Player.from_params(Params({"step": 1}))

@@ -14,7 +14,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
 
-from seal.allennlp import user_errors
+from seal.allennlp.error_sentences import describe
 from tests.mixed_precision import needs_bfloat16_lstms
 from tests.training.runs import (
     LINEAR,
@@ -281,7 +281,7 @@ def test_another_trainers_checkpoint_ends_in_a_sentence(tmp_path):
     build(built, tmp_path).train()
     with pytest.raises(ConfigurationError) as error:
         build(config("cross_entropy"), tmp_path).train()
-    told = user_errors.describe(error.value)
+    told = describe(error.value)
     assert f"Could not recover training from the checkpoint in {tmp_path}" in told and "\n" not in told
 
 
