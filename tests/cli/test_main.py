@@ -10,12 +10,14 @@ import sys
 from contextlib import nullcontext
 
 import pytest
-from allennlp.commands import predict, train
+from allennlp.commands import predict
 from allennlp.common import logging as allennlp_logging
 from allennlp.common import tqdm as bars
 from allennlp.common.checks import ConfigurationError
 
-from seal import __main__ as command
+from seal.cli import logs, train
+from seal.cli import predict as command
+from seal.cli.main import LATE
 from seal.predictors.readable import readable
 from seal.version import VERSION
 
@@ -36,7 +38,7 @@ def unpatched(monkeypatch):
 def test_the_client_of_s3_is_imported_at_its_first_use():
     """It makes its session from modules that were late."""
     code = (
-        "import sys, seal.__main__\nfrom cached_path.schemes.s3 import _get_s3_resource_client\n"
+        "import sys, seal.cli.main\nfrom cached_path.schemes.s3 import _get_s3_resource_client\n"
         "late = 'boto3.session' not in sys.modules\nprint(late, type(_get_s3_resource_client()).__module__)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
@@ -47,7 +49,7 @@ def test_the_command_says_what_was_asked_for_and_imports_nothing_that_it_does_no
     """In a folder without a plugins file, and with no module of AllenNLP's that asks the network."""
     code = (
         "import runpy, sys\nsys.argv[1:] = ['components', 'solver']\nrunpy.run_module('seal', run_name='__main__')\n"
-        f"print(*sorted(sys.modules.keys() & {set(command.LATE)}))"
+        f"print(*sorted(sys.modules.keys() & {set(LATE)}))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -63,7 +65,7 @@ def test_the_command_says_what_was_asked_for_and_imports_nothing_that_it_does_no
     assert told[0].startswith("conjugate_gradient ") and len(told) == 8 and imported == ""
 
 
-COMMANDS = ["compare-networks", "components", "demo", "evaluate", "label-interactions", "predict", "report"]
+COMMANDS = ["check", "compare-networks", "components", "demo", "evaluate", "label-interactions", "predict", "report"]
 COMMANDS += ["tag-interactions", "train"]
 
 
@@ -190,7 +192,7 @@ def test_other_prints_of_predict_stay(capsys):
 def test_the_log_of_a_run_has_more_than_the_console(unpatched, allennlp_logging, tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
     monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
-    command._log_quietly()
+    logs.log_quietly()
     import allennlp.common.logging as its_logging
 
     its_logging.prepare_global_logging(str(tmp_path))
@@ -215,7 +217,7 @@ def test_progress_bars_are_for_terminals(terminal, asked, unpatched, allennlp_lo
     monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
     monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    command._log_quietly()
+    logs.log_quietly()
     import allennlp.common.logging as its_logging
 
     monkeypatch.setattr(its_logging, "FILE_FRIENDLY_LOGGING", asked)
@@ -274,36 +276,13 @@ def test_a_training_ends_with_the_rules_that_were_found(tmp_path):
     decision = {"option": "likeliest", "values": {"own": 0.5, "likeliest": 0.6}, "gain": 0.1, "standard_error": 0.02}
     report = {"decisions": {"f1": decision}, "declared": {"at most once": {"ARG0": 1.0, "ARG1": 0.99731}}}
     (tmp_path / "structure.json").write_text(json.dumps(report))
-    _, _, last = command._decisions(str(tmp_path / "structure.json"))
+    _, _, last = train._decisions(str(tmp_path / "structure.json"))
     assert last == "declared: at most once each of ARG0, ARG1, as at least 99.73 % of training gold has it"
-
-
-def test_a_training_ends_with_what_came_out(tmp_path, monkeypatch, capsys, caplog):
-    archived = []
-
-    def archive(folder, include_in_archive=None):
-        archived.append(include_in_archive)
-        return f"{folder}/model.tar.gz"
-
-    monkeypatch.setattr(train, "archive_model", archive)
-    command._say_what_was_trained()
-    train.archive_model(str(tmp_path), include_in_archive=None)
-    # No epoch has ended, of which a card could tell: the model is archived without one.
-    assert capsys.readouterr().out == f"{tmp_path}/model.tar.gz\n"
-    assert archived == [None] and "There is no model card" in caplog.text
-    (tmp_path / "config.json").write_text('{"model": {"type": "seal_srl"}, "trainer": {"validation_metric": "+f1"}}')
-    for epoch in (0, 1):
-        (tmp_path / f"metrics_epoch_{epoch}.json").write_text('{"best_epoch": 0, "best_validation_f1": 71.2345}')
-    assert train.archive_model(str(tmp_path), include_in_archive=None) == f"{tmp_path}/model.tar.gz"
-    first, second = capsys.readouterr().out.splitlines()
-    assert first == f"{tmp_path}/model.tar.gz: epoch 1 of 2 was the best, validation f1 71.23"
-    assert second == f"to look at it: seal report {tmp_path} --out report.html"
-    assert archived[1] == ["model_card.md"] and "seal_srl" in (tmp_path / "model_card.md").read_text()
 
 
 def test_a_warning_begins_with_what_it_is():
     record = logging.LogRecord("name", logging.WARNING, "file", 1, "%d lines are wrong", (3,), None)
-    assert command._Warnings().format(record) == "warning: 3 lines are wrong"
+    assert logs.Warnings().format(record) == "warning: 3 lines are wrong"
 
 
 @pytest.mark.slow
