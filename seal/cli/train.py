@@ -251,11 +251,11 @@ def _decisions(path: str) -> Iterator[str]:
     with open(path, encoding="utf-8") as file:
         decisions = json.load(file)["decisions"]
     for score, found in decisions.items():
-        numbers = (found["values"]["own"], found["values"][found["option"]], found["gain"], found["standard_error"])
+        numbers = [found["values"]["own"], found["values"][found["option"]], found["gain"], found["standard_error"]]
         own, chosen, gain, error = (f"{100 * number:.2f}" for number in numbers)
         by = "the task-net's own output" if found["option"] == "own" else found["option"]
         rows.append((score, own, chosen, gain, error, by))
     widths = [max(map(len, column)) for column in zip(*rows)]
-    for first, *numbers, by in rows:
-        cells = (number.rjust(width) for number, width in zip(numbers, widths[1:]))
+    for first, *written, by in rows:
+        cells = (number.rjust(width) for number, width in zip(written, widths[1:]))
         yield "  ".join((first.ljust(widths[0]), *cells, by))
