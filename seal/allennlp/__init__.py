@@ -2,12 +2,10 @@
 What this package changes in AllenNLP, which is archived. There is a module for each subject; `seal.plugin` applies all.
 
 - Current libraries: `compat`; the pieces of words that pretrained encoders know: `pretrained_encoders`.
-- The sub-commands `predict` and `evaluate`: `predicting`, with `input_lines`, and `evaluating`.
 - The library of configs under a name: `config_imports`.
-- A user's mistake in one sentence: `config_keys`, `whole_configs`, `unusable_files` and `command_files` find mistakes;
-  so do other modules, each in its subject. `user_errors` prints the sentence, which `error_sentences` makes.
-- Archives that are safe to open, also from a hub, and training that goes on from them: `safe_archives`, `hub_models`,
-  `continued_models`.
+- A user's mistake in one sentence: `config_keys`, `whole_configs` and `unusable_files` find mistakes; so do other
+  modules, each in its subject. The sentence is made by `error_sentences`; the command `seal` prints it.
+- Archives that are safe to open, also from a hub: `safe_archives`, `hub_models`.
 - The folder of a run: no second run enters it (`run_lock`), it stays clean (`run_folder`), and it says what was trained
   (`run_record`).
 - Data in one order, and workers that end together: `loading_order`, `lost_workers`.
@@ -29,10 +27,6 @@ IN_ORDER = (
     "unusable_files",
     "safe_archives",
     "hub_models",
-    "command_files",
-    "predicting",
-    "evaluating",
     "loading_order",
     "pretrained_encoders",
-    "continued_models",
 )

@@ -338,6 +338,16 @@ def unpack_safely() -> None:
     replace_once(Vocabulary, "from_files", from_files)
 
 
+@contextmanager
+def opening(archive: Optional[str]) -> Iterator[None]:
+    """Inside, what is constructed is of this archive, or the user's own (`None`)."""
+    token = _opening.set(archive)
+    try:
+        yield
+    finally:
+        _opening.reset(token)
+
+
 def construct_registered_classes_only() -> None:
     """
     Patches: `Registrable.resolve_class_name`, `_load_dataset_readers` and `_load_model` of
@@ -348,14 +358,6 @@ def construct_registered_classes_only() -> None:
 
     Can go: when AllenNLP constructs only registered classes of archives.
     """
-
-    @contextmanager
-    def opening(archive: Optional[str]) -> Iterator[None]:
-        token = _opening.set(archive)
-        try:
-            yield
-        finally:
-            _opening.reset(token)
 
     def load(original: Callable, config: Any, *args: Any, **kwargs: Any) -> Any:
         folder = next((arg for arg in args if arg in _unpacked), None)
