@@ -30,6 +30,7 @@ ALLENNLP = [
     "jsonnet>=0.20",
     "tqdm>=4.66",
     "matplotlib>=3.9",
+    "jinja2>=3",
     "markdown-it-py>=3",
     "tensorboardX>=2.6",
     "wandb>=0.18",
@@ -57,7 +58,7 @@ setup(
     ],
     # What configs import: in a wheel a folder beside the modules, in a clone `training_configs/lib`.
     package_dir={"seal.config_library": "training_configs/lib", "seal_inspect": "scripts/seal_inspect"},
-    package_data={"seal": ["py.typed"], "seal.config_library": ["*.libsonnet"], "seal_inspect": ["demo_page.html"]},
+    package_data={"seal": ["py.typed"], "seal.config_library": ["*.libsonnet"], "seal_inspect": ["*.html"]},
     python_requires=">=3.11,<3.14",
     install_requires=CORE,
     entry_points={

@@ -38,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
     add = result.add_argument
     add(
         "--data",
-        required=True,
+        default="",
         metavar="NAMES",
         help="of training_configs/lib/multilabel_data.libsonnet, text:NAME of text_data.libsonnet (TF-IDF), or "
         "folder:NAME for the ARFF files and the XML of data/NAME; commas between",
@@ -47,12 +47,20 @@ def parser() -> argparse.ArgumentParser:
     add("--skip", default="", metavar="DATA/NAME,...", help="pairs of data and classifier that are left out")
     add("--seeds", type=int, default=3, help="(default: %(default)s)")
     add("--others", action="store_true", help="also classifier chains and the label powerset, seed 1")
+    add(
+        "--noise",
+        type=int,
+        metavar="N",
+        help="print how often the gate opens on N made-up data sets without a better option",
+    )
     add("--out", type=Path, metavar="DIR", default=Path("results/structure"), help="(default: %(default)s)")
     return result
 
 
 def check(arguments: argparse.Namespace) -> None:
     at_least_one(arguments, "seeds")
+    if not arguments.data:
+        raise UserError("--data: name at least one data set; see --help.")
     for name in arguments.task_nets.split(","):
         if name not in TASK_NETS:
             raise UserError(f"--task-nets: one of {', '.join(TASK_NETS)}, not '{name}'.")
@@ -60,6 +68,12 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 def run(arguments: argparse.Namespace, command: str) -> None:
+    if arguments.noise is not None:
+        at_least_one(arguments, "noise")
+        from scripts.measure import gate_errors
+
+        print(gate_errors.table(arguments.noise))
+        return
     check(arguments)
     make_folder("out", arguments.out)
     out = arguments.out.resolve()

@@ -20,15 +20,16 @@ from seal.allennlp.replacing import apply
 
 #: What all of AllenNLP's packages import but its basics, `allennlp.common` and `allennlp.nn`, of which `seal.registry`
 #: takes some.
-ROOM = "allennlp.data"
+FIRST_NEEDED = "allennlp.data"
 
 #: Nothing is registered in the command, nor in what is for programs with scikit-learn; and no other module imports from
-#: them, so that the room can be put in order while they are imported.
+#: them, so that they may be imported when AllenNLP is put in order.
 _APART = ("seal.__main__", "seal.cli", "seal.sklearn", "seal.sklearn_scores")
 
 
 def put_in_order() -> None:
     """Patches AllenNLP and imports all modules of the package."""
+    compat.silence_known_warnings()
     for name in IN_ORDER:
         apply(importlib.import_module(f"seal.allennlp.{name}").PATCHES)
     for module in pkgutil.walk_packages(sys.modules["seal"].__path__, prefix="seal."):
@@ -43,8 +44,8 @@ def _is_apart(module: str) -> bool:
 class _Door:
     """
     An import finder. It hands modules of AllenNLP and of this package to the other finders. When the outermost import
-    that loads AllenNLP's room has ended, it sets the room up and removes itself; not earlier, because nothing can be
-    imported from modules that are still being imported.
+    that loads AllenNLP's data has ended, it puts AllenNLP in order and removes itself; not earlier, because nothing can
+    be imported from modules that are still being imported.
     """
 
     def __init__(self) -> None:
@@ -70,7 +71,7 @@ class _Door:
                 run(module)
             finally:
                 self._depth -= 1
-            if self._depth == 0 and ROOM in sys.modules and self in sys.meta_path:
+            if self._depth == 0 and FIRST_NEEDED in sys.modules and self in sys.meta_path:
                 sys.meta_path.remove(self)
                 put_in_order()
 
@@ -78,7 +79,7 @@ class _Door:
 
 
 def install() -> None:
-    """Puts the room in order: now where AllenNLP was imported before `seal`, and otherwise once it is entered."""
+    """Puts AllenNLP in order: now where AllenNLP was imported before `seal`, and otherwise once it is entered."""
     if "allennlp" in sys.modules:
         put_in_order()
     else:

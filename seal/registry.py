@@ -21,7 +21,7 @@ except ImportError:
     T = TypeVar("T")
 
     class ConfigurationError(Exception):  # type: ignore[no-redef]
-        """A setting that cannot work, told in one sentence."""
+        """A setting that cannot work, in one sentence."""
 
         def __init__(self, message: str) -> None:
             super().__init__(message)
@@ -120,6 +120,28 @@ def from_allennlp_room(package: str, modules: dict[str, str]) -> Callable[[str],
     return __getattr__
 
 
+_given: dict[str, Callable[..., Any]] = {}
+
+
+def give(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator: hands a function, by its name, to modules on the floors below, which cannot import it."""
+    _given[function.__name__] = function
+    return function
+
+
+def given(name: str) -> Callable[..., Any]:
+    """
+    A function that a module above hands down by `give`, such as `trained_weights`, which opens archives.
+
+    # Raises
+
+    `ConfigurationError` if it has not: in a program without AllenNLP.
+    """
+    if name not in _given:
+        raise ConfigurationError(f"'{name}' needs AllenNLP, which this program does not use; install and import it.")
+    return _given[name]
+
+
 __all__ = [
     "Activation",
     "ConfigurationError",
@@ -128,4 +150,6 @@ __all__ = [
     "Registrable",
     "construct",
     "from_allennlp_room",
+    "give",
+    "given",
 ]

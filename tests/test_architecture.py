@@ -17,11 +17,6 @@ FLOORS = {room.removesuffix(".py"): int(floor) for floor, room, _ in ROWS}
 ROOMS = sorted(folder.parent.name for folder in (ROOT / "seal").glob("*/__init__.py"))
 #: The modules beside the rooms stand between the core and AllenNLP's room.
 BESIDE = 6
-#: A term may start from a trained model, whose archive must be safe to open.
-EXCEPTIONS = {
-    ("energies/tag_language_model.py", "files"),
-    ("files/trained_models.py", "allennlp"),
-}
 #: In the rooms of the core, what its packages import only when it is asked for, and what that stands on.
 NEEDS_MORE = {
     "energies/tag_language_model.py",
@@ -71,7 +66,7 @@ def test_a_room_imports_from_the_floors_below(room):
         for module in imports_of(file):
             top, _, rest = module.partition(".")
             other = rest.partition(".")[0]
-            if top != "seal" or other in (room, "") or (inside, other) in EXCEPTIONS:
+            if top != "seal" or other in (room, ""):
                 continue
             if FLOORS.get(other, BESIDE) >= FLOORS[room]:
                 upward.add((inside, module))
@@ -83,9 +78,7 @@ def test_what_needs_more_than_torch_in_the_rooms_of_the_core():
     for name in ("seal.common", *CORE):
         for file in files_of(name.removeprefix("seal.")):
             tops = {module.partition(".")[0] for module in imports_of(file)}
-            if tops & {"allennlp", "transformers", "scipy", "sklearn", "spacy", "nltk"} or any(
-                module == "seal.files.trained_models" for module in imports_of(file)
-            ):
+            if tops & {"allennlp", "transformers", "scipy", "sklearn", "spacy", "nltk"}:
                 needs_more.add(str(file.relative_to(ROOT / "seal")))
     assert needs_more == NEEDS_MORE
 

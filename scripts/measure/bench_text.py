@@ -26,7 +26,7 @@ from scripts.measure.bench_timing import epoch_of, interleaved, train_epoch
 from scripts.measure.configs import library_value, text
 from scripts.measure.own_process import STEPS, in_own_process, peak_memory, peaks
 from scripts.measure.suite import ROOT
-from seal.dataset_readers.text_formats import FORMATS, TextOptions, format_of
+from seal.dataset_readers.labelled_texts import TextOptions, read_labelled_texts
 
 BASELINE = "cross_entropy"
 
@@ -134,7 +134,7 @@ class TextBenchmark(Benchmark):
     def _words(self) -> list[str]:
         path = str(ROOT / self._paths["train"].partition("#")[0])
         options = TextOptions(text_keys=("title", "text") if self.data == "reuters" else None)
-        texts = islice(FORMATS[format_of(path, options)](path, options), 2000)
+        texts = islice(read_labelled_texts(path, options=options), 2000)
         return [word for item in texts for word in item.words]
 
     def _read(self) -> list[Instance]:

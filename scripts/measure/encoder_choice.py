@@ -6,7 +6,10 @@ from scripts.measure.configs import listed, text
 from scripts.measure.suite import Settings, UserError
 
 #: The arguments that every BiLSTM of a library over `training_configs/lib/tagging_encoders.libsonnet` has.
-OF_BILSTM = ("vectors", "vector_words", "trainable", "word_dim", "hidden", "layers", "dropout")
+OF_BILSTM = (
+    *("vectors", "vector_words", "trainable", "word_dim", "hidden", "layers", "dropout"),
+    *("characters", "word_dropout"),
+)
 
 
 @dataclass(frozen=True)

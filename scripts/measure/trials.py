@@ -169,6 +169,16 @@ class Trainings:
         """
         self._run(load(self._config, overrides), overrides, dry_run=True)
 
+    def metrics(self) -> dict[str, Any]:
+        """
+        What the run's `metrics.json` has after the config was trained as it is.
+
+        # Raises
+
+        `NonFiniteLoss` if the training diverges; `UserError` if the config is refused.
+        """
+        return self._run(load(self._config, {}), {})
+
     def train(self, overrides: dict[str, Any], tell: Tell) -> float:
         """
         The best score of the run, as its `metrics.json` has it. `tell` is called with the epochs of the last phase,
@@ -197,11 +207,13 @@ class Trainings:
     def _run(self, params: Any, overrides: dict[str, Any], dry_run: bool = False) -> dict[str, Any]:
         from allennlp.commands.train import train_model
 
+        from seal.cli.check import check, places_named
         from seal.training import NonFiniteLoss
 
         with tempfile.TemporaryDirectory(prefix="tune-") as folder, quiet(self._verbose):
             try:
-                with mistakes_of_the_library():
+                with mistakes_of_the_library(), places_named():
+                    check(params.as_dict(quiet=True))
                     train_model(params, os.path.join(folder, _RUN), dry_run=dry_run)
             except UserError as error:
                 if isinstance(error.__cause__, NonFiniteLoss):

@@ -2,11 +2,11 @@
 The text of a report of runs in Markdown, and its HTML: one text, so that both say the same.
 """
 
-import html
 import json
 import re
 from collections.abc import Iterable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Optional
 
 from seal.cli.components import escaped
@@ -20,16 +20,7 @@ NONE = "–"
 _SHORT = 20
 #: The most characters of a word that is not broken.
 _LONG_WORD = 30
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
-h1, h2 { line-height: 1.2; } h2 { margin-top: 2.2rem; border-bottom: 1px solid #ddd; }
-table { border-collapse: collapse; font-size: .9rem; display: block; overflow-x: auto; }
-th, td { padding: .25rem .7rem; border-bottom: 1px solid #e4e4e4; text-align: left; vertical-align: top; }
-th { background: #f5f5f5; } td { font-variant-numeric: tabular-nums; overflow-wrap: break-word; }
-td.short { white-space: nowrap; } td.long { overflow-wrap: anywhere; }
-pre { background: #f7f7f7; padding: .8rem; overflow-x: auto; font-size: .8rem; max-height: 32rem; }
-svg, img { max-width: 100%; height: auto; } summary { cursor: pointer; }
-"""
+_PAGE = Path(__file__).with_name("report_page.html")
 
 
 class Report:
@@ -144,7 +135,9 @@ def as_html(text: str, figures: dict[str, str]) -> str:
     A report as one HTML page, which needs no other file and no network; `figures` are the SVG elements that stand in
     the place of images, by the images' addresses.
     """
+    from jinja2 import Template
     from markdown_it import MarkdownIt
+    from markupsafe import Markup
 
     def image(renderer, tokens, place, options, environment):
         return figures[tokens[place].attrs["src"]]
@@ -159,12 +152,9 @@ def as_html(text: str, figures: dict[str, str]) -> str:
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     reader.add_render_rule("image", image)
     reader.add_render_rule("td_open", cell)
-    title = re.search(r"^# (.*)", text)[1]
-    title = html.escape(re.sub(r"\\(.)", r"\1", title))
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
-        f"<style>{_STYLE}</style>\n</head>\n<body>\n{reader.render(text)}</body>\n</html>\n"
-    )
+    title = re.sub(r"\\(.)", r"\1", re.search(r"^# (.*)", text)[1])
+    page = Template(_PAGE.read_text(encoding="utf-8"), autoescape=True, keep_trailing_newline=True)
+    return page.render(title=title, body=Markup(reader.render(text)))
 
 
 def shown(value: Any) -> Any:

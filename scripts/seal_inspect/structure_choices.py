@@ -9,9 +9,7 @@ import torch
 
 from seal.common.setting_checks import needed
 from seal.models import MultilabelModel, ParsingModel
-from seal.models.seal_model import SealModel
 from seal.structure.tag_sequences import find_gold
-from seal.structure.tag_structure import TagPaths
 from seal.structure.trees import CompetingTrees
 from seal.two_player.objectives import TaskState
 
@@ -33,16 +31,16 @@ class Weighed(NamedTuple):
     energies: Sequence[Optional[float]]
 
 
-def weighed_tags(model: SealModel, state: TaskState, predicted: torch.Tensor, keys: list[str]) -> list[Weighed]:
-    """
-    For each output of `predicted`, `(batch, tokens)`; `own` has the same form. The `keys` are those of `TagPaths`.
-    """
+def weighed_tags(
+    model: Any, state: TaskState, predicted: torch.Tensor, metadata: list[dict[str, Any]]
+) -> list[Weighed]:
+    """For each output of `predicted`, `(batch, tokens)`, a frame in SRL; `own` has the same form."""
     structure, gold, mask = model.structure, needed(state.gold, "gold"), state.mask
     tags, _ = model.output_space.k_best(state.logits, structure.num_candidates, mask)
     own = tags[:, 0] * mask if model.chooses else predicted
     outputs = torch.stack([gold, own, predicted], dim=1)
-    paths = TagPaths(outputs, outputs.new_zeros(outputs.shape[:2], dtype=torch.float), mask, keys=keys)
-    energies = sum(structure.terms(paths.competing(structure.scheme)), torch.zeros_like(paths.log_prob))
+    paths = model.paths(state, metadata, outputs)
+    energies = sum(structure.terms(structure.competing(paths)), torch.zeros_like(paths.log_prob))
     competes = find_gold(tags, gold, mask) >= 0
     return _weighed(own, competes, energies, outputs.new_ones(outputs.shape[:2], dtype=torch.bool))
 
@@ -52,7 +50,7 @@ def weighed_trees(model: ParsingModel, batch: dict[str, Any], predicted: list[li
     beam = model.last_beam if model.chooses else model.search(batch["tokens"], competing=True)
     found = model.candidates(beam, batch["metadata"])
     gold = [item["symbols"] for item in batch["metadata"]]
-    own = [trees[0] for trees in found.trees] if model.chooses else predicted
+    own = model.own_trees(beam, batch["tokens"]) if model.chooses else predicted
     trees = [list(three) for three in zip(gold, own, predicted)]
     competing = CompetingTrees(trees, found.words, found.log_prob.new_zeros(len(trees), 3), tags=found.tags)
     energies = sum(model.structure.terms(competing), torch.zeros_like(competing.log_prob))

@@ -5,125 +5,47 @@ are those of the pages in docs/results.
     python scripts/upkeep/draw_figures.py --out docs/figures
     # also asks the model for the example's numbers:
     python scripts/upkeep/draw_figures.py --out docs/figures --run runs/structured
+    # also runs the program of docs/taggers.md for its picture:
+    python scripts/upkeep/draw_figures.py --out docs/figures --tagger
 
-What the first one shows is in `docs/figures/example.json`.
+What the pictures of competing outputs show is in `docs/figures/example.json` and `tagger.json`.
 """
 
 import argparse
 import csv
 import json
 import re
+import sys
 from collections.abc import Sequence
+from contextlib import chdir
 from pathlib import Path
 from typing import Any, Optional
-from xml.sax.saxutils import escape
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from seal.structure.pictures import BLUE, GREEN, GREY, ORANGE, Drawing, two_outputs
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "docs" / "figures" / "example.json"
+TAGGER = ROOT / "docs" / "figures" / "tagger.json"
 RESULTS = ROOT / "docs" / "results"
 LABEL_SETS = tuple(RESULTS / f"{name}.csv" for name in ("label_sets", "label_sets_more"))
 # An unseen sentence of the sample's test data, whose best path of the CRF has a role twice.
 SENTENCE = "Who will Bruno escort to the library ?"
 
-BLUE, ORANGE, GREEN, GREY, INK = "#0072b2", "#d55e00", "#00795a", "#666666", "#222222"
-COLOURS = {"ARG0": "#cfe5f5", "ARG1": "#fde3c0", "ARG2": "#e6d5ef", "V": "#dddddd"}
-_OTHER = "#d3eedf"
-#: The width of a letter of a monospaced font, in parts of its size.
-_LETTER = 0.6
-
-
-class Drawing:
-    """An SVG of a given size, on white: a page in dark mode must not swallow its text."""
-
-    def __init__(self, width: int, height: int, title: str) -> None:
-        self._parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-            'font-family="system-ui, Helvetica, Arial, sans-serif">',
-            f"<title>{escape(title)}</title>",
-            '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
-            f'orient="auto"><path d="M0 0 L8 4 L0 8 z" fill="{GREY}"/></marker></defs>',
-            f'<rect width="{width}" height="{height}" fill="white"/>',
-        ]
-
-    def text(self, x: float, y: float, text: str, size: int = 14, colour: str = INK, **more: Any) -> None:
-        """`more` are attributes of the element, `_` for `-`."""
-        attributes = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in more.items())
-        start = f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{colour}"{attributes}>'
-        self._parts.append(f"{start}{escape(text)}</text>")
-
-    def box(self, x: float, y: float, width: float, height: float, fill: str, stroke: str = "none") -> None:
-        self._parts.append(
-            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="4" fill="{fill}" stroke="{stroke}"/>'
-        )
-
-    def named(self, x: float, y: float, width: float, lines: Sequence[str], stroke: str = GREY, fill: str = "#f7f7f7"):
-        """A box with centred lines of text, the first of them bold."""
-        self.box(x, y, width, 16 + 18 * len(lines), fill, stroke)
-        for number, line in enumerate(lines):
-            weight = "bold" if number == 0 else "normal"
-            self.text(x + width / 2, y + 22 + 18 * number, line, 13, text_anchor="middle", font_weight=weight)
-
-    def arrow(self, *points: tuple[float, float], dashed: bool = False) -> None:
-        path = " L".join(f"{x:g} {y:g}" for x, y in points)
-        dashes = ' stroke-dasharray="5 4"' if dashed else ""
-        self._parts.append(
-            f'<path d="M{path}" fill="none" stroke="{GREY}" stroke-width="1.5"{dashes} marker-end="url(#head)"/>'
-        )
-
-    def circle(self, x: float, y: float, colour: str, filled: bool = True) -> None:
-        fill = colour if filled else "white"
-        self._parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="5" fill="{fill}" stroke="{colour}" stroke-width="2"/>')
-
-    def line(self, x1: float, y1: float, x2: float, y2: float, colour: str = "#dddddd", width: float = 1) -> None:
-        self._parts.append(
-            f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" stroke="{colour}" stroke-width="{width:g}"/>'
-        )
-
-    def end(self) -> str:
-        return "\n".join([*self._parts, "</svg>"]) + "\n"
-
 
 def example(record: dict[str, Any]) -> str:
-    """A sentence and the frames that compete for it, with their numbers; the chosen one is marked."""
-    drawing = Drawing(880, 292, f"Frames that compete for: {' '.join(record['words'])}")
-    drawing.text(20, 34, "Sentence", 13, GREY)
-    drawing.text(130, 34, " ".join(record["words"]), 17, font_family="monospace")
-    for x, name in ((612, "probability"), (702, "energy"), (782, "chosen by")):
-        drawing.text(x, 70, name, 12, GREY)
-    drawing.text(782, 84, "both together", 12, GREY)
-    for number, frame in enumerate(record["frames"]):
-        y = 100 + 78 * number
-        if frame["chosen"]:
-            drawing.box(12, y - 6, 856, 66, "#f0f8f3", GREEN)
-        drawing.text(20, y + 20, ("The task-net's best", "Another of its best")[number], 13, GREY)
-        drawing.text(20, y + 38, ("alone", "20 outputs")[number], 13, GREY)
-        _spans(drawing, 160, y, record["words"], frame["spans"])
-        best = max(record["frames"], key=lambda one: one["probability"]) is frame
-        drawing.text(620, y + 30, f"{frame['probability']:.2f}", 17, font_weight="bold" if best else "normal")
-        low = min(record["frames"], key=lambda one: one["energy"]) is frame
-        drawing.text(702, y + 30, f"{frame['energy']:.1f}", 17, font_weight="bold" if low else "normal")
-        mark, colour = (" ✓", GREEN) if frame["chosen"] else ("", INK)
-        drawing.text(782, y + 30, f"{frame['joint']:.2f}{mark}", 17, colour)
+    """The frames that compete for a sentence."""
     caption = "The energy is low where an output looks like gold of the training data: no role twice."
-    drawing.text(20, 274, caption, 13, GREY)
-    return drawing.end()
+    names = (("The task-net's best", "alone"), ("Another of its best", "20 outputs"))
+    return two_outputs(record, caption, names, "Frames")
 
 
-def _spans(drawing: Drawing, x: float, y: float, words: list[str], spans: list[tuple[str, int, int]]) -> None:
-    size = 15
-    starts, position = [], x
-    for word in words:
-        starts.append(position)
-        position += (len(word) + 1) * size * _LETTER
-    ends = [start + len(word) * size * _LETTER for start, word in zip(starts, words)]
-    twice = {role for role, _, _ in spans if sum(other == role for other, _, _ in spans) > 1}
-    for role, first, last in spans:
-        left, width = starts[first] - 3, ends[last] - starts[first] + 6
-        drawing.box(left, y + 2, width, 50, COLOURS.get(role, _OTHER), ORANGE if role in twice else "none")
-        drawing.text(left + width / 2, y + 46, role.removeprefix("ARGM-"), 10, text_anchor="middle", font_weight="bold")
-    for start, end, word in zip(starts, ends, words):
-        # The width is told, since browsers have different monospaced fonts.
-        drawing.text(start, y + 24, word, size, font_family="monospace", textLength=f"{end - start:g}")
+def tagger(record: dict[str, Any]) -> str:
+    """The entities that compete for a sentence in docs/taggers.md."""
+    caption = "The energy is low where an output looks like gold of the training data: its entities, and their order."
+    names = (("The tagger's best", "alone"), ("Another of its best", "20 outputs"))
+    return two_outputs(record, caption, names, "Entities")
 
 
 def step() -> str:
@@ -308,7 +230,7 @@ def ask(run: Path) -> dict[str, Any]:
     verb = words.index("escort")
     instance = reader.text_to_instance(words, verb, ["O"] * len(words))
     with torch.no_grad():
-        competing = TagPaths(**model.held_out(tensors_of(model, reader, [instance]))).competing(model.structure.scheme)
+        competing = model.structure.competing(TagPaths(**model.held_out(tensors_of(model, reader, [instance]))))
         joint = model.structure.joint
         scores, q = joint(competing)[0], joint.probabilities(competing)[0]
         energies = joint.scale * competing.log_prob[0] - scores
@@ -327,10 +249,30 @@ def ask(run: Path) -> dict[str, Any]:
     return {"words": words, "frames": frames}
 
 
+def ask_tagger() -> dict[str, Any]:
+    """What the program of docs/taggers.md explains."""
+    page = (ROOT / "docs" / "taggers.md").read_text(encoding="utf-8")
+    program = max(re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL), key=len)
+    names: dict[str, Any] = {}
+    with chdir(ROOT):
+        exec(compile(program, "taggers.md", "exec"), names)
+    return rounded(names["explained"].two())
+
+
+def rounded(value: Any) -> Any:
+    """Plain values with numbers of four decimals."""
+    if isinstance(value, dict):
+        return {name: rounded(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded(part) for part in value]
+    return round(value, 4) if isinstance(value, float) else value
+
+
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description="Draws the figures of README and docs/.")
     made.add_argument("--out", type=Path, required=True, help="the folder for the figures")
     made.add_argument("--run", type=Path, help="the folder of a run of srl_structured, whose numbers the example shows")
+    made.add_argument("--tagger", action="store_true", help="run the program of docs/taggers.md for its picture")
     return made
 
 
@@ -338,9 +280,11 @@ def main(arguments: Optional[list[str]] = None) -> int:
     given = parser().parse_args(arguments)
     if given.run is not None:
         EXAMPLE.write_text(json.dumps(ask(given.run), indent=1) + "\n", encoding="utf-8")
-    record = json.loads(EXAMPLE.read_text(encoding="utf-8"))
+    if given.tagger:
+        TAGGER.write_text(json.dumps(ask_tagger(), indent=1) + "\n", encoding="utf-8")
     figures = {
-        "example": example(record),
+        "example": example(json.loads(EXAMPLE.read_text(encoding="utf-8"))),
+        "tagger": tagger(json.loads(TAGGER.read_text(encoding="utf-8"))),
         "step": step(),
         "results": results(),
         "without_cross_entropy": without_cross_entropy(),

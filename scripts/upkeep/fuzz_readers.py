@@ -1,7 +1,8 @@
 """
-Reads mutated files with every dataset reader, as word vectors and as lines of `predict`, each in a process of its own,
-and tells which end in a traceback, take long or take much memory. The files are the samples in data/ and a few lines
-of each other format, in which bytes, lines and tokens are changed, repeated, moved and cut, also behind gzip.
+Reads mutated files with every dataset reader, by the layouts of `scripts/convert.py`, as word vectors and as lines of
+`predict`, each in a process of its own, and tells which end in a traceback, take long or take much memory. The files
+are the samples in data/ and a few lines of each other format, in which bytes, lines and tokens are changed, repeated,
+moved and cut, also behind gzip.
 
     python scripts/upkeep/fuzz_readers.py --inputs 100 --seed 1
 """
@@ -32,8 +33,9 @@ from allennlp.modules.token_embedders import Embedding
 from PIL import Image
 
 import seal  # noqa: F401  (registers the readers)
-from seal.files.kept_arrays import VARIABLE
+from scripts.convert import LAYOUTS
 from seal.files.input_lines import input_lines
+from seal.files.kept_arrays import VARIABLE
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 
@@ -66,20 +68,20 @@ READERS: dict[str, tuple[Union[str, bytes], str, dict[str, Any]]] = {
     "propbank": (
         "../tests/fixtures/srl/kitchen.conllu",
         ".conllu",
-        {"type": "seal_srl", "role_spans": "subtree"},
+        {"layout": "propbank", "role_spans": "subtree"},
     ),
     "frames": ("../tests/fixtures/srl/kitchen.jsonl", ".jsonl", {"type": "seal_srl"}),
     "tags": ("tagging_sample/dev.tsv", ".tsv", {"type": "seal_tagging"}),
     "trees": ("trees_sample/dev.mrg", ".mrg", {"type": "seal_parsing"}),
-    "nxt_syntax": ("../tests/fixtures/nxt/syntax/sw0001.A.syntax.xml", ".syntax.xml", {"type": "seal_parsing"}),
+    "nxt_syntax": ("../tests/fixtures/nxt/syntax/sw0001.A.syntax.xml", ".syntax.xml", {"layout": "nxt"}),
     "nxt_terminals": (
         "../tests/fixtures/nxt/terminals/sw0001.A.terminals.xml",
         ".terminals.xml",
-        {"type": "seal_parsing"},
+        {"layout": "nxt"},
     ),
     "json_lines": ("text_sample/valid.jsonl", ".jsonl", {"type": "seal_text_multilabel"}),
     "tsv": (b"a text\tfood,drink\nanother\t\nthe third\tfood\n", ".tsv", {"type": "seal_text_multilabel"}),
-    "blurbs": (_BLURBS, ".txt", {"type": "seal_text_multilabel", "format": "blurbs"}),
+    "bgc": (_BLURBS, ".txt", {"layout": "bgc"}),
     "taxonomy": (
         "text_sample/taxonomy.tsv",
         ".tsv",
@@ -91,18 +93,15 @@ READERS: dict[str, tuple[Union[str, bytes], str, dict[str, Any]]] = {
         ".tsv",
         {"type": "seal_text_multilabel", "labels": "{folder}/names.txt"},
     ),
-    "line_pairs": (b"we study graphs\nwe prove it\nnone\n", ".txt", {"type": "seal_text_multilabel"}),
-    "line_pairs_labels": (b"cs.it math.it\n\ncs.it\n", ".txt", {"type": "seal_text_multilabel"}),
-    "lyrl": (
+    "aapd": (b"we study graphs\nwe prove it\nnone\n", ".txt", {"layout": "aapd"}),
+    "aapd_labels": (b"cs.it math.it\n\ncs.it\n", ".txt", {"layout": "aapd"}),
+    "rcv1": (
         b".I 2286\n.W\nrecov recov excit\nbring market\n\n.I 2287\n.W\nmexic\n",
         ".dat",
-        {"type": "seal_text_multilabel", "topics": "{folder}/topics"},
+        {"layout": "rcv1", "topics_path": "{folder}/topics"},
     ),
-    "lyrl_topics": (
-        b"E11 2286 1\nECAT 2286 1\nM13 2287 1\n",
-        ".qrels",
-        {"type": "seal_text_multilabel", "format": "lyrl"},
-    ),
+    "rcv1_qrels": (b"E11 2286 1\nECAT 2286 1\nM13 2287 1\n", ".qrels", {"layout": "rcv1"}),
+    "rcv1_topics": (b"parent: C15 child: C151 x\nparent: C15 child: C152 y\n", ".orig", {"layout": "rcv1-topics"}),
     "image": (_png("RGB"), ".png", {"type": "seal_segmentation"}),
     "mask_image": (_png("L"), ".png", {"type": "seal_segmentation"}),
     "word_vectors": (_VECTORS, ".txt", {}),
@@ -181,7 +180,11 @@ def mutated(content: bytes, generator: random.Random, size: Optional[int] = None
 def _read(settings: dict[str, Any], path: str, pipe: Any) -> None:
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     try:
-        if "type" in settings:
+        if "layout" in settings:
+            layout, *options = settings.items()
+            for _ in LAYOUTS[layout[1]].lines_of(path, **dict(options)):
+                pass
+        elif "type" in settings:
             for _ in DatasetReader.from_params(Params(dict(settings))).read(path):
                 pass
         elif Path(path).name.startswith("word_vectors"):
@@ -229,14 +232,14 @@ def read_apart(settings: dict[str, Any], path: str, seconds: float) -> Ending:
 
 def _in_its_place(name: str, path: Path) -> Path:
     """The path of a file that must have another name or folder, with the other file that belongs to it."""
-    if name.startswith("line_pairs"):
+    if name.startswith("aapd"):
         mine, other = ("label_", "text_") if name.endswith("labels") else ("text_", "label_")
-        source = READERS["line_pairs" if mine == "label_" else "line_pairs_labels"][0]
+        source = READERS["aapd" if mine == "label_" else "aapd_labels"][0]
         content = gzip.compress(source) if path.suffix == ".gz" else source
         path.with_name(other + path.name).write_bytes(content)
         return path.with_name(mine + path.name)
-    if name == "lyrl_topics":
-        path.with_name("whole.dat").write_bytes(READERS["lyrl"][0])
+    if name == "rcv1_qrels":
+        path.with_name("whole.dat").write_bytes(READERS["rcv1"][0])
     if name.startswith("nxt_"):
         other = "terminals" if name == "nxt_syntax" else "syntax"
         place = path.with_name(path.name.split(".")[0])
@@ -277,12 +280,12 @@ def fuzz(
         used, read = settings, str(path)
         if name == "taxonomy":
             used, read = {**settings, "taxonomy": read}, str(DATA / "text_sample" / "valid.jsonl")
-        elif name == "lyrl_topics":
-            used, read = {**settings, "topics": read}, str(folder / "whole.dat")
-        elif name == "line_pairs_labels":
+        elif name == "rcv1_qrels":
+            used, read = {**settings, "topics_path": read}, str(folder / "whole.dat")
+        elif name == "aapd_labels":
             read = str(path.with_name(path.name.replace("label_", "text_", 1)))
-        elif name.startswith("nxt_"):
-            read = str(path.parent)
+        elif name == "nxt_terminals":
+            read = str(path.parent / "sw0001.A.syntax.xml")
         elif path.suffix == ".png":
             read = str(path.parents[1])
         endings.append((path, read_apart(used, read, seconds)))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Optional, Union
 from allennlp.common import Lazy, Registrable
 from allennlp.common.checks import ConfigurationError
 
-from seal.allennlp.config_keys import suggest
+from seal.common.setting_checks import suggest
 from seal.files.whole_files import replacing
 
 #: The kinds by the names of their base classes: how a config or a user calls them, and where a config has them.

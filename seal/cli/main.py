@@ -59,7 +59,7 @@ from seal.registry import ConfigurationError  # noqa: E402
 from seal.version import VERSION  # noqa: E402
 
 #: The command's own sub-commands: modules of this package, each with a function `add_parser`.
-OWN = ("components", "evaluate", "predict", "train")
+OWN = ("check", "components", "evaluate", "predict", "train")
 #: The group of entry points whose modules register further sub-commands with AllenNLP: those that look at models and
 #: runs (`seal_inspect`), and those of other packages. None is imported before it is asked for.
 COMMANDS = "seal.commands"

@@ -20,8 +20,8 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.data.dataset_readers import MultiTaskDatasetReader
 from allennlp.predictors import Predictor
 
-from seal.allennlp.config_keys import suggest
 from seal.cli.models import add_options_of_model, check_files_and_batch_size, load_model
+from seal.common.setting_checks import suggest
 from seal.files.input_lines import input_lines
 from seal.files.shards import Shard, shard_of
 from seal.files.whole_files import opened_alone, replacing

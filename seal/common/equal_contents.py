@@ -1,9 +1,10 @@
-"""Which of many contents are equal: a number for each, and these numbers in order."""
+"""Which of many contents are equal: a number for each, these numbers in order, and folds that keep them together."""
 
 import hashlib
 from typing import Union
 
 import numpy
+import torch
 
 
 def digest(*parts: Union[bytes, numpy.ndarray]) -> int:
@@ -24,3 +25,16 @@ def in_order(values: numpy.ndarray) -> numpy.ndarray:
     """The values, `(n,)`, by the numbers 0, 1, ... in the order in which they first occur: `(n,)`."""
     _, first, inverse = numpy.unique(values, return_index=True, return_inverse=True)
     return first.argsort().argsort()[inverse]
+
+
+def folds_of_equal(numbers: numpy.ndarray, folds: int, seed: int) -> list[list[int]]:
+    """
+    Parts places into folds, at random: those of equal `numbers`, `(n,)`, 0, 1, ... without a gap, are in one fold. The
+    numbers are dealt out, not the places: where one occurs often, its fold is larger.
+    """
+    different = int(numbers.max(initial=-1)) + 1
+    order = torch.randperm(different, generator=torch.Generator().manual_seed(seed)).numpy()
+    fold_of_number = numpy.empty(different, dtype=int)
+    for fold in range(folds):
+        fold_of_number[order[fold::folds]] = fold
+    return [numpy.flatnonzero(fold_of_number[numbers] == fold).tolist() for fold in range(folds)]

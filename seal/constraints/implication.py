@@ -22,6 +22,7 @@ class Implication(Constraint):
     """
 
     def __init__(self, implies: dict[str, Union[str, list[str]]], name: Optional[str] = None) -> None:
+        self.implies = dict(implies)
         self.pairs = [(a, b) for a, all_b in implies.items() for b in ([all_b] if isinstance(all_b, str) else all_b)]
         super().__init__(name)
 

@@ -11,14 +11,14 @@ from allennlp.data.fields import SequenceField, TextField
 
 from seal.common.linear_trees import check_tree, linearised
 from seal.dataset_readers.fields import KnownLabelsField, WordsField
-from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
-from seal.dataset_readers.nxt_trees import read_nxt_trees
 from seal.dataset_readers.penn_trees import cleaned, read_trees
-from seal.dataset_readers.sentences import SentenceReader, with_words
+from seal.dataset_readers.sentences import SentenceReader, check_valid_every, of_part, split_off_part, with_words
+from seal.files.other_formats import to_be_converted
 from seal.files.paths import data_files, expanded, not_empty
 from seal.files.text_lines import without_packing
 
-_ENDINGS = (".mrg", ".prd", ".ptb", ".tree", ".trees", ".syntax.xml")
+_ENDINGS = (".mrg", ".prd", ".ptb", ".tree", ".trees")
+_NXT = ".syntax.xml"
 
 
 class _ReadTree(NamedTuple):
@@ -31,10 +31,9 @@ class _ReadTree(NamedTuple):
 @DatasetReader.register("seal_parsing")
 class ParsingReader(SentenceReader):
     """
-    Reads trees in Penn Treebank brackets (`read_trees`) or, from files whose name ends in `.xml`, in the XML of NXT
-    (`read_nxt_trees`), and cleans them (`cleaned`): no empty elements, function tags or outer bracket. A path is a
-    file, a pattern with `*`, a folder, which is every file below it whose name ends in `.mrg`, `.prd`, `.ptb`, `.tree`,
-    `.trees` or `.syntax.xml`, or a list of these. The fields of an instance, one a tree:
+    Reads trees in Penn Treebank brackets (`read_trees`), and cleans them (`cleaned`): no empty elements, function tags
+    or outer bracket. A path is a file, a pattern with `*`, a folder, which is every file below it whose name ends in
+    `.mrg`, `.prd`, `.ptb`, `.tree` or `.trees`, or a list of these. The fields of an instance, one a tree:
 
     - `tokens`: the words.
     - `symbols`: the tree as a list of symbols (`seal.common.linear_trees`), vocabulary namespace `tree_tags`; absent
@@ -96,9 +95,10 @@ class ParsingReader(SentenceReader):
         return of_part((tree for one in expanded(path) for tree in self._whole(one)), part, self._valid_every)
 
     def _whole(self, path: str) -> Iterator[_ReadTree]:
-        for file in data_files(path, _ENDINGS, "trees in Penn Treebank brackets or in NXT's XML"):
-            read = read_nxt_trees if without_packing(file).endswith(".xml") else read_trees
-            for number, tree in read(file):
+        for file in data_files(path, _ENDINGS, "trees in Penn Treebank brackets"):
+            if without_packing(file).endswith(_NXT):
+                raise to_be_converted(file, "NXT's XML", "nxt", ".mrg")
+            for number, tree in read_trees(file):
                 tree = cleaned(tree, self._punctuation)
                 if tree is not None:
                     words, tags = map(list, zip(*tree.pos()))

@@ -11,13 +11,17 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import SequenceLabelField, TextField
 
-from seal.common.setting_checks import check_choice, check_range
+from seal.common.setting_checks import check_range
 from seal.dataset_readers.fields import KnownLabelsField, WordsField
-from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
-from seal.dataset_readers.sentences import LegalTags, SentenceReader, with_words
-from seal.dataset_readers.srl_conll import ROLE_SPANS
-from seal.dataset_readers.srl_files import read_srl_sentences
-from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
+from seal.dataset_readers.sentences import (
+    LegalTags,
+    SentenceReader,
+    check_valid_every,
+    of_part,
+    split_off_part,
+    with_words,
+)
+from seal.dataset_readers.srl_files import SrlFrame, SrlSentence, read_srl_sentences
 
 logger = logging.getLogger(__name__)
 
@@ -25,8 +29,8 @@ logger = logging.getLogger(__name__)
 @DatasetReader.register("seal_srl")
 class SrlReader(SentenceReader):
     """
-    Reads predicate-argument frames from CoNLL-2012 columns, CoNLL-U with roles (Universal PropBank) or BIO JSON
-    lines, a file or a folder; the formats are described at `read_srl_sentences`. For data without a test file,
+    Reads predicate-argument frames from CoNLL-2012 columns or BIO JSON lines, a file or a folder; the formats are
+    described at `read_srl_sentences`. For data without a test file,
     `FILE#train` and `FILE#valid` are two parts of one: the first sentence and then every `valid_every`th one belong to
     the latter.
 
@@ -38,7 +42,8 @@ class SrlReader(SentenceReader):
     - `tags`: the BIO tags, vocabulary namespace `srl_tags`; `O` everywhere in a sentence instance.
     - `is_predicate`: 1 at every predicate of the sentence, 0 elsewhere.
     - `metadata`: a dictionary of `words`, `predicate` (its index, or `None` in a sentence instance), `tags`
-      (the strings, or `None` without gold) and `source` (`file:line` of the sentence, or `None`).
+      (the strings, or `None` without gold), `source` (`file:line` of the sentence, or `None`) and `lemma` (that of the
+      predicate, or `None`).
 
     Without gold tags (prediction) `tags` and `is_predicate` are absent.
 
@@ -61,9 +66,8 @@ class SrlReader(SentenceReader):
         Stop after this many instances, over all processes together.
     serialization_dir : `Optional[str]`, optional (default = `None`)
         The folder of the training run, given by AllenNLP.
-    role_spans : `str`, optional (default = `"head"`)
-        What a role of CoNLL-U covers, which has it on a head word: `"head"`, that word alone, or `"subtree"`, the words
-        below it, as `parse_conllu` says.
+    role_spans : `str`, optional (default = `None`)
+        Not used: a setting of models of before CoNLL-U with roles was converted.
     repair : `bool`, optional (default = `False`)
         Whether, in JSON lines, an `I-X` that continues no span of `X` begins one, with one warning for a file.
     also_check : `Optional[Union[str, list[str]]]`, optional (default = `None`)
@@ -85,17 +89,16 @@ class SrlReader(SentenceReader):
         max_words: Optional[int] = None,
         max_instances: Optional[int] = None,
         serialization_dir: Optional[str] = None,
-        role_spans: str = "head",
+        role_spans: Optional[str] = None,
         repair: bool = False,
         also_check: Optional[Union[str, list[str]]] = None,
     ) -> None:
         super().__init__(token_indexers, max_words, max_instances, serialization_dir, also_check)
-        check_choice("dataset_reader.role_spans", role_spans, ROLE_SPANS)
         check_range("dataset_reader.fraction", fraction, above=0, most=1)
         check_valid_every(valid_every)
         self._predicate_instances = predicate_instances
         self._fraction, self._valid_every = fraction, valid_every
-        self._role_spans, self._legal = role_spans, LegalTags("BIO", repair)
+        self._legal = LegalTags("BIO", repair)
 
     def _read(self, file_path: str) -> Iterator[Instance]:
         self._check(self._sentences)
@@ -106,11 +109,12 @@ class SrlReader(SentenceReader):
                 tags=["O"] * len(sentence.words) if frame is None else frame.tags,
                 predicates=sentence.predicates,
                 source=sentence.source,
+                lemma=None if frame is None else frame.lemma,
             )
 
     def _sentences(self, file_path: str) -> Iterator[SrlSentence]:
         path, part = split_off_part(file_path)
-        sentences = read_srl_sentences(path, self._role_spans, self._legal)
+        sentences = read_srl_sentences(path, self._legal)
         return of_part(with_words(file_path, sentences), part, self._valid_every)
 
     def _examples(self, file_path: str) -> Iterator[tuple[SrlSentence, Optional[SrlFrame]]]:
@@ -141,6 +145,7 @@ class SrlReader(SentenceReader):
         tags: Optional[list[str]] = None,
         predicates: Optional[list[int]] = None,
         source: Optional[str] = None,
+        lemma: Optional[str] = None,
     ) -> Instance:
         """
         One instance, without token indexers (`apply_token_indexers` adds them).
@@ -158,6 +163,8 @@ class SrlReader(SentenceReader):
             `predicate` alone.
         source : `Optional[str]`
             Where the sentence is from, for messages.
+        lemma : `Optional[str]`
+            The predicate's lemma, where it is known.
 
         # Raises
 
@@ -184,7 +191,8 @@ class SrlReader(SentenceReader):
                 raise ConfigurationError(f"{where}found {len(tags)} tags for {len(words)} words.")
             fields["tags"] = KnownLabelsField(tags, tokens, "srl_tags")
             fields["is_predicate"] = _indicator(predicates, tokens)
-        fields["metadata"] = WordsField({"words": words, "predicate": predicate, "tags": tags, "source": source})
+        known = {"words": words, "predicate": predicate, "tags": tags, "source": source, "lemma": lemma}
+        fields["metadata"] = WordsField(known)
         return Instance(fields)
 
 

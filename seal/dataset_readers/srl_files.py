@@ -1,61 +1,105 @@
 """
-Semantic-role files as plain records, sentence by sentence: CoNLL-2012 columns, CoNLL-U with roles and BIO JSON lines.
+Semantic-role files as plain records, sentence by sentence: CoNLL-2012 columns and BIO JSON lines.
 """
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Optional
 
 from allennlp.common.checks import ConfigurationError
 
 from seal.dataset_readers.sentences import LegalTags
-from seal.dataset_readers.srl_conll import is_conllu, parse_conll2012, parse_conllu
-from seal.dataset_readers.srl_records import SrlFrame, SrlSentence
 from seal.files.names import check_name, clean_name
+from seal.files.other_formats import to_be_converted
 from seal.files.paths import data_files, not_empty, with_packings
 from seal.files.strict_json import read_json
 from seal.files.text_lines import column_lines, text_lines
 
 _ENDINGS = ("_conll", ".conll", ".jsonl")
-_CONLL_U = (".conllu", ".conllup")
 _GOLD, _AUTO = "gold_conll", "auto_conll"
 _JSON_ENDINGS = with_packings((".jsonl", ".json"))
-_CONLL_U_ENDINGS = with_packings(_CONLL_U)
+_CONLL_U_ENDINGS = with_packings((".conllu", ".conllup"))
 _JSON_LINES = "JSON lines, an object with 'words' and 'frames' a line"
-_COLUMNS = "columns of CoNLL-2012 or CoNLL-U (a file of JSON lines must end in .jsonl)"
+_COLUMNS = "columns of CoNLL-2012 (a file of JSON lines must end in .jsonl)"
+_WORD, _LEMMA, _FRAMESET, _FIRST_ROLE = 3, 6, 7, 11
+# Not str.split: a no-break space is part of a word, not a separator.
+_CELLS = re.compile(r"[^ \t\r\n\f\v]+")
+# One cell of a role column: it may open one span and may close one.
+_ROLE = re.compile(r"(?:\(([^()*]+))?\*(\))?")
+
+
+@dataclass
+class SrlFrame:
+    """
+    One predicate with its arguments.
+
+    # Parameters
+
+    predicate : `int`
+        The predicate's token index.
+    tags : `list[str]`
+        A legal BIO sequence with PropBank's names (`B-ARG0`, `I-C-ARG1`, `B-R-ARG0`, `B-V`), one tag a word.
+    lemma : `Optional[str]`
+        The predicate's lemma, where the file gives one.
+    sense : `Optional[str]`
+        The predicate's sense (frameset) number, where the file gives one.
+    """
+
+    predicate: int
+    tags: list[str]
+    lemma: Optional[str] = None
+    sense: Optional[str] = None
+
+
+@dataclass
+class SrlSentence:
+    """
+    A sentence and its frames.
+
+    # Parameters
+
+    words : `list[str]`
+        The tokens.
+    frames : `list[SrlFrame]`
+        In the order of the file; empty for a sentence without predicates.
+    source : `str`
+        `file:line` of the sentence's first line, for messages.
+    """
+
+    words: list[str]
+    frames: list[SrlFrame] = field(default_factory=list)
+    source: str = ""
+
+    @property
+    def predicates(self) -> list[int]:
+        """The token indices of all predicates, ascending and without duplicates."""
+        return sorted({frame.predicate for frame in self.frames})
 
 
 def srl_data_files(path: str) -> list[str]:
     """
     The files that a data path stands for, sorted: a file for itself, a folder for every file below it whose name ends
-    in `_conll`, `.conll` or `.jsonl`, or one of these and `.gz`, `.bz2` or `.xz`; `.conllu` and `.conllup` where there
-    are none of these, as a treebank may lie beside its roles. Where there are files of `gold_conll`, those of
-    `auto_conll` are left out: CoNLL-2012 has its sentences twice, annotated by hand and by tools.
+    in `_conll`, `.conll` or `.jsonl`, or one of these and `.gz`, `.bz2` or `.xz`. Where there are files of
+    `gold_conll`, those of `auto_conll` are left out: CoNLL-2012 has its sentences twice, annotated by hand and by
+    tools.
     """
-    files = data_files(path, (*_ENDINGS, *_CONLL_U), "CoNLL-2012 columns, CoNLL-U with roles or BIO JSON lines")
-    if len(files) > 1:
-        files = [name for name in files if not name.endswith(_CONLL_U_ENDINGS)] or files
+    files = data_files(path, _ENDINGS, "CoNLL-2012 columns or BIO JSON lines")
     if len(files) > 1 and any(_GOLD in os.path.basename(name) for name in files):
         files = [name for name in files if _AUTO not in os.path.basename(name)]
     return files
 
 
-def read_srl_sentences(path: str, role_spans: str = "head", legal: Optional[LegalTags] = None) -> Iterator[SrlSentence]:
+def read_srl_sentences(path: str, legal: Optional[LegalTags] = None) -> Iterator[SrlSentence]:
     """
     Stream the sentences of a file or folder (see `srl_data_files`), in the order of the sorted files. All are UTF-8.
 
     A file whose name ends in `.jsonl` or `.json` (or these and `.gz`, `.bz2` or `.xz`) holds one JSON object a line:
     `{"words": [...], "frames": [{"pred": 3, "tags": [...], "lemma": "give", "sense": "01"}]}`, where `lemma` and
     `sense` may be left out and other keys are ignored. If the tags have a `B-V`, that at `pred` is `B-V` or `I-V`.
-
-    A file whose name ends in `.conllu` or `.conllup`, or that begins as such files do, holds CoNLL-U with the roles of
-    [Universal PropBank](https://universalpropositions.github.io/). Version 1.0 has the predicate's frame in column 10
-    (from 0) and then one column of roles a predicate, each role on its head word. Version 2.0, merged with its
-    treebank, has `UP:PRED` and, in the row of the predicate, `UP:ARGHEADS`, such as `A0:1|A1:3`; `UP:ARGSPANS` is not
-    read. A line `# global.columns = ...` says where columns are. Rows of multi-word tokens and empty nodes are no
-    words. Where a word has two roles of one frame, the first is kept, and a warning tells how many are left out.
 
     Every other file holds CoNLL-2012 columns, separated by ASCII white space: the word is column 3 (from 0), lemma 6,
     frameset 7, one column of roles a predicate from column 11 on, and coreference last. The n-th row with a frameset
@@ -65,8 +109,6 @@ def read_srl_sentences(path: str, role_spans: str = "head", legal: Optional[Lega
     # Parameters
 
     path : `str`
-    role_spans : `str`, optional (default = `"head"`)
-        What a role of CoNLL-U covers: see `parse_conllu`.
     legal : `Optional[LegalTags]`, optional (default = `None`)
         Checks the tags of JSON lines. `None`: they are not repaired.
     """
@@ -78,9 +120,8 @@ def read_srl_sentences(path: str, role_spans: str = "head", legal: Optional[Lega
             lines = column_lines(file_path, _COLUMNS)
             first = next((line for line in lines if not line[1].isspace()), (1, ""))
             if file_path.endswith(_CONLL_U_ENDINGS) or is_conllu(first[1]):
-                sentences = parse_conllu(file_path, chain([first], lines), role_spans)
-            else:
-                sentences = parse_conll2012(file_path, chain([first], lines))
+                raise to_be_converted(file_path, "CoNLL-U with roles", "propbank", ".jsonl")
+            sentences = parse_conll2012(file_path, chain([first], lines))
         try:
             yield from not_empty(sentences, f"{file_path}:1: the file holds no sentence.")
         finally:
@@ -153,3 +194,97 @@ def _frame(where: str, record: Any, length: int, legal: LegalTags) -> SrlFrame:
         if not isinstance(record.get(key), (str, type(None))):
             raise ConfigurationError(f"{where}: {key!r} must be a string or null, found {_as_json(record[key])}.")
     return SrlFrame(predicate, tags, record.get("lemma"), record.get("sense"))
+
+
+def parse_conll2012(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[SrlSentence]:
+    """
+    Stream sentences from the numbered lines of CoNLL-2012 columns; the layout is described at `read_srl_sentences`.
+    Sentences end at an empty line or at a line that begins with `#begin` or `#end`.
+    """
+    rows: list[list[str]] = []
+    start = 0
+    for number, line in lines:
+        row = _CELLS.findall(line)
+        if not row or line.startswith(("#begin", "#end")):
+            if rows:
+                yield _sentence(path, start, rows)
+                rows = []
+            continue
+        if not rows:
+            start = number
+        if len(row) <= _FIRST_ROLE:
+            raise ConfigurationError(
+                f"{path}:{number}: found {len(row)} columns where CoNLL-2012 has at least {_FIRST_ROLE + 1} "
+                "(a file of JSON lines must end in .jsonl)."
+            )
+        if rows and len(row) != len(rows[0]):
+            raise ConfigurationError(
+                f"{path}:{number}: found {len(row)} columns where the first row of the sentence has {len(rows[0])}."
+            )
+        rows.append(row)
+    if rows:
+        yield _sentence(path, start, rows)
+
+
+def _sentence(path: str, start: int, rows: list[list[str]]) -> SrlSentence:
+    marked = [index for index, row in enumerate(rows) if row[_FRAMESET] != "-"]
+    columns = range(_FIRST_ROLE, len(rows[0]) - 1)
+    sentence = SrlSentence([row[_WORD] for row in rows], source=f"{path}:{start}")
+    for order, column in enumerate(columns):
+        tags = _tags(path, start, column, [row[column] for row in rows])
+        verbs = [index for index, tag in enumerate(tags) if tag == "B-V"]
+        predicate = marked[order] if len(marked) == len(columns) else None
+        if verbs and predicate not in verbs:
+            predicate = verbs[0]
+        if predicate is None:
+            raise ConfigurationError(
+                f"{path}:{start}: column {column} has no predicate: it opens no '(V', and the sentence has "
+                f"{len(marked)} rows with a frameset for {len(columns)} role columns."
+            )
+        lemma, sense = (None if cell == "-" else cell for cell in rows[predicate][_LEMMA : _FRAMESET + 1])
+        sentence.frames.append(SrlFrame(predicate, tags, lemma, sense))
+    return sentence
+
+
+def _tags(path: str, start: int, column: int, cells: list[str]) -> list[str]:
+    tags = []
+    role: Optional[str] = None
+    opened = start
+    for number, cell in enumerate(cells, start=start):
+        if cell == "*":
+            tags.append("O" if role is None else f"I-{role}")
+            continue
+        match = _ROLE.fullmatch(cell)
+        if match is None:
+            raise ConfigurationError(
+                f"{path}:{number}: {cell!r} in column {column} is not a role; expected '*', '(ROLE*', '*)' "
+                "or '(ROLE*)'."
+            )
+        opens, closes = match.groups()
+        if opens:
+            if role is not None:
+                raise ConfigurationError(
+                    f"{path}:{number}: {cell!r} in column {column} opens inside the {role} span of line "
+                    f"{opened}; nested spans are not supported."
+                )
+            role, opened = clean_name(opens, f"{path}:{number}: the role"), number
+            tags.append(f"B-{role}")
+        else:
+            if role is None:
+                raise ConfigurationError(
+                    f"{path}:{number}: {cell!r} in column {column} closes a span that was not opened."
+                )
+            tags.append(f"I-{role}")
+        if closes:
+            role = None
+    if role is not None:
+        raise ConfigurationError(f"{path}:{opened}: the {role} span of column {column} is never closed.")
+    return tags
+
+
+def is_conllu(line: str) -> bool:
+    """Whether a file of columns whose first line is this one is CoNLL-U, by a comment or by an id and a head."""
+    if line.startswith("#"):
+        return not line.startswith(("#begin", "#end"))
+    cells = line.split("\t")
+    return len(cells) >= 10 and re.match(r"1(-[0-9]+)?$", cells[0]) is not None and cells[6].isdecimal()

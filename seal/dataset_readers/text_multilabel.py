@@ -13,13 +13,17 @@ from allennlp.data.tokenizers import PretrainedTransformerTokenizer, WhitespaceT
 
 from seal.common.setting_checks import check_choice, check_range, short
 from seal.common.vocabularies import LABELS
-from seal.dataset_readers.fields import LabelSetField
-from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
+from seal.dataset_readers.fields import LabelSetField, NamedColumns, NamesField
 from seal.dataset_readers.label_scheme import LabelScheme
-from seal.dataset_readers.named_columns import NamedColumns, NamesField
-from seal.dataset_readers.sentences import SentenceReader
-from seal.dataset_readers.text_formats import FORMATS, LabelledText, TextOptions, format_of
-from seal.dataset_readers.text_formats.json_lines import text_of
+from seal.dataset_readers.labelled_texts import (
+    CONVERTED,
+    FORMATS,
+    LabelledText,
+    TextOptions,
+    read_labelled_texts,
+    text_of,
+)
+from seal.dataset_readers.sentences import SentenceReader, check_valid_every, of_part, split_off_part
 from seal.files.names import check_text
 from seal.files.paths import expanded, not_empty
 from seal.files.taxonomy import Taxonomy
@@ -30,9 +34,8 @@ logger = logging.getLogger(__name__)
 @DatasetReader.register("seal_text_multilabel")
 class TextMultilabelReader(SentenceReader):
     """
-    Reads texts, each with any number of labels: JSON lines, TSV with names or numbers for labels, and the published
-    files of AAPD, RCV1-v2, the Blurb Genre Collection and, as JSON lines, NYT; see `text_formats`. The fields of an
-    instance:
+    Reads texts, each with any number of labels: JSON lines, CSV, and TSV with names or numbers for labels; see
+    `labelled_texts`. The fields of an instance:
 
     - `tokens`: the text's words or wordpieces.
     - `labels`: 0 or 1 for each label of the vocabulary's namespace `labels`; absent without gold.
@@ -52,9 +55,8 @@ class TextMultilabelReader(SentenceReader):
     # Parameters
 
     format : `Optional[str]`, optional (default = `None`)
-        `"json_lines"`, `"tsv"` (names), `"indexed_tsv"` (numbers), `"line_pairs"` (AAPD), `"lyrl"` (RCV1) or `"blurbs"`
-        (BGC). `None`: by the file's name, or its first line; a `.tsv` has numbers where `labels` lists their names, and
-        names otherwise.
+        `"json_lines"`, `"csv"`, `"tsv"` (names) or `"indexed_tsv"` (numbers). `None`: by the file's name, or its first
+        line; a `.tsv` has numbers where `labels` lists their names, and names otherwise.
     labels : `Optional[str]`, optional (default = `None`)
         A file with the name of a label a line. All of them are labels of the model, whether or not a text has them,
         and the data may have no others. Formats with numbers in place of names need it.
@@ -66,7 +68,7 @@ class TextMultilabelReader(SentenceReader):
     text_keys : `Optional[list[str]]`, optional (default = `None`)
         For JSON: the keys whose texts are joined, such as `["title", "text"]`.
     topics : `Optional[str]`, optional (default = `None`)
-        For RCV1: the file of topics, where it does not lie beside the texts.
+        Not used: a setting of models of before RCV1's files were converted.
     valid_every : `float`, optional (default = `10`)
         For `FILE#train` and `FILE#valid`: one in this many texts belongs to the latter; `2.5` is two in five.
     tokenizer : `Optional[Tokenizer]`, optional (default = `WhitespaceTokenizer()`)
@@ -108,7 +110,8 @@ class TextMultilabelReader(SentenceReader):
         serialization_dir: Optional[str] = None,
     ) -> None:
         super().__init__(token_indexers, max_words, max_instances, serialization_dir)
-        check_choice("dataset_reader.format", format, (*FORMATS, None))
+        if format not in CONVERTED:
+            check_choice("dataset_reader.format", format, (*FORMATS, None))
         check_valid_every(valid_every)
         self._format = format
         self._tokenizer = tokenizer or WhitespaceTokenizer()
@@ -121,7 +124,6 @@ class TextMultilabelReader(SentenceReader):
         if text_keys is not None and not text_keys:
             raise ConfigurationError("dataset_reader.text_keys: name at least one key, or leave it out.")
         self._text_keys = None if text_keys is None else tuple(text_keys)
-        self._topics = topics
         self._valid_every = valid_every
 
     def taxonomy(self) -> Optional[Taxonomy]:
@@ -178,12 +180,12 @@ class TextMultilabelReader(SentenceReader):
 
     def _texts(self, file_path: str) -> Iterator[LabelledText]:
         path, part = split_off_part(file_path)
-        options = TextOptions(self._scheme.names(), self._text_keys, self._topics)
+        options = TextOptions(self._scheme.names(), self._text_keys)
         texts = (text for file in expanded(path) for text in self._texts_of(file, options))
         return not_empty(of_part(texts, part, self._valid_every), f"{file_path}: this part holds no text.")
 
     def _texts_of(self, file: str, options: TextOptions) -> Iterator[LabelledText]:
-        texts = FORMATS[self._format or format_of(file, options)](file, options)
+        texts = read_labelled_texts(file, self._format, options)
         return not_empty(texts, f"{file}:1: the file holds no text.")
 
     def _tokens(self, text: str, source: Optional[str] = None) -> tuple[list[Token], bool]:

@@ -10,9 +10,8 @@ from seal.common.precision import without_autocast
 from seal.common.setting_checks import check_range, needed
 from seal.energies.energy import Energy, check_output_space
 from seal.energies.tag_lstm import TagLanguageModel, reverse_tokens
-from seal.files.trained_models import trained_weights
 from seal.output_spaces import OutputSpace, TagSequence
-from seal.registry import ConfigurationError
+from seal.registry import ConfigurationError, given
 
 _TERM = re.compile(r"(loss_net\.energies\.\d+)\.(.+)")
 
@@ -28,7 +27,7 @@ def load_pretrained_energy(
 
     energy : `Energy`
     key : `str`
-        The config key that names the file, for messages.
+        What names the file, for messages.
     path : `str`
         A `model.tar.gz`, or the folder of a run.
     output_space : `OutputSpace`
@@ -41,7 +40,7 @@ def load_pretrained_energy(
     `ConfigurationError` if there is no such model, its labels or inputs differ, or not exactly one of its terms has
     this shape.
     """
-    weights = trained_weights(path, key, output_space.namespace, output_space.labels, inputs)
+    weights = given("trained_weights")(path, key, output_space.namespace, output_space.labels, inputs)
     terms: dict[str, dict[str, torch.Tensor]] = {}
     for name, value in weights.items():
         match = _TERM.fullmatch(name)

@@ -8,6 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import Optional
 
+from seal.registry import ConfigurationError
+
 # What a file of each kind begins with.
 _SIGNATURES = (
     (re.compile(rb"\x1f\x8b"), "a gzip file"),
@@ -65,6 +67,14 @@ _ADVICE = {
     "{": "write each object as one line (jq -c . FILE does so)",
 }
 _ITEMS = 'give an object a line, such as {"words": ["a", "b"]} or {"text": "a b"}'
+
+
+def to_be_converted(path: str, what: str, layout: str, ending: str) -> ConfigurationError:
+    """The error for a file in a layout that `scripts/convert.py` reads, and no reader."""
+    return ConfigurationError(
+        f"{path}: {what} is not read as it is; convert it first, by `python scripts/convert.py {layout} {path} --out "
+        f"FILE{ending}`, and read that file."
+    )
 
 
 def binary_format(head: bytes) -> Optional[str]:

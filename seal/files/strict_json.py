@@ -6,9 +6,8 @@ import json
 from collections import Counter
 from typing import Any
 
-from allennlp.common.checks import ConfigurationError
-
 from seal.common.setting_checks import short
+from seal.registry import ConfigurationError
 
 
 def read_json(line: str, complaint: str, where: str = "") -> Any:

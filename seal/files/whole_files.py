@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from allennlp.common.checks import ConfigurationError
+from seal.registry import ConfigurationError
 
 #: A full disk, a quota that is used up, and a file that is longer than its file system or `ulimit` lets it be.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -140,7 +140,7 @@ class ParsingModel(SealModel):
                 check_scored(output["log_prob"].unsqueeze(1), metadata)
                 self._count(output, state, metadata)
                 if self.has_learned_structure:
-                    own = self._strings(beam.symbols[:, 0], beam.mask[:, 0].sum(dim=1))
+                    own = self.own_trees(beam, tokens) if self.chooses else self._best(beam)
                     self._own_score(own, [item["symbols"] for item in metadata], _tags(metadata))
         return output
 
@@ -151,6 +151,15 @@ class ParsingModel(SealModel):
         """
         width = max(self.beam, self.structure.num_candidates) if competing else self.beam
         return tree_beam(self.task_net, self.output_space, _words(tokens), width)
+
+    def _best(self, beam: TreeBeam) -> list[list[str]]:
+        """The symbols of the first tree of each row."""
+        return self._strings(beam.symbols[:, 0], beam.mask[:, 0].sum(dim=1))
+
+    def own_trees(self, beam: TreeBeam, tokens: TextFieldTensors) -> list[list[str]]:
+        """What is predicted without a structure; `beam` has the trees that compete, a wider search's."""
+        same = self.beam >= self.structure.num_candidates
+        return self._best(beam if same else self.search(tokens, competing=False))
 
     def energies(self, tokens: TextFieldTensors, beam: TreeBeam) -> torch.Tensor:
         """The loss-net's energy of each tree of a beam: `(rows, candidates)`."""
@@ -172,7 +181,8 @@ class ParsingModel(SealModel):
 
     def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
         metadata = batch["metadata"]
-        candidates = self.candidates(self.search(batch["tokens"], competing=True), metadata)
+        beam = self.search(batch["tokens"], competing=True)
+        candidates = self.candidates(beam, metadata)
         return {
             "trees": candidates.trees,
             "words": candidates.words,
@@ -180,6 +190,7 @@ class ParsingModel(SealModel):
             # As strings: the vocabulary may lack some.
             "gold": [item["symbols"] for item in metadata],
             "tags": candidates.tags,
+            "own": self.own_trees(beam, batch["tokens"]),
         }
 
     def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
@@ -214,7 +225,7 @@ class ParsingModel(SealModel):
         """
         In percent: `f1`, `precision` and `recall` of labelled brackets as `evalb` counts them, and `exact_match` of
         trees (`BracketScore`); with a structure that has been learned `f1_own` and `exact_match_own`, those of the
-        task-net's own trees, the first of the structure's beam; `step_accuracy`, the share of steps whose symbol is
+        task-net's own trees, by the model's `beam`; `step_accuracy`, the share of steps whose symbol is
         right after gold's. Also the means of the training losses. `cost_augmented_accuracy` is that of a
         cost-augmented network's steps; as it may see gold, it says something about training only.
         """

@@ -46,9 +46,9 @@ class PartlyLabelledTaggingModel(TaggingModel):
 
     # Parameters
 
-    As for `TaggingModel`, except that it has no `inference`, no `structure` and no `cost_augmented_net` and needs both
-    nets, with the sampler `discrete`, the energy loss `rewarded_contrastive_divergence` and the task loss `weighted`,
-    and
+    As for `TaggingModel`, except that it has no `inference`, no `structure`, no `score` and no `cost_augmented_net` and
+    needs both nets, with the sampler `discrete`, the energy loss `rewarded_contrastive_divergence` and the task loss
+    `weighted`, and
 
     reward : `Reward`
     search : `RewardSearch`, optional (default = `RewardSearch()`)
@@ -115,8 +115,8 @@ class PartlyLabelledTaggingModel(TaggingModel):
         return super().forward(tokens, tags, metadata, **features)
 
     @torch.no_grad()
-    def draw(self, state: PartlyLabelledState) -> RewardedCandidates:
-        drawn = super().draw(state)
+    def sample(self, state: PartlyLabelledState) -> RewardedCandidates:
+        drawn = super().sample(state)
         outputs, target = drawn.outputs, state.gold.clone()
         labelled = torch.ones_like(target[:, 0], dtype=torch.bool) if state.labelled is None else state.labelled
         gap = torch.zeros(outputs.shape[:2], device=outputs.device)

@@ -57,13 +57,13 @@ class CropGrid:
 
 
 def _places(image_side: int, crop_side: int, per_side: int) -> list[int]:
-    room = image_side - crop_side
-    if room == 0:
+    rest = image_side - crop_side
+    if rest == 0:
         return [0]
     # At least two, because the image is larger than the crop.
     count = max(per_side, -(-image_side // crop_side))
     # The set drops duplicates: `per_side` may be larger than the number of different places.
-    return sorted({round(room * place / (count - 1)) for place in range(count)})
+    return sorted({round(rest * place / (count - 1)) for place in range(count)})
 
 
 # How many parts of images go through the nets at once, outside training; memory grows with their number.
@@ -79,7 +79,7 @@ class SegmentationModel(SealModel):
 
     # Parameters
 
-    As for `SealModel`, except that it has no `cost_augmented_net` and no `structure`, and
+    As for `SealModel`, except that it has no `cost_augmented_net`, no `structure` and no `score`, and
 
     crops_per_side : `int`, optional (default = `6`)
         The number of parts in a row and in a column of a larger image; 6 makes the protocol's 36 crops, of 24 x 24
@@ -94,7 +94,7 @@ class SegmentationModel(SealModel):
 
     default_predictor = "seal_segmentation"
 
-    @with_parameters_of(SealModel.__init__, without=("cost_augmented_net", "structure"))
+    @with_parameters_of(SealModel.__init__, without=("cost_augmented_net", "structure", "score"))
     def __init__(
         self,
         vocab: Vocabulary,

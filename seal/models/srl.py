@@ -1,5 +1,5 @@
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+import dataclasses
+from collections.abc import Iterable
 from typing import Any, Optional
 
 import torch
@@ -16,8 +16,8 @@ from seal.common.precision import at_least_float, in_full_precision
 from seal.common.signatures import with_parameters_of
 from seal.metrics import SrlScore
 from seal.models.batch_checks import check_scored, known_rows, mean_of
+from seal.models.pseudo_labels import predicted, replaced, sampled_tags, tag_paths, with_tags, without_gold
 from seal.models.seal_model import SealModel
-from seal.models.teaching import drawn_tags, predicted, replaced, with_tags, without_gold
 from seal.nets import TaskNet
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.structure.tag_structure import TagPaths, TagStructure
@@ -44,7 +44,7 @@ class SrlModel(SealModel):
     auxiliary_name = "predicate_loss"
     takes_inference = False
     structure_kind = TagStructure
-    can_teach = True
+    can_pseudo_label = True
     own_scores = ("f1", "ucr", "exact_match")
 
     @with_parameters_of(SealModel.__init__, without=("inference",))
@@ -91,7 +91,7 @@ class SrlModel(SealModel):
         if is_predicate is not None:
             found = self.predicate_logits(state.hidden[rest])
             finder_loss = _finder_loss(found, is_predicate[rest], state.mask[rest]).mean()
-        return replace(
+        return dataclasses.replace(
             state.of_rows(rows),
             gold=None if tags is None else tags[rows],
             auxiliary_loss=finder_loss,
@@ -182,24 +182,28 @@ class SrlModel(SealModel):
         # The best of the candidates is what decoding would find; only frames have some.
         rows = frames.nonzero().squeeze(1)
         if len(rows) == len(frames):
-            paths = self._paths(state, metadata)
+            paths = self.paths(state, metadata)
             output["tags"], output["log_prob"] = self.structure.decide(paths)
             return paths.tags[:, 0]
         own = torch.zeros_like(mask, dtype=torch.long)
         output["tags"], output["log_prob"] = own, at_least_float(logits).new_zeros(len(logits))
         if len(rows):
-            paths = self._paths(state.of_rows(rows), (metadata[row] for row in rows.tolist()))
+            paths = self.paths(state.of_rows(rows), (metadata[row] for row in rows.tolist()))
             tags, log_prob = self.structure.decide(paths)
             output["tags"] = own.index_put((rows,), tags)
             output["log_prob"] = output["log_prob"].index_put((rows,), log_prob)
             own = own.index_put((rows,), paths.tags[:, 0])
         return own
 
-    def _paths(self, state: TaskState, metadata: Iterable[dict[str, Any]]) -> TagPaths:
-        """The sequences that compete, of rows with a predicate."""
-        tags, log_prob = self.output_space.k_best(state.logits, self.structure.num_candidates, state.mask)
-        keys = predicate_words(state.inputs["predicate"], (row["words"] for row in metadata))
-        return TagPaths(tags, log_prob, state.mask, keys=keys)
+    def paths(
+        self, state: TaskState, metadata: Iterable[dict[str, Any]], outputs: Optional[torch.Tensor] = None
+    ) -> TagPaths:
+        """The sequences that compete, or `outputs` in their place, as for `tag_paths`; of rows with a predicate."""
+        rows = list(metadata)
+        words, places = [list(row["words"]) for row in rows], state.inputs["predicate"].argmax(dim=1).tolist()
+        found = tag_paths(self, state, words, outputs)
+        keys = [of_row[place].lower() for of_row, place in zip(words, places)]
+        return dataclasses.replace(found, keys=keys, places=places, lemmas=[row.get("lemma") for row in rows])
 
     def structure_settings(self) -> dict[str, Any]:
         return {"tags": self.output_space.labels, "encoding": self.output_space.encoding, "keyed": True}
@@ -207,36 +211,36 @@ class SrlModel(SealModel):
     def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
         state = self.task_state(**batch)
         frames = batch["predicate"].any(dim=1).nonzero().squeeze(1).tolist()
-        return self._paths(state, (batch["metadata"][row] for row in frames)).record(state.gold)
+        return self.paths(state, (batch["metadata"][row] for row in frames)).record(state.gold)
 
     def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
         return self.structure.fit(*([TagPaths(**record) for record in records] for records in (training, validation)))
 
-    def teach(self, batch: dict[str, Any], draws: Optional[int]) -> torch.Tensor:
-        if draws is None:
+    def pseudo_labels(self, batch: dict[str, Any], num_samples: Optional[int]) -> torch.Tensor:
+        if num_samples is None:
             return predicted(self, batch, "tags")
         state = self.task_state(**without_gold(batch))
-        return drawn_tags(self, state, lambda: self._paths(state, batch["metadata"]), draws)
+        return sampled_tags(self, state, lambda: self.paths(state, batch["metadata"]), num_samples)
 
-    def can_be_taught(self, instance: Instance) -> bool:
+    def takes_pseudo_labels(self, instance: Instance) -> bool:
         # In files with frames, a sentence's own instance is for the predicate finder.
-        return any(instance["predicate"].labels) or self.asks(instance)
+        return any(instance["predicate"].labels) or self.needs_expansion(instance)
 
-    def asks(self, instance: Instance) -> bool:
+    def needs_expansion(self, instance: Instance) -> bool:
         return "tags" not in instance.fields and not any(instance["predicate"].labels)
 
     @torch.no_grad()
-    def answers(self, batch: dict[str, Any]) -> list[list[int]]:
+    def expansions(self, batch: dict[str, Any]) -> list[list[int]]:
         """The places of the predicates that are found in each sentence."""
         found = self(**without_gold(batch))["predicate_prob"] >= 0.5
         return [row.nonzero().squeeze(1).tolist() for row in found]
 
-    def answered(self, instance: Instance, answer: int) -> Instance:
+    def expanded(self, instance: Instance, expansion: int) -> Instance:
         tokens = instance["tokens"]
-        predicate = SequenceLabelField([int(place == answer) for place in range(len(tokens))], tokens)
-        return replaced(instance, {"predicate": answer}, predicate=predicate)
+        predicate = SequenceLabelField([int(place == expansion) for place in range(len(tokens))], tokens)
+        return replaced(instance, {"predicate": expansion}, predicate=predicate)
 
-    def taught(self, instance: Instance, output: torch.Tensor) -> Instance:
+    def pseudo_labelled(self, instance: Instance, output: torch.Tensor) -> Instance:
         # Read of instances that ask for predicates alone, but a batch's instances have the same fields.
         return with_tags(instance, output, "srl_tags", is_predicate=instance["predicate"])
 
@@ -274,20 +278,6 @@ class SrlModel(SealModel):
             if found._pred_sum is not None and found._pred_sum.sum() > 0:
                 metrics["predicate_f1"] = 100 * found.get_metric(reset)["fscore"][0]
         return metrics
-
-
-def predicate_words(predicate: torch.Tensor, words: Iterable[Sequence[str]]) -> list[str]:
-    """
-    What a structure knows a frame by, the key of `TagPaths`: its predicate's word, in lower case.
-
-    # Parameters
-
-    predicate : `torch.Tensor`, `(frames, words)`
-        1 at the predicate of each frame.
-    words : `Iterable[Sequence[str]]`
-        Those of each frame's sentence.
-    """
-    return [of_frame[place].lower() for of_frame, place in zip(words, predicate.argmax(dim=1).tolist())]
 
 
 def _finder_loss(logits: torch.Tensor, is_predicate: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -10,8 +10,8 @@ from seal.common.signatures import with_parameters_of
 from seal.common.tag_encodings import tags_to_spans
 from seal.metrics import TaggingScore
 from seal.models.batch_checks import check_scored, known_rows, mean_of
+from seal.models.pseudo_labels import predicted, sampled_tags, tag_paths, with_tags, without_gold
 from seal.models.seal_model import SealModel
-from seal.models.teaching import drawn_tags, predicted, with_tags, without_gold
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.structure.tag_structure import TagPaths, TagStructure
 from seal.two_player.objectives import TaskState
@@ -33,7 +33,7 @@ class TaggingModel(SealModel):
 
     default_predictor = "seal_tagging"
     structure_kind = TagStructure
-    can_teach = True
+    can_pseudo_label = True
     own_scores = ("accuracy", "exact_match", "f1")
 
     @with_parameters_of(SealModel.__init__)
@@ -129,7 +129,7 @@ class TaggingModel(SealModel):
             logits = space.to_logits(self.infer(state).unsqueeze(1)).squeeze(1)
         if not self.training:
             if self.chooses:
-                paths = self._paths(logits, mask)
+                paths = self.paths(state, metadata)
                 output["tags"], output["log_prob"] = self.structure.decide(paths)
                 own = paths.tags[:, 0]
             else:
@@ -167,26 +167,29 @@ class TaggingModel(SealModel):
             tags[rows] = paths[torch.arange(len(rows), device=rows.device), energy.argmin(dim=1)]
         return tags
 
-    def _paths(self, logits: torch.Tensor, mask: torch.Tensor) -> TagPaths:
-        return TagPaths(*self.output_space.k_best(logits, self.structure.num_candidates, mask), mask)
+    def paths(
+        self, state: TaskState, metadata: list[dict[str, Any]], outputs: Optional[torch.Tensor] = None
+    ) -> TagPaths:
+        """The sequences that compete, or `outputs` in their place, as for `tag_paths`."""
+        return tag_paths(self, state, [list(row["words"]) for row in metadata], outputs)
 
     def structure_settings(self) -> dict[str, Any]:
         return {"tags": self.output_space.labels, "encoding": self.output_space.encoding, "keyed": False}
 
     def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
         state = self.task_state(**batch)
-        return self._paths(state.logits, state.mask).record(state.gold)
+        return self.paths(state, batch["metadata"]).record(state.gold)
 
     def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
         return self.structure.fit(*([TagPaths(**record) for record in records] for records in (training, validation)))
 
-    def teach(self, batch: dict[str, Any], draws: Optional[int]) -> torch.Tensor:
-        if draws is None:
+    def pseudo_labels(self, batch: dict[str, Any], num_samples: Optional[int]) -> torch.Tensor:
+        if num_samples is None:
             return predicted(self, batch, "tags")
         state = self.task_state(**without_gold(batch))
-        return drawn_tags(self, state, lambda: self._paths(state.logits, state.mask), draws)
+        return sampled_tags(self, state, lambda: self.paths(state, batch["metadata"]), num_samples)
 
-    def taught(self, instance: Instance, output: torch.Tensor) -> Instance:
+    def pseudo_labelled(self, instance: Instance, output: torch.Tensor) -> Instance:
         return with_tags(instance, output, "tags")
 
     def _strings(self, output: dict[str, Any], name: str = "tags") -> list[list[str]]:

@@ -1,7 +1,9 @@
 from collections.abc import Mapping, Sequence
 
+from seal.common.setting_checks import check_choice
 from seal.constraints import Declared
 from seal.registry import ConfigurationError
+from seal.structure.decisions import Decision, ExpectedScore, Likeliest
 from seal.structure.gate import gate
 from seal.structure.joint_score import CandidateEnergy
 from seal.structure.scores import Ratio
@@ -9,6 +11,8 @@ from seal.structure.structure import Structure, logger
 
 #: The option of the gate that is the task-net's own output, the first candidate.
 OWN = "own"
+#: The score for which the likeliest output is the best one, if the joint score is right.
+EXACT_MATCH = "exact_match"
 
 
 class CandidateStructure(Structure):
@@ -18,7 +22,7 @@ class CandidateStructure(Structure):
 
     # Parameters
 
-    energies, penalties, margin, declared : as for `Structure`
+    energies, penalties, level, declared, least, margin : as for `Structure`
     num_candidates : `int`
         So many outputs compete, at least 2.
 
@@ -34,18 +38,29 @@ class CandidateStructure(Structure):
         energies: Sequence[CandidateEnergy],
         num_candidates: int,
         penalties: Sequence[float],
-        margin: float,
+        level: float,
         declared: Declared | None = None,
+        least: float = 0.1,
+        margin: float | None = None,
     ) -> None:
         if num_candidates < 2:
             raise ConfigurationError(f"structure.num_candidates: at least 2 outputs compete, found {num_candidates}.")
-        super().__init__(energies, penalties, margin, declared)
+        super().__init__(energies, penalties, level, declared, least, margin)
         self.num_candidates = num_candidates
+
+    #: The scores for each of which the gate chooses a decision; the first is predicted for, if nothing else is said.
+    scores: tuple[str, ...] = ("f1", EXACT_MATCH)
+    _main_score: str | None = None
 
     @property
     def main_score(self) -> str:
-        """The score by which outputs are predicted."""
-        return "f1"
+        """The score for which outputs are predicted, one of `scores`."""
+        return self._main_score or self.scores[0]
+
+    @main_score.setter
+    def main_score(self, score: str) -> None:
+        check_choice("model.score", score, self.scores)
+        self._main_score = score
 
     def _choose_decisions(self, options: Mapping[str, dict[str, Ratio]]) -> dict:
         """
@@ -54,11 +69,16 @@ class CandidateStructure(Structure):
         """
         self.chosen, report = {}, {}
         for name, ratios in options.items():
-            verdict = gate(ratios, self.margin, self._learned)
+            prior = Likeliest.name if name == EXACT_MATCH else None
+            verdict = gate(ratios, self.level, self._learned, prior)
             logger.info("Decision for %s: %s", name, verdict)
             self.chosen[name] = verdict.chosen
             report[name] = {"option": verdict.chosen, **verdict.reasons()}
         return report
+
+    def _decision(self, name: str) -> Decision:
+        """The decision of this registered name, with this structure's settings."""
+        return self.expected_score if name == ExpectedScore.name else Decision.by_name(name)()
 
     def uses_candidates(self, score: str | None = None) -> bool:
         """Whether the decision for `score`, by default the main one, is not the task-net's own output."""

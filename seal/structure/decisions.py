@@ -1,5 +1,6 @@
 import torch
 
+from seal.common.setting_checks import check_range
 from seal.registry import Registrable
 
 
@@ -39,34 +40,42 @@ class Likeliest(Decision):
 @Decision.register("expected_score")
 class ExpectedScore(Decision):
     """
-    `argmax_y sum_y' q(y'|x) score(y, y')`: the candidate of the best expected score, such as F1 (minimum Bayes risk).
+    `argmax_y sum_y' q(y'|x) score(y, y')`: the candidate of the best expected score, such as F1 (minimum Bayes risk),
+    among those that are likely enough. Any candidate is possible gold; but one of hardly any probability hedges between
+    others, and breaks rules that all of these keep.
 
     # Parameters
 
-    most : `int`, optional (default = `32`)
-        Only so many candidates, the likeliest ones, are predictions and possible gold.
+    least : `float`, optional (default = `0.1`)
+        From 0 to 1: a predicted candidate has at least this share of the likeliest one's probability. At 1 the
+        likeliest one is predicted.
     """
 
     name = "expected_score"
 
-    def __init__(self, most: int = 32) -> None:
-        self.most = most
+    def __init__(self, least: float = 0.1) -> None:
+        check_range("structure.least", least, least=0, most=1)
+        self.least = least
 
     def choose(self, probabilities: torch.Tensor, similarity) -> torch.Tensor:
-        kept, expected = self._expected(probabilities, similarity)
-        # A filler has no probability, and must not be chosen by a tie.
-        return kept.gather(1, expected.nan_to_num(-1.0).argmax(dim=1, keepdim=True)).squeeze(1)
+        expected = self.scores(probabilities, similarity)
+        # Of those that are left out there is always fewer than all, as the likeliest one is not among them.
+        return expected.nan_to_num(-1.0).argmax(dim=1)
 
     def scores(self, probabilities: torch.Tensor, similarity) -> torch.Tensor:
         """
         The expected score of each candidate, `(batch, candidates)`, 0 to 1; NaN of those that are no prediction. As for
         `choose`.
         """
-        kept, expected = self._expected(probabilities, similarity)
+        # Fillers, which have no probability, are the last ones here.
+        q, kept = probabilities.sort(dim=1, descending=True)
+        there = max(int((q > 0).sum(dim=1).max()), 1)
+        q, kept = q[:, :there], kept[:, :there]
+        expected = torch.einsum("bpg,bg->bp", similarity(kept).to(q), q)
+        expected = self.within(q, expected)
         return torch.full_like(probabilities, torch.nan).scatter(1, kept, expected)
 
-    def _expected(self, probabilities: torch.Tensor, similarity) -> tuple[torch.Tensor, torch.Tensor]:
-        """The likeliest candidates and the expected score of each, NaN of fillers."""
-        q, kept = probabilities.topk(min(self.most, probabilities.shape[1]), dim=1)
-        expected = torch.einsum("bpg,bg->bp", similarity(kept).to(q), q)
-        return kept, expected.masked_fill(q == 0, torch.nan)
+    def within(self, probabilities: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
+        """`expected`, with NaN for the candidates that are not likely enough; all `(batch, candidates)`."""
+        least = self.least * probabilities.amax(dim=1, keepdim=True)
+        return expected.masked_fill((probabilities < least) | (probabilities == 0), torch.nan)

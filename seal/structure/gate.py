@@ -1,5 +1,7 @@
 from dataclasses import dataclass
 
+import torch
+
 from seal.structure.scores import Ratio
 
 
@@ -18,6 +20,8 @@ class Verdict:
         Of the chosen option over the task-net's own prediction.
     learned : `bool`
         Whether there was anything to choose: otherwise the others stand for nothing.
+    p : `float`
+        That of the test by which it was chosen, or of the best of the tests that came to nothing, in (0, 1].
     """
 
     chosen: str
@@ -25,10 +29,11 @@ class Verdict:
     gain: float = 0.0
     standard_error: float = 0.0
     learned: bool = True
+    p: float = 1.0
 
     def reasons(self) -> dict:
         """All but the name of what was chosen, as plain values."""
-        return {"values": self.values, "gain": self.gain, "standard_error": self.standard_error}
+        return {"values": self.values, "gain": self.gain, "standard_error": self.standard_error, "p": self.p}
 
     def __str__(self) -> str:
         own = next(iter(self.values))
@@ -45,20 +50,56 @@ class Verdict:
         )
 
 
-def gate(options: dict[str, Ratio], margin: float = 0.5, learned: bool = True) -> Verdict:
+def gate(options: dict[str, Ratio], level: float = 0.1, learned: bool = True, prior: str | None = None) -> Verdict:
     """
-    Chooses the option of the best score, unless its gain over the first one, the task-net's own prediction, is below
-    `margin` standard errors of the paired difference over instances, or the others were not `learned`. The `options`
-    are scores of the same instances.
+    Chooses one of some options by their scores of the same instances, of which the first is the task-net's own
+    prediction. One is chosen beforehand, and left for another one only where validation speaks for that: of those that
+    are significantly better in a paired test that counts the options (`p_values`), the best one.
+
+    # Parameters
+
+    options : `dict[str, Ratio]`
+    level : `float`, optional (default = `0.1`)
+        Of the test: how often, at most, what is chosen beforehand is left where no other option is better.
+    learned : `bool`, optional (default = `True`)
+        Whether the others were learned; if not, the task-net's own prediction is chosen.
+    prior : `str`, optional
+        The option that is chosen beforehand, by default the first.
     """
     values = {name: ratio.value for name, ratio in options.items()}
     own = next(iter(options))
-    best = own
-    found = (0.0, 0.0)
     if not learned:
         return Verdict(own, values, learned=False)
-    for name, ratio in options.items():
-        gain, error = ratio.gain_over(options[own])
-        if gain > found[0] and gain > margin * error:
-            best, found = name, (gain, error)
-    return Verdict(best, values, *found)
+    chosen = start = prior or own
+    others = [name for name in options if name != start]
+    tested = dict(zip(others, p_values([options[name] for name in others], options[start])))
+    better = [name for name in others if tested[name] <= level and values[name] > values[start]]
+    if better:
+        chosen = max(better, key=values.__getitem__)
+    gain, error = (0.0, 0.0) if chosen == own else options[chosen].gain_over(options[own])
+    p = tested[chosen] if better else min(tested.values(), default=1.0)
+    return Verdict(chosen, values, gain, error, p=p)
+
+
+def p_values(options: list[Ratio], start: Ratio, draws: int = 1000) -> list[float]:
+    """
+    Of each option the probability that, were none better than `start`, one of them would seem as much better as it
+    does: a paired test by random signs of the differences, of the largest of the options' t (max-t; Westfall & Young
+    1993), which counts how many they are and how much they have in common. The same every time.
+    """
+    if not options:
+        return []
+    differences = torch.stack([ratio.influence() - start.influence() + ratio.value - start.value for ratio in options])
+    # Instances in which nothing differs do not matter.
+    differences = differences[:, (differences != 0).any(dim=0)].float().cpu()
+    if differences.shape[1] == 0:
+        return [1.0] * len(options)
+    scaled = differences / differences.square().sum(dim=1, keepdim=True).sqrt().clamp(min=1e-12)
+    generator = torch.Generator().manual_seed(0)
+    exceeded = torch.zeros(len(options))
+    # A few draws at a time, which bounds memory.
+    for size in torch.arange(draws).split(max(2**22 // scaled.shape[1], 1)):
+        signs = torch.empty(len(size), scaled.shape[1]).bernoulli_(0.5, generator=generator) * 2 - 1
+        largest = (signs @ scaled.T).amax(dim=1, keepdim=True)
+        exceeded += (largest >= scaled.sum(dim=1) - 1e-5).sum(dim=0)
+    return ((exceeded + 1) / (draws + 1)).tolist()

@@ -64,6 +64,8 @@ class CandidateEnergy(nn.Module, Registrable, Generic[Seen]):
     factors: tuple[str, ...] = ()
     #: Whether it has nothing to learn and rules out: only candidates of the least energy are chosen.
     rules_out = False
+    #: Whether it reads the task-net's log-probability of each token, which takes time to find.
+    reads_token_scores = False
 
     def prepare(self, gold: Seen) -> None:
         """Counts what the energy needs of the training data, whose gold outputs are the only candidates here."""

@@ -10,7 +10,7 @@ from seal.common.setting_checks import needed
 from seal.constraints import Constraint
 from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
-from seal.structure.decisions import ExpectedScore, Likeliest
+from seal.structure.decisions import Likeliest
 from seal.structure.gate import gate
 from seal.structure.k_best_sets import k_best_sets
 from seal.structure.label_sets import CompetingLabelSets, LikelySets, SetIndex, known_sets
@@ -37,7 +37,8 @@ class LabelSetStructure(Structure):
     For each of the scores `f1` (mean over instances), `micro_f1` and `subset_accuracy` the gate chooses on held-out
     data between
 
-    - `own`: the labels whose probability under the task-net is at least a threshold, tuned for the score;
+    - `own`: the labels whose probability under the task-net is at least a threshold, tuned for the score; and, if that
+      has the better score, the single likeliest label where none passes;
     - `blend b`: the same with the probability `(1 - b) p_l + b m_l`, where `m_l = sum_y q(y|x) y_l` is the structured
       marginal;
     - `likeliest` and `expected_score`: see `seal.structure.decisions`.
@@ -62,7 +63,7 @@ class LabelSetStructure(Structure):
     most_rows : `int`, optional (default = `20000`)
         Where `fit` has more rows and no validation data, the gate judges a part of them, once, in place of all of them
         in turn; see `fit`.
-    penalties, margin : as for `Structure`
+    penalties, level, least, margin : as for `Structure`
 
     # Raises
 
@@ -78,18 +79,20 @@ class LabelSetStructure(Structure):
         most_sets: int = 20000,
         num_likely: int = 0,
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
-        margin: float = 0.5,
+        level: float = 0.1,
         constraints: Optional[list[Constraint]] = None,
         names: Optional[list[str]] = None,
         empty_f1: float = 1.0,
         most_rows: int = 20000,
+        least: float = 0.1,
+        margin: Optional[float] = None,
     ) -> None:
         if most_rows < 1:
             raise ConfigurationError(f"structure.most_rows: at least 1 row is judged, found {most_rows}.")
         named = ENERGIES if energies is None else energies
         names = [str(number) for number in range(num_labels)] if names is None else names
         declared = declare(constraints, names, sequences=False)
-        super().__init__(make_energies(named, num_labels), penalties, margin, declared)
+        super().__init__(make_energies(named, num_labels), penalties, level, declared, least, margin)
         self.num_labels = num_labels
         self.most_sets = most_sets
         self.num_likely = num_likely
@@ -256,8 +259,10 @@ class LabelSetStructure(Structure):
         return self._index
 
     def _chunk(self) -> int:
-        # A likely set is one of an instance's own, with all its labels; a known one is a number.
-        cells = len(self.sets) + self.num_likely * self.num_labels
+        # A likely set is one of an instance's own, with all its labels; a known one is a number. And the expected F1
+        # takes a number for each label with each number of labels.
+        sizes = len(self.sets.sum(dim=1).unique()) + self.num_likely
+        cells = max(len(self.sets) + self.num_likely * self.num_labels, sizes * self.num_labels)
         return max(_CELLS // max(cells, 1), 1)
 
     def _choose(self, own: torch.Tensor, q: torch.Tensor, gold: torch.Tensor) -> dict:
@@ -266,21 +271,23 @@ class LabelSetStructure(Structure):
             options, settings = {}, {}
             for blend in (0.0, *BLENDS):
                 mixed = _blended(own, lambda: q, blend)
-                threshold = best_threshold_for(name, mixed, gold, self.empty_f1)
                 option = f"blend {blend:g}" if blend else "own"
-                settings[option] = {"blend": blend, "threshold": threshold}
-                options[option] = score(mixed >= threshold, gold)
+                for never_nothing in (False, True):
+                    raised = _never_nothing(mixed) if never_nothing else mixed
+                    threshold = best_threshold_for(name, raised, gold, self.empty_f1)
+                    found = score(raised >= threshold, gold)
+                    if not never_nothing or found.value > options[option].value:
+                        settings[option] = {"blend": blend, "threshold": threshold, "never_nothing": never_nothing}
+                        options[option] = found
             for option, place in _PLACES.items():
                 settings[option] = {"output": place}
                 options[option] = score(q[:, place].bool(), gold)
-            verdict = gate(options, self.margin, self._learned)
+            prior = Likeliest.name if name == "subset_accuracy" else None
+            verdict = gate(options, self.level, self._learned, prior)
             logger.info("Decision for %s: %s", name, verdict)
-            own_threshold = settings["own"]["threshold"]
-            self.chosen[name] = {"option": verdict.chosen, "own_threshold": own_threshold, **settings[verdict.chosen]}
-            report[name] = {
-                **self.chosen[name],
-                **verdict.reasons(),
-            }
+            of_own = {f"own_{key}": settings["own"][key] for key in ("threshold", "never_nothing")}
+            self.chosen[name] = {"option": verdict.chosen, **of_own, **settings[verdict.chosen]}
+            report[name] = {**self.chosen[name], **verdict.reasons()}
         return report
 
     # Prediction.
@@ -297,7 +304,7 @@ class LabelSetStructure(Structure):
     def _outputs_of(self, logits: torch.Tensor) -> torch.Tensor:
         competing = self.competing(logits)
         q = self.probabilities(competing)
-        expected = ExpectedScore().choose(q, lambda kept: self.similarity(competing, kept))
+        expected = self._expected(competing, q).nan_to_num(-1.0).argmax(dim=1)
         chosen = torch.stack([Likeliest().choose(q), expected], dim=1)
         return torch.cat([competing.marginals(q).unsqueeze(1), competing.outputs(chosen)], dim=1)
 
@@ -306,6 +313,9 @@ class LabelSetStructure(Structure):
         sizes = some.sum(dim=2)
         total = sizes.unsqueeze(2) + sizes.unsqueeze(1)
         return torch.where(total == 0, self.empty_f1, 2 * (some @ some.transpose(1, 2)) / total.clamp(min=1))
+
+    def _expected(self, competing: CompetingLabelSets, q: torch.Tensor) -> torch.Tensor:
+        return self.expected_score.within(q, competing.expected_f1(q, self.empty_f1))
 
     @torch.no_grad()
     def marginals(self, logits: torch.Tensor) -> torch.Tensor:
@@ -335,14 +345,18 @@ class LabelSetStructure(Structure):
         return torch.cat(found)
 
     def own(self, logits: torch.Tensor, score: str = "f1") -> torch.Tensor:
-        """The labels without the structure, by the best threshold for `score`: `(rows, labels)`, boolean."""
-        return logits.sigmoid() >= self.chosen[score]["own_threshold"]
+        """
+        The labels without the structure, by the best threshold for `score`, and by the rule of never none where that is
+        better: `(rows, labels)`, boolean.
+        """
+        chosen = self.chosen[score]
+        return _passing(logits.sigmoid(), chosen["own_threshold"], chosen.get("own_never_nothing", False))
 
     @torch.no_grad()
     def deciding(self, logits: torch.Tensor, score: str = "f1") -> tuple[torch.Tensor, float] | None:
         """
         By what labels are chosen for `score`: their probabilities, `(rows, labels)`, and the least one of a chosen
-        label. `None` where whole sets are chosen.
+        label, but for a single one that is chosen where none has so much. `None` where whole sets are chosen.
         """
         return self._deciding(logits, score, partial(self._outputs, logits))
 
@@ -364,8 +378,7 @@ class LabelSetStructure(Structure):
             if deciding is None:
                 decided[score] = outputs()[:, self.chosen[score]["output"]].bool()
             else:
-                probabilities, threshold = deciding
-                decided[score] = probabilities >= threshold
+                decided[score] = _passing(*deciding, self.chosen[score].get("never_nothing", False))
         return decided
 
 
@@ -373,6 +386,15 @@ def _occurrences_in_group(groups: torch.Tensor, index: torch.Tensor) -> torch.Te
     """How many rows of each row's group have its label set, whose place is `index`; both `(rows,)`."""
     _, pair, counts = torch.stack([groups, index], dim=1).unique(dim=0, return_inverse=True, return_counts=True)
     return counts[pair].float()
+
+
+def _never_nothing(probabilities: torch.Tensor) -> torch.Tensor:
+    """`probabilities`, `(rows, labels)`, but for 1 for each row's likeliest label, which so passes any threshold."""
+    return probabilities.scatter(1, probabilities.argmax(dim=1, keepdim=True), 1.0)
+
+
+def _passing(probabilities: torch.Tensor, threshold: float, never_nothing: bool) -> torch.Tensor:
+    return (_never_nothing(probabilities) if never_nothing else probabilities) >= threshold
 
 
 def _blended(own: torch.Tensor, outputs: Callable[[], torch.Tensor], blend: float) -> torch.Tensor:

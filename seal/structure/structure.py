@@ -8,6 +8,7 @@ from typing import Any, cast
 import torch
 from torch import nn
 
+from seal.common.setting_checks import check_range
 from seal.constraints import Constraint, Declared
 from seal.registry import ConfigurationError, Registrable
 from seal.structure.decisions import ExpectedScore
@@ -27,11 +28,15 @@ class Structure(nn.Module, Registrable):
     energies : `Sequence[CandidateEnergy]`
     penalties : `Sequence[float]`, optional (default = `(1, 3, 10)`)
         The weights of the L2 penalty among which held-out likelihood chooses.
-    margin : `float`, optional (default = `0.5`)
-        As for `seal.structure.gate.gate`.
+    level : `float`, optional (default = `0.1`)
+        As for `seal.structure.gate.gate`, above 0 and at most 1.
     declared : `Declared`, optional
         Constraints: an output that breaks one is chosen only where all that compete do, and then one that breaks them
         least. The task-net's own output may break them.
+    least : `float`, optional (default = `0.1`)
+        As for `seal.structure.decisions.ExpectedScore`.
+    margin : `float`, optional
+        Without effect: configs of trained models may have it.
     """
 
     #: The setting by which more outputs compete.
@@ -41,15 +46,23 @@ class Structure(nn.Module, Registrable):
         self,
         energies: Sequence[CandidateEnergy],
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
-        margin: float = 0.5,
+        level: float = 0.1,
         declared: Declared | None = None,
+        least: float = 0.1,
+        margin: float | None = None,
     ) -> None:
         super().__init__()
+        check_range("structure.level", level, above=0, most=1)
+        if margin is not None:
+            logger.warning("structure.margin has no effect any more: the gate is a test now, at structure.level.")
         self.declared = declared
+        #: Rules like `declared`, of which `fit` found that the training data keep them.
+        self.kept: Declared | None = None
+        self.expected_score = ExpectedScore(least)
         self._violations: dict[str, float] = {}
         self.joint = JointScore(energies).requires_grad_(False)
         self.penalties = tuple(penalties)
-        self.margin = margin
+        self.level = level
         #: What was chosen, by score; empty until `fit`.
         self.chosen: dict = {}
         # Whether `learn` had anything to learn from.
@@ -68,10 +81,19 @@ class Structure(nn.Module, Registrable):
         raise NotImplementedError
 
     def get_extra_state(self) -> torch.Tensor:
-        return torch.tensor(list(json.dumps(self.chosen).encode()), dtype=torch.uint8)
+        return torch.tensor(list(json.dumps(self._state()).encode()), dtype=torch.uint8)
 
     def set_extra_state(self, state: torch.Tensor) -> None:
-        self.chosen = json.loads(bytes(state.tolist()).decode())
+        found = json.loads(bytes(state.tolist()).decode())
+        # Archives from before have what was chosen alone.
+        self._set_state(found if "chosen" in found else {"chosen": found})
+
+    def _state(self) -> dict:
+        """What was found beside parameters, plain values."""
+        return {"chosen": self.chosen}
+
+    def _set_state(self, state: dict) -> None:
+        self.chosen = state["chosen"]
 
     def probabilities(self, competing: Competing) -> torch.Tensor:
         """
@@ -79,8 +101,8 @@ class Structure(nn.Module, Registrable):
         all outputs, without those that break a declared constraint.
         """
         score = self.joint(competing)
-        if self.declared is not None:
-            broken = [self.declared(*part.outputs_and_mask()).sum(dim=-1) for part in competing.parts()]
+        for rules in filter(None, (self.declared, self.kept)):
+            broken = [rules(*part.outputs_and_mask()).sum(dim=-1) for part in competing.parts()]
             score = only_least_broken(score, torch.cat([part.expand(len(score), -1) for part in broken], dim=1))
         return score.softmax(dim=1)
 
@@ -99,8 +121,10 @@ class Structure(nn.Module, Registrable):
     @torch.no_grad()
     def expected_scores(self, competing: Competing) -> torch.Tensor:
         """By which `expected_score` decides, `(batch, candidates)`, 0 to 1; NaN of candidates that it leaves out."""
-        q = self.probabilities(competing)
-        return ExpectedScore().scores(q, lambda kept: self.similarity(competing, kept))
+        return self._expected(competing, self.probabilities(competing))
+
+    def _expected(self, competing: Any, q: torch.Tensor) -> torch.Tensor:
+        return self.expected_score.scores(q, lambda kept: self.similarity(competing, kept))
 
     # Constraints.
 

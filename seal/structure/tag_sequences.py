@@ -1,11 +1,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch.nn import functional as F
 
 from seal.common.setting_checks import needed
+from seal.structure.span_features import SpanFeatures
 
 
 class TagScheme:
@@ -112,6 +114,15 @@ class Spans:
         return code.masked_fill(self.roles < 0, -1)
 
 
+class ListedSpans(NamedTuple):
+    """Spans, each `(spans,)`: the number of the candidate, instance after instance; role, first and last token."""
+
+    candidate: torch.Tensor
+    role: torch.Tensor
+    first: torch.Tensor
+    last: torch.Tensor
+
+
 @dataclass
 class CompetingTags:
     """
@@ -130,6 +141,11 @@ class CompetingTags:
         What each instance is about, such as the predicate of a frame.
     own : `bool`, optional (default = `False`)
         Whether the instances are training data, so that counts leave out an instance's own gold.
+    token_log_prob : `torch.Tensor`, `(batch, candidates, tokens)`, optional
+        `log P(y_t|x)` of each candidate's tags, 0 at padding.
+    words : `list[list[str]]`, optional
+    places : `list[int]`, optional
+        The index of each frame's predicate.
     """
 
     tags: torch.Tensor
@@ -139,6 +155,9 @@ class CompetingTags:
     gold: torch.Tensor | None = None
     keys: list[str] = field(default_factory=list)
     own: bool = False
+    token_log_prob: torch.Tensor | None = None
+    words: list[list[str]] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         #: The spans that the candidates' tags encode.
@@ -148,6 +167,28 @@ class CompetingTags:
         counts.scatter_add_(2, marked, torch.ones_like(marked))
         #: How often each role occurs, `(batch, candidates, roles)`.
         self.role_counts = counts[..., :size].contiguous()
+
+    @cached_property
+    def listed_spans(self) -> "ListedSpans":
+        """All spans of all candidates, one after the other."""
+        batch, candidates, _ = self.spans.roles.shape
+        row, candidate, place = (self.spans.roles >= 0).nonzero(as_tuple=True)
+        role, first, last = (
+            part[row, candidate, place] for part in (self.spans.roles, self.spans.first, self.spans.last)
+        )
+        return ListedSpans(row * candidates + candidate, role, first, last)
+
+    @cached_property
+    def span_features(self) -> SpanFeatures:
+        """What is seen of the listed spans in their sentences, whose words must be known."""
+        spans = self.listed_spans
+        row = spans.candidate // self.log_prob.shape[1]
+        return SpanFeatures(row, spans.first, spans.last, self.words, self.mask.shape[1], self.places, self.keys)
+
+    def summed(self, of_spans: torch.Tensor) -> torch.Tensor:
+        """The sum of what each listed span has, `(spans,)`, over those of each candidate: `(batch, candidates)`."""
+        shape = self.log_prob.shape
+        return of_spans.new_zeros(shape.numel()).index_add(0, self.listed_spans.candidate, of_spans).view(shape)
 
     def outputs_and_mask(self) -> tuple[torch.Tensor, torch.Tensor]:
         """What constraints are asked about."""

@@ -1,20 +1,24 @@
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Optional
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Optional, cast
 
 import torch
 from torch.nn import functional as F
 
 from seal.common.setting_checks import needed
 from seal.common.tag_encodings import arguments_of
-from seal.constraints import Constraint
+from seal.constraints import AtMostOne, Constraint
 from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
-from seal.structure.candidate_structure import OWN, CandidateStructure
-from seal.structure.decisions import Decision, ExpectedScore, Likeliest
-from seal.structure.joint_score import has_gold
+from seal.structure.candidate_structure import EXACT_MATCH, OWN, CandidateStructure
+from seal.structure.decisions import Decision, Likeliest
+from seal.structure.energies.at_most_once import CORE_ROLES
+from seal.structure.energies.span_context import FEATURES_OF_ENTITIES
+from seal.structure.energies.span_counts import CONTEXTS_OF_ENTITIES
+from seal.structure.joint_score import CandidateEnergy, has_gold
+from seal.structure.lemmas import Lemmas
 from seal.structure.scores import Ratio, gold_among_candidates
-from seal.structure.structure import Structure, declare, make_energies
+from seal.structure.structure import Structure, declare, logger, make_energies
 from seal.structure.tag_sequences import CompetingTags, TagScheme, find_gold
 
 
@@ -33,6 +37,14 @@ class TagPaths:
     gold : `torch.Tensor`, `(batch, tokens)`, optional
     keys : `list[str]`, optional
         What each instance is about: the predicate of a frame.
+    token_log_prob : `torch.Tensor`, `(batch, candidates, tokens)`, optional
+        What the task-net says of each candidate's tags one by one: `log P(y_t|x)`, the logarithm of the marginal.
+    words : `list[list[str]]`, optional
+        Those of each instance.
+    places : `list[int]`, optional
+        The index of each frame's predicate among its words.
+    lemmas : `list[Optional[str]]`, optional
+        The lemma of each frame's predicate, where the data have it.
 
     # Raises
 
@@ -44,6 +56,10 @@ class TagPaths:
     mask: torch.Tensor
     gold: Optional[torch.Tensor] = None
     keys: list[str] = field(default_factory=list)
+    token_log_prob: Optional[torch.Tensor] = None
+    words: list[list[str]] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+    lemmas: list[Optional[str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if self.tags.dim() != 3:
@@ -61,7 +77,9 @@ class TagPaths:
     def competing(self, scheme: TagScheme, own: bool = False) -> CompetingTags:
         tags = self.tags.long()
         gold = None if self.gold is None else find_gold(tags, self.gold.long(), self.mask)
-        return CompetingTags(tags, self.log_prob, self.mask, scheme, gold, self.keys, own)
+        token_log_prob = None if self.token_log_prob is None else self.token_log_prob.float()
+        seen = (token_log_prob, self.words, self.places)
+        return CompetingTags(tags, self.log_prob, self.mask, scheme, gold, self.keys, own, *seen)
 
     def record(self, gold: torch.Tensor) -> dict:
         """These paths with their gold as small tensors on the CPU and plain values: the arguments of `TagPaths`."""
@@ -71,13 +89,33 @@ class TagPaths:
             "mask": self.mask.cpu(),
             "gold": gold.to("cpu", torch.int16),
             "keys": list(self.keys),
+            "token_log_prob": None if self.token_log_prob is None else self.token_log_prob.to("cpu", torch.half),
+            "words": [list(words) for words in self.words],
+            "places": list(self.places),
+            "lemmas": list(self.lemmas),
         }
 
     def gold_alone(self, scheme: TagScheme) -> CompetingTags:
         """With gold as the only candidate."""
         gold = needed(self.gold, "gold").long().unsqueeze(1)
         first = torch.zeros(len(gold), dtype=torch.long)
-        return CompetingTags(gold, torch.zeros(len(gold), 1), self.mask, scheme, first, self.keys)
+        log_prob, seen = torch.zeros(len(gold), 1), {"words": self.words, "places": self.places}
+        return CompetingTags(gold, log_prob, self.mask, scheme, first, self.keys, **seen)
+
+
+# New ones come last: see `TagStructure._load_from_state_dict`.
+_OF_SPANS = ["role_counts", "role_ngrams", "role_sets"]
+_DEFAULT: dict[tuple[bool, bool], list[Any]] = {
+    (True, True): [*_OF_SPANS, "key_roles", "token_scores", "span_context", "span_counts"],
+    (True, False): [
+        *_OF_SPANS,
+        "token_scores",
+        {"type": "span_context", "features": FEATURES_OF_ENTITIES},
+        {"type": "span_counts", "contexts": CONTEXTS_OF_ENTITIES},
+    ],
+    (False, True): ["role_ngrams", "role_trigrams"],
+    (False, False): ["role_ngrams", "role_trigrams"],
+}
 
 
 @Structure.register("tags")
@@ -100,13 +138,18 @@ class TagStructure(CandidateStructure):
         Whether each instance has a key, such as the predicate of a frame.
     energies : `list[Union[str, dict]]`, optional
         The terms of the energy by their registered names, alone or with settings. By default `role_counts`,
-        `role_ngrams`, `role_sets` and, where there are keys, `key_roles`; without an encoding `role_ngrams` and
+        `role_ngrams`, `role_sets`, where there are keys `key_roles`, and `token_scores`, `span_context` and
+        `span_counts`, of which entities have settings of their own; without an encoding `role_ngrams` and
         `role_trigrams`.
     num_candidates : `int`, optional (default = `20`)
         So many sequences compete, the best ones of the chain.
     constraints : `list[Constraint]`, optional
         Rules that a chosen sequence keeps if any that competes does: see `seal.constraints`.
-    penalties, margin : as for `Structure`
+    penalties, level, least, margin : as for `Structure`
+    declare_from : `float`, optional (default = `0.995`)
+        Of frames: a core role (`ARG0` and so on) that occurs at most once in at least this share of the training frames
+        that have it is declared to do so, as if by a constraint. An output that keeps the rule cannot be right where
+        gold breaks it; so it costs at most half a percent of the frames. Above 1 nothing is declared.
     """
 
     _is_piece: torch.Tensor
@@ -120,20 +163,26 @@ class TagStructure(CandidateStructure):
         energies: Optional[list[Any]] = None,
         num_candidates: int = 20,
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
-        margin: float = 0.5,
+        level: float = 0.1,
         constraints: Optional[list[Constraint]] = None,
+        least: float = 0.1,
+        declare_from: float = 0.995,
+        margin: Optional[float] = None,
     ) -> None:
         self_scheme = TagScheme(tags, encoding)
+        self._by_default = energies is None
         if energies is None:
-            if encoding is None:
-                energies = ["role_ngrams", "role_trigrams"]
-            else:
-                energies = ["role_counts", "role_ngrams", "role_sets"] + ["key_roles"] * keyed
+            energies = _DEFAULT[encoding is not None, keyed]
         declared = declare(constraints, tags, sequences=True, encoding=encoding)
         terms = make_energies(energies, len(self_scheme.roles))
-        super().__init__(terms, num_candidates, penalties, margin, declared)
+        super().__init__(terms, num_candidates, penalties, level, declared, least, margin)
         self.scheme = self_scheme
         self.encoding = encoding
+        self._tags, self._has_keys, self.declare_from = tags, keyed, declare_from
+        self._kept_roles: list[str] = []
+        self.scores = ("accuracy" if encoding is None else "f1", EXACT_MATCH)
+        #: The lemma of each key, a predicate's word.
+        self.lemmas = Lemmas()
         roles = self.scheme.roles
         # The role -1 of fillers is the last entry. The predicate itself is in every output of a frame, right or wrong.
         scored = [not (keyed and role == "V") for role in roles]
@@ -142,10 +191,31 @@ class TagStructure(CandidateStructure):
         self.register_buffer("_is_piece", torch.tensor([*piece, False]), persistent=False)
 
     @property
-    def main_score(self) -> str:
-        return "accuracy" if self.encoding is None else "f1"
+    def reads_token_scores(self) -> bool:
+        """Whether it has a use for `TagPaths.token_log_prob`."""
+        return any(energy.reads_token_scores for energy in cast(Iterable[CandidateEnergy], self.joint.energies))
+
+    def competing(self, paths: TagPaths, own: bool = False) -> CompetingTags:
+        """As the energies see them; `own` as for `CompetingTags`."""
+        return self.with_lemmas(paths).competing(self.scheme, own)
+
+    def with_lemmas(self, paths: TagPaths) -> TagPaths:
+        """The paths with the keys that were learned: the lemma of each word."""
+        return replace(paths, keys=self.lemmas.of(paths.keys))
+
+    def _load_from_state_dict(self, state_dict, prefix, *args) -> None:
+        # Further energies have become defaults since some structures were learned; new ones come last.
+        start = prefix + "joint.energies."
+        saved = {int(name[len(start) :].split(".")[0]) for name in state_dict if name.startswith(start)}
+        if self._by_default and saved:
+            self.joint.energies = self.joint.energies[: max(saved) + 1]
+        super()._load_from_state_dict(state_dict, prefix, *args)
 
     # Learning.
+
+    def _learn_keys(self, training: Sequence[TagPaths]) -> None:
+        words = [key for part in training for key in part.keys]
+        self.lemmas.learn(words, [lemma for part in training for lemma in part.lemmas] or [None] * len(words))
 
     def fit(self, training: Sequence[TagPaths], validation: Sequence[TagPaths]) -> dict:
         """
@@ -165,24 +235,31 @@ class TagStructure(CandidateStructure):
         """
         if sum(len(part.tags) for part in training) == 0:
             raise ConfigurationError("The structure of tags is learned from instances, and there is none.")
-        gold = joined([part.gold_alone(self.scheme) for part in training])
+        self._learn_keys(training)
+        gold = joined([self.with_lemmas(part).gold_alone(self.scheme) for part in training])
+        kept_by = self._declare_kept(gold)
         report = self.learn(
-            [part.competing(self.scheme, own=True) for part in training],
+            [self.competing(part, own=True) for part in training],
             gold,
-            [part.competing(self.scheme) for part in validation],
+            [self.competing(part) for part in validation],
         )
+        if kept_by:
+            report["declared"] = {"at most once": kept_by}
         found: dict[str, list[torch.Tensor]] = {option: [] for option in (OWN, "likeliest", "expected_score")}
-        golds, competes = [], []
+        golds, competes, first = [], [], []
         with torch.no_grad():
             for part in validation:
-                competing = part.competing(self.scheme)
+                competing = self.competing(part)
                 competes.append(has_gold(competing))
                 golds.append(needed(part.gold, "gold").long())
                 found[OWN].append(competing.tags[:, 0])
-                for decision in (Likeliest(), ExpectedScore()):
-                    found[decision.name].append(self._choose(competing, decision)[0])
+                for decision in (Likeliest(), self.expected_score):
+                    tags, index = self._choose(competing, decision)
+                    found[decision.name].append(tags)
+                    if decision.name == Likeliest.name:
+                        first.append(index == competing.gold)
         masks = [part.mask for part in validation]
-        scores = {self.main_score: self._score, "exact_match": exact_match}
+        scores = dict(zip(self.scores, (self._score, self._exact_match)))
         options = {
             name: {
                 option: _joined_ratios([score(*three) for three in zip(outputs, golds, masks)])
@@ -196,15 +273,52 @@ class TagStructure(CandidateStructure):
                 counts = report.setdefault("violations", {}).setdefault(name, {})
                 for constraint, number in self.broken(these, mask).items():
                     counts[constraint] = counts.get(constraint, 0.0) + number
-        right = options["exact_match"]["likeliest"].numerators > 0
-        return {**report, **gold_among_candidates(torch.cat(competes), right)}
+        return {**report, **gold_among_candidates(torch.cat(competes), torch.cat(first))}
+
+    def _declare_kept(self, gold: CompetingTags) -> dict[str, float]:
+        """Declares the core roles that gold has at most once; returns the share of frames with each of which do."""
+        counts = gold.role_counts[:, 0]
+        core = [(name, counts[:, role]) for role, name in enumerate(self.scheme.roles) if name in CORE_ROLES]
+        shares = {name: float((found[found > 0] == 1).double().mean()) for name, found in core if found.any()}
+        kept = {name: share for name, share in shares.items() if share >= self.declare_from} if self._has_keys else {}
+        self._keep(list(kept))
+        if kept:
+            logger.info("Declared, as training data keep it: at most one each of %s.", ", ".join(kept))
+        return kept
+
+    def _keep(self, roles: list[str]) -> None:
+        rules: list[Constraint] = [AtMostOne(roles, each=True)] if roles else []
+        kept = declare(rules, self._tags, sequences=True, encoding=self.encoding)
+        self.kept = None if kept is None else kept.to(self.joint.scale.device)
+        self._kept_roles = roles
+
+    def _state(self) -> dict:
+        return {**super()._state(), "at_most_once": self._kept_roles}
+
+    def _set_state(self, state: dict) -> None:
+        super()._set_state(state)
+        self._keep(state.get("at_most_once", []))
 
     def _score(self, tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> Ratio:
         if self.encoding is None:
             return Ratio(((tags == gold) & mask).sum(dim=1).double(), mask.sum(dim=1).double())
+        shared, sizes = self._shared(tags, gold, mask)
+        return Ratio(2 * shared, sizes.sum(dim=1))
+
+    def _exact_match(self, tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> Ratio:
+        """The share of frames all of whose arguments are right, as `SrlScore` has it; else that of equal sequences."""
+        if self._has_keys and self.encoding is not None:
+            shared, sizes = self._shared(tags, gold, mask)
+            right = (sizes == shared.unsqueeze(1)).all(dim=1).double()
+        else:
+            right = ((tags == gold) | ~mask).all(dim=1).double()
+        return Ratio(right, torch.ones_like(right))
+
+    def _shared(self, tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """How many scored spans, or arguments, both have, `(batch,)`, and how many each has, `(batch, 2)`."""
         both = torch.stack([tags, gold], dim=1)
         shared, sizes = self._overlaps(self.scheme.spans(both, mask), mask.shape[1])
-        return Ratio(2 * shared[:, 0, 1].double(), sizes.sum(dim=1).double())
+        return shared[:, 0, 1].double(), sizes.double()
 
     def _overlaps(self, spans, tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
         """How many scored spans, or arguments, each two candidates share, and how many each has."""
@@ -270,14 +384,13 @@ class TagStructure(CandidateStructure):
         chosen = self.chosen[score or self.main_score]
         if chosen == OWN:
             return paths.tags[:, 0].long(), paths.log_prob[:, 0]
-        decision = Decision.by_name(chosen)()
-        tags, index = self._choose(paths.competing(self.scheme), decision)
+        tags, index = self._choose(self.competing(paths), self._decision(chosen))
         return tags * paths.mask, paths.log_prob.gather(1, index.unsqueeze(1)).squeeze(1)
 
     @torch.no_grad()
     def draw(self, paths: TagPaths, number: int) -> torch.Tensor:
         """Independent draws from `q(y|x)`: `(batch, number, tokens)`, 0 at padding."""
-        q = self.probabilities(paths.competing(self.scheme))
+        q = self.probabilities(self.competing(paths))
         chosen = torch.multinomial(q, number, replacement=True)
         tags = paths.tags.long() * paths.mask.unsqueeze(1)
         return tags.gather(1, chosen.unsqueeze(2).expand(-1, -1, tags.shape[2]))
@@ -300,13 +413,9 @@ def joined(parts: Sequence[CompetingTags]) -> CompetingTags:
         torch.cat([needed(part.gold, "gold") for part in parts]),
         [key for part in parts for key in part.keys],
         parts[0].own,
+        words=[words for part in parts for words in part.words],
+        places=[place for part in parts for place in part.places],
     )
-
-
-def exact_match(tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> Ratio:
-    """The share of instances all of whose tags are right."""
-    right = ((tags == gold) | ~mask).all(dim=1).double()
-    return Ratio(right, torch.ones_like(right))
 
 
 def _joined_ratios(parts: Sequence[Ratio]) -> Ratio:

@@ -1,15 +1,15 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Optional
 
 import torch
 
 from seal.common.setting_checks import needed
 from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
-from seal.structure.candidate_structure import OWN, CandidateStructure
-from seal.structure.decisions import Decision, ExpectedScore, Likeliest
+from seal.structure.candidate_structure import EXACT_MATCH, OWN, CandidateStructure
+from seal.structure.decisions import Decision, Likeliest
 from seal.structure.energies.tree_energy import TreeEnergy
 from seal.structure.joint_score import has_gold
 from seal.structure.scores import Ratio, gold_among_candidates
@@ -33,6 +33,8 @@ class TreeCandidates:
         The symbols of the gold trees.
     tags : `list[list[str]]`, optional
         The part of speech of each word, which scores need to leave punctuation out.
+    own : `list[list[str]]`, optional
+        What is predicted without a structure, if it is not the best of these trees: a narrower beam may find another.
     """
 
     trees: list[list[list[str]]]
@@ -40,6 +42,7 @@ class TreeCandidates:
     log_prob: torch.Tensor
     gold: list[list[str]] | None = None
     tags: list[list[str]] | None = None
+    own: list[list[str]] | None = None
 
     def competing(self, own: bool = False) -> CompetingTrees:
         gold = None
@@ -52,9 +55,16 @@ class TreeCandidates:
 
     def gold_alone(self) -> CompetingTrees:
         """With gold as the only candidate."""
-        trees = [[tree] for tree in needed(self.gold, "gold")]
+        return self._alone(needed(self.gold, "gold"))
+
+    def own_alone(self) -> CompetingTrees:
+        """With what is predicted without a structure as the only candidate."""
+        return self._alone([trees[0] for trees in self.trees] if self.own is None else self.own)
+
+    def _alone(self, trees: list[list[str]]) -> CompetingTrees:
         places = torch.zeros(len(trees), dtype=torch.long)
-        return CompetingTrees(trees, self.words, torch.zeros(len(trees), 1), places, tags=self.tags)
+        only = [[tree] for tree in trees]
+        return CompetingTrees(only, self.words, torch.zeros(len(trees), 1), places, tags=self.tags)
 
 
 @Structure.register("trees")
@@ -72,7 +82,7 @@ class TreeStructure(CandidateStructure):
         The terms of the energy by their registered names, alone or with settings.
     num_candidates : `int`, optional (default = `20`)
         The width of the beam, all of whose trees compete.
-    penalties, margin : as for `Structure`
+    penalties, level, least, margin : as for `Structure`
     """
 
     def __init__(
@@ -81,12 +91,16 @@ class TreeStructure(CandidateStructure):
         energies: list[Any] | None = None,
         num_candidates: int = 20,
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
-        margin: float = 0.5,
+        level: float = 0.1,
+        least: float = 0.1,
+        margin: Optional[float] = None,
     ) -> None:
         labels = [symbol[1:] for symbol in symbols if symbol[0] == "("]
         if energies is None:
             energies = ["tree_rules", "tree_attachments"]
-        super().__init__(make_energies(energies, labels, TreeEnergy), num_candidates, penalties, margin)
+        super().__init__(
+            make_energies(energies, labels, TreeEnergy), num_candidates, penalties, level, None, least, margin
+        )
 
     # Learning.
 
@@ -111,17 +125,18 @@ class TreeStructure(CandidateStructure):
         gold = _joined([part.gold_alone() for part in training])
         competing = [part.competing() for part in validation]
         report = self.learn([part.competing(own=True) for part in training], gold, competing)
-        found: dict[str, list[torch.Tensor]] = {option: [] for option in (OWN, "likeliest", "expected_score")}
+        found: dict[str, list[torch.Tensor]] = {option: [] for option in ("likeliest", "expected_score")}
         with torch.no_grad():
             for part in competing:
-                found[OWN].append(torch.zeros(len(part.trees), dtype=torch.long))
-                for decision in (Likeliest(), ExpectedScore()):
+                for decision in (Likeliest(), self.expected_score):
                     found[decision.name].append(self._choose(part, decision))
         golds = [part.gold_alone() for part in validation]
-        scores = {"f1": _f1, "exact_match": _exact_match}
+        scores = {"f1": _f1, EXACT_MATCH: _exact_match}
+        owns = [part.own_alone() for part in validation]
+        brackets = {OWN: _with_gold(owns, golds, [torch.zeros(len(part.trees), dtype=torch.long) for part in owns])}
+        brackets.update((option, _with_gold(competing, golds, chosen)) for option, chosen in found.items())
         options = {
-            name: {option: score(_with_gold(competing, golds, chosen)) for option, chosen in found.items()}
-            for name, score in scores.items()
+            name: {option: score(of_option) for option, of_option in brackets.items()} for name, score in scores.items()
         }
         report["decisions"] = self._choose_decisions(options)
         first = [needed(part.gold, "gold") == chosen for part, chosen in zip(competing, found["likeliest"])]
@@ -139,11 +154,11 @@ class TreeStructure(CandidateStructure):
         return similarity(competing, kept)
 
     @torch.no_grad()
-    def decide(self, candidates: TreeCandidates, score: str = "f1") -> torch.Tensor:
-        """The index of the candidate that the decision for `score` chooses, `(batch,)`."""
+    def decide(self, candidates: TreeCandidates, score: Optional[str] = None) -> torch.Tensor:
+        """The index of the candidate that the decision for `score`, by default the main one, chooses, `(batch,)`."""
         if not self.uses_candidates(score):
             return torch.zeros(len(candidates.trees), dtype=torch.long, device=candidates.log_prob.device)
-        return self._choose(candidates.competing(), Decision.by_name(self.chosen[score])())
+        return self._choose(candidates.competing(), self._decision(self.chosen[score or self.main_score]))
 
 
 def _joined(parts: Sequence[CompetingTrees]) -> CompetingTrees:

@@ -8,12 +8,10 @@ import subprocess
 import sys
 
 import pytest
-from allennlp.commands import train
 from allennlp.common import logging as allennlp_logging
 from allennlp.common import tqdm as bars
 
-from seal.cli import logs
-from seal.cli import train as training
+from seal.cli import logs, train
 from seal.cli.main import LATE, main
 from seal.version import VERSION
 
@@ -55,7 +53,7 @@ def test_the_command_says_what_was_asked_for_and_imports_nothing_that_it_does_no
     assert told[0].startswith("conjugate_gradient ") and len(told) == 8 and imported == ""
 
 
-COMMANDS = ["compare-networks", "components", "demo", "evaluate", "label-interactions", "predict", "report"]
+COMMANDS = ["check", "compare-networks", "components", "demo", "evaluate", "label-interactions", "predict", "report"]
 COMMANDS += ["tag-interactions", "train"]
 
 
@@ -186,27 +184,12 @@ def test_what_a_run_with_folds_says(tmp_path):
         assert (name, by) == (score, found["option"] if found["option"] != "own" else "the task-net's own output")
 
 
-def test_a_training_ends_with_what_came_out(tmp_path, monkeypatch, capsys, caplog):
-    archived = []
-
-    def archive(folder, include_in_archive=None):
-        archived.append(include_in_archive)
-        return f"{folder}/model.tar.gz"
-
-    monkeypatch.setattr(train, "archive_model", archive)
-    training._say_what_was_trained()
-    train.archive_model(str(tmp_path), include_in_archive=None)
-    # No epoch has ended, of which a card could tell: the model is archived without one.
-    assert capsys.readouterr().out == f"{tmp_path}/model.tar.gz\n"
-    assert archived == [None] and "There is no model card" in caplog.text
-    (tmp_path / "config.json").write_text('{"model": {"type": "seal_srl"}, "trainer": {"validation_metric": "+f1"}}')
-    for epoch in (0, 1):
-        (tmp_path / f"metrics_epoch_{epoch}.json").write_text('{"best_epoch": 0, "best_validation_f1": 71.2345}')
-    assert train.archive_model(str(tmp_path), include_in_archive=None) == f"{tmp_path}/model.tar.gz"
-    first, second = capsys.readouterr().out.splitlines()
-    assert first == f"{tmp_path}/model.tar.gz: epoch 1 of 2 was the best, validation f1 71.23"
-    assert second == f"to look at it: seal report {tmp_path} --out report.html"
-    assert archived[1] == ["model_card.md"] and "seal_srl" in (tmp_path / "model_card.md").read_text()
+def test_a_training_ends_with_the_rules_that_were_found(tmp_path):
+    decision = {"option": "likeliest", "values": {"own": 0.5, "likeliest": 0.6}, "gain": 0.1, "standard_error": 0.02}
+    report = {"decisions": {"f1": decision}, "declared": {"at most once": {"ARG0": 1.0, "ARG1": 0.99731}}}
+    (tmp_path / "structure.json").write_text(json.dumps(report))
+    _, _, last = train._decisions(str(tmp_path / "structure.json"))
+    assert last == "declared: at most once each of ARG0, ARG1, as at least 99.73 % of training gold has it"
 
 
 def test_a_warning_begins_with_what_it_is():

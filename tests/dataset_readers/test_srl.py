@@ -45,7 +45,8 @@ def test_fields_of_frames_and_sentences():
     assert frame["predicate"].labels == [0, 0, 0, 0, 0, 0, 0, 0, 1, 0]
     assert frame["is_predicate"].labels == [0, 0, 0, 1, 0, 0, 0, 0, 1, 0]
     assert frame["tags"].labels == tags
-    assert frame["metadata"].metadata == {"words": words, "predicate": 8, "tags": tags, "source": f"{COLUMNS}:2"}
+    known = {"words": words, "predicate": 8, "tags": tags, "source": f"{COLUMNS}:2", "lemma": "leave"}
+    assert frame["metadata"].metadata == known
 
     sentence = instances[2]
     assert sentence["predicate"].labels == [0] * 10
@@ -78,7 +79,8 @@ def test_prediction_instances_have_no_gold_fields():
     instance = SrlReader().text_to_instance(["we", "go"], predicate=1)
     assert set(instance.fields) == {"tokens", "predicate", "metadata"}
     assert instance["predicate"].labels == [0, 1]
-    assert instance["metadata"].metadata == {"words": ["we", "go"], "predicate": 1, "tags": None, "source": None}
+    known = {"words": ["we", "go"], "predicate": 1, "tags": None, "source": None, "lemma": None}
+    assert instance["metadata"].metadata == known
     assert SrlReader().text_to_instance(["we", "go"])["predicate"].labels == [0, 0]
 
 
@@ -236,15 +238,6 @@ def test_further_files_are_checked_before_a_training_begins(tmp_path):
     assert len(list(SrlReader(**options, repair=True).read(train))) == 2
 
 
-def test_roles_of_conllu_cover_a_word_or_its_subtree(tmp_path):
-    path = tmp_path / "a.conllu"
-    rows = [("The", 2, "_", "_"), ("cook", 3, "_", "A0"), ("slept", 0, "sleep.01", "_")]
-    path.write_text(
-        "".join(f"{n}\t{word}\t_\t_\t_\t_\t{head}\t_\t_\t_\t{frame}\t{role}\n"
-                for n, (word, head, frame, role) in enumerate(rows, start=1))
-    )  # fmt: skip
-    for role_spans, tags in (("head", ["O", "B-A0", "B-V"]), ("subtree", ["B-A0", "I-A0", "B-V"])):
-        frame, _ = DatasetReader.from_params(Params({"type": "seal_srl", "role_spans": role_spans})).read(path)
-        assert frame["tags"].labels == tags
-    with pytest.raises(ConfigurationError, match="dataset_reader.role_spans must be 'head' or 'subtree', found 'tree'"):
-        SrlReader(role_spans="tree")
+def test_a_reader_of_an_older_model_still_reads_text():
+    reader = DatasetReader.from_params(Params({"type": "seal_srl", "role_spans": "subtree"}))
+    assert reader.text_to_instance(["Rose", "left"])["metadata"].metadata["words"] == ["Rose", "left"]

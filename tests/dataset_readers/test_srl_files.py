@@ -6,7 +6,14 @@ import shutil
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from seal.dataset_readers.srl_files import read_srl_sentences, srl_data_files
+from seal.dataset_readers.srl_files import (
+    SrlFrame,
+    SrlSentence,
+    is_conllu,
+    parse_conll2012,
+    read_srl_sentences,
+    srl_data_files,
+)
 
 FIXTURES = os.path.join(os.path.dirname(__file__), "..", "fixtures", "srl")
 COLUMNS = os.path.join(FIXTURES, "kitchen.gold_conll")
@@ -61,14 +68,6 @@ def test_reads_json_lines():
     assert pears.frames[1].tags == ["B-ARG0", "O", "O", "B-V", "B-ARG1", "O"]
     assert pears.source == f"{JSON}:1"
     assert morning.frames == [] and morning.source == f"{JSON}:2"
-
-
-def test_reads_conllu():
-    gives, eat = read_srl_sentences(os.path.join(FIXTURES, "kitchen.conllu"), "subtree")
-    assert gives.source.endswith("kitchen.conllu:4") and gives.predicates == [3, 4]
-    assert gives.frames[1].tags == ["B-A0", "I-A0", "I-A0", "I-A0", "B-V", "B-A1", "I-A1"]
-    assert eat.words == ["Do", "n't", "eat"]
-    assert [(f.predicate, f.tags, f.lemma, f.sense) for f in eat.frames] == [(2, ["O", "B-AM-NEG", "B-V"], "eat", "01")]
 
 
 def test_streams():
@@ -303,17 +302,87 @@ CONLL_U = """\
 
 @pytest.mark.parametrize("name", ["a.conllu", "a.conllup", "a.conllu.gz", "a.conll", "a.txt"])
 @pytest.mark.parametrize("content", [CONLL_U, "\n" + CONLL_U.partition("\n")[2]])
-def test_conllu_is_told_by_its_name_or_its_first_line(tmp_path, name, content):
+def test_conllu_is_refused_with_the_way_to_convert_it(tmp_path, name, content):
     path = tmp_path / name
     path.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
-    (sentence,) = read_srl_sentences(str(path))
-    assert sentence.words == ["She", "slept"] and sentence.frames[0].tags == ["B-A0", "B-V"]
-    assert sentence.source == f"{path}:2"
+    assert message_of(path) == (
+        f"{path}: CoNLL-U with roles is not read as it is; convert it first, by `python scripts/convert.py propbank "
+        f"{path} --out FILE.jsonl`, and read that file."
+    )
 
 
-def test_conllu_of_a_folder_that_has_nothing_else(tmp_path):
-    for name in ("b.conllu", "a.conllup"):
-        (tmp_path / name).write_text(CONLL_U)
-    assert [os.path.basename(file) for file in srl_data_files(str(tmp_path))] == ["a.conllup", "b.conllu"]
-    shutil.copy(COLUMNS, tmp_path / "c.gold_conll")
-    assert [os.path.basename(file) for file in srl_data_files(str(tmp_path))] == ["c.gold_conll"]
+@pytest.mark.parametrize(
+    "line, expected",
+    [
+        ("# sent_id = 1\n", True),
+        ("#begin document (a); part 000\n", False),
+        ("1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\t_\t_\t_", True),
+        ("1-2\tdu" + "\t_" * 4 + "\t0\tx\t_\t_\n", True),
+        # Columns of CoNLL-2012, and of CoNLL-2009.
+        ("1 0 0 a X * a 01 - - * (V*) -\n", False),
+        ("1\ta\ta\ta\tN\tN\t_\t_\t2\t2\tSBJ\tSBJ\t_\t_\tA0\n", False),
+    ],
+)
+def test_conllu_is_known_by_its_first_line(line, expected):
+    assert is_conllu(line) is expected
+
+
+def numbered(*rows):
+    """Of a word, its lemma and frameset, and its cells; `None` is an empty line."""
+    lines = []
+    for number, row in enumerate(rows, start=1):
+        if row is None:
+            lines.append((number, "\n"))
+            continue
+        word, lemma, frameset, *cells = row
+        lines.append((number, " ".join(["d", "0", "0", word, "X", "*", lemma, frameset, "-", "-", "*", *cells, "-"])))
+    return lines
+
+
+def test_spans_of_one_row_and_of_several():
+    rows = [("She", "-", "-", "(ARG0*)"), ("sold", "sell", "01", "(V*)"), ("two", "-", "-", "(ARG1*")]
+    (sentence,) = parse_conll2012("a", numbered(*rows, ("cars", "-", "-", "*)")))
+    assert sentence.words == ["She", "sold", "two", "cars"] and sentence.source == "a:1"
+    assert sentence.frames == [SrlFrame(1, ["B-ARG0", "B-V", "B-ARG1", "I-ARG1"], "sell", "01")]
+
+
+def test_an_empty_line_and_the_marks_of_a_document_end_a_sentence():
+    lines = numbered(("a", "-", "-"), None, None, ("b", "-", "-"))
+    lines += [(5, "#end document"), (6, "#begin document (x); part 000")]
+    lines += [(7, line) for _, line in numbered(("c", "-", "-"))]
+    found = list(parse_conll2012("a", lines))
+    assert [(sentence.words, sentence.source) for sentence in found] == [(["a"], "a:1"), (["b"], "a:4"), (["c"], "a:7")]
+
+
+def test_sentences_come_one_by_one():
+    sentences = parse_conll2012("a", iter([*numbered(("a", "-", "-"), None), (3, "too short")]))
+    assert next(sentences).words == ["a"]
+    with pytest.raises(ConfigurationError, match="^a:3: found 2 columns"):
+        next(sentences)
+
+
+@pytest.mark.parametrize(
+    "cells, message",
+    [
+        (["(A*", "(B*"], "a:2: .* opens inside the A span of line 1"),
+        (["*", "*)"], "a:2: .* closes a span that was not opened"),
+        (["*", "(A*"], "a:2: the A span of column 11 is never closed"),
+        (["*", "A"], "a:2: 'A' in column 11 is not a role"),
+        (["*", "*"], "a:1: column 11 has no predicate"),
+    ],
+)
+def test_roles_that_are_wrong(cells, message):
+    with pytest.raises(ConfigurationError, match=message):
+        list(parse_conll2012("a", numbered(*(("w", "-", "-", cell) for cell in cells))))
+
+
+def test_predicates_are_ascending_and_each_is_there_once():
+    frames = [SrlFrame(predicate, ["O"] * 5) for predicate in (3, 1, 3)]
+    assert SrlSentence(list("abcde"), frames).predicates == [1, 3]
+    assert SrlSentence(list("abcde")).predicates == []
+
+
+def test_sentences_do_not_share_their_frames():
+    first, second = SrlSentence(["a"]), SrlSentence(["b"])
+    first.frames.append(SrlFrame(0, ["B-V"]))
+    assert second.frames == []

@@ -78,11 +78,10 @@ def test_tsv_with_names_and_with_numbers(tmp_path):
     assert found(TextMultilabelReader(labels=labels, format="tsv"), names) == texts
 
 
-def test_the_file_of_topics_that_is_named(tmp_path):
-    texts = write(tmp_path, "a.dat", ".I 7\n.W\nred kite\n")
-    write(tmp_path, "rcv1-v2.topics.qrels", "water 7 1\n")
-    topics = write(tmp_path, "elsewhere", "toy 7 1\n")
-    assert found(TextMultilabelReader(topics=topics), texts) == [("red kite", ["toy"])]
+@pytest.mark.parametrize("older", [{"topics": "rcv1-v2.topics.qrels"}, {"format": "blurbs"}])
+def test_a_reader_of_an_older_model_still_reads_text(older):
+    reader = DatasetReader.from_params(Params({"type": "seal_text_multilabel", **older}))
+    assert [token.text for token in reader.text_to_instance("a red kite")["tokens"].tokens] == ["a", "red", "kite"]
 
 
 def test_ancestors(path, tmp_path):

@@ -223,7 +223,7 @@ def test_gold_descents_and_noise_need_no_task_net():
     sampler = {"type": "stack", "samplers": ["gold", {**DESCENT, "start": "half"}, "gaussian_perturbation"]}
     net = model(**energy_only(sampler=sampler, energy_loss={"type": "regression"}))
     state = net.task_state(**batch())
-    assert torch.equal(net.draw(state).outputs[:, 0], state.gold)
+    assert torch.equal(net.sample(state).outputs[:, 0], state.gold)
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_a_row_without_labels_counts_the_same_with_a_structure(empty_f1):
     net, data, report = with_structure(empty_f1=empty_f1)
     probabilities = net(**data)["probabilities"]
     metrics, decision = net.get_metrics(reset=True), report["decisions"]["f1"]
-    predicted = probabilities >= net.structure.chosen["f1"]["own_threshold"]
+    predicted = net.structure.own(probabilities.logit())
     wanted = 100 * example_f1(predicted, data["labels"].bool(), empty_f1).mean().item()
     assert metrics["f1_own"] == pytest.approx(wanted) == pytest.approx(100 * decision["values"]["own"])
     assert metrics["f1_structured"] == pytest.approx(100 * decision["values"][decision["option"]])

@@ -65,7 +65,7 @@ def test_each_output_of_a_new_net_is_a_tree_over_its_sentence():
 def test_both_players_learn(more):
     model = model_of(**more)
     state = model.state_of_all_nets(**batch_of())
-    model.loss_net_loss(state, model.draw(state)).backward()
+    model.loss_net_loss(state, model.sample(state)).backward()
     theirs = model.loss_net_parameters()
     assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in theirs)
     assert all(parameter.grad is None for parameter in model.task_net_parameters())
@@ -145,6 +145,11 @@ def test_structure_chooses_among_the_trees_of_the_beam():
     )
     metrics = model.get_metrics(reset=True)
     assert {"f1", "f1_own", "exact_match", "exact_match_own"} <= set(metrics)
+    # What is called its own is what the net predicts without a structure, by its own beam.
+    found = zip(own["symbols"].tolist(), own["num_steps"].tolist())
+    narrow = [[SYMBOLS[symbol] for symbol in row[:n]] for row, n in found]
+    assert record["own"] == narrow
+    assert model.own_trees(model.last_beam, batch_of()["tokens"]) == narrow
     # Where the gate is closed, the tree is that of the beam of prediction.
     model.structure.chosen["f1"] = "own"
     assert torch.equal(model(**batch_of())["symbols"], own["symbols"])

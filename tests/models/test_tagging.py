@@ -32,6 +32,7 @@ VOCAB = Vocabulary.from_instances(instances_of())
 LABELS = list(VOCAB.get_token_to_index_vocabulary("tags"))
 ENCODER = {
     "type": "seq2seq",
+    "word_dropout": 0.0,
     "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 5}}},
     "encoder": {"type": "lstm", "input_size": 8, "hidden_size": 4, "bidirectional": True},
     "features": {"case": {"type": "embedding", "embedding_dim": 3, "vocab_namespace": "case_features"}},
@@ -208,7 +209,7 @@ def test_alignment_is_the_cosine_with_the_gradient_of_cross_entropy(monkeypatch)
 def test_both_players_get_gradients(more):
     model = model_of(**more)
     state = model.task_state(**batch_of())
-    loss = model.loss_net_loss(state, model.draw(state))
+    loss = model.loss_net_loss(state, model.sample(state))
     loss.backward()
     for name, parameter in model.loss_net.named_parameters():
         assert parameter.grad is not None and torch.isfinite(parameter.grad).all(), name

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from allennlp.common import Params
 
-from scripts import benchmark, make_word_vectors, refine, reproduce, trajectories, tune
+from scripts import benchmark, convert, improve_tagger, make_word_vectors, refine, reproduce, trajectories, tune
 from scripts.measure import (
     bench_chains,
     bench_gpu,
@@ -49,7 +49,9 @@ PARSERS = {
     "refine": refine,
     "trajectories": trajectories,
     "make_word_vectors": make_word_vectors,
+    "improve_tagger": improve_tagger,
     "samples/join_ewt": join_ewt,
+    "convert": convert,
 }
 
 

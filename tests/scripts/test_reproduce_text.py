@@ -59,7 +59,7 @@ def test_settings_reach_method_encoder_and_training(tmp_path):
 def test_mistakes_are_told(tmp_path, capsys):
     for arguments, message in (
         (["--datasets", "imdb"], "text has no data set 'imdb'"),
-        (["--datasets", "aapd", "--encoder", "x"], "data/aapd/text_train is missing"),
+        (["--datasets", "aapd", "--encoder", "x"], "data/aapd/train.jsonl is missing"),
         (["--encoder", "x"], "the suite text takes none"),
         (["--settings", "depth=3"], "has no setting 'depth'"),
         (["--settings", "task_net_lr=tagging.training.sample.task_net_lr"], "value (Unknown variable: tagging)"),

@@ -3,7 +3,17 @@
 import pytest
 import torch
 
-from seal.structure.energies import AtMostOnce, KeyRoles, RoleCounts, RoleNgrams, RoleSets, RoleTrigrams
+from seal.structure.energies import (
+    AtMostOnce,
+    KeyRoles,
+    RoleCounts,
+    RoleNgrams,
+    RoleSets,
+    RoleTrigrams,
+    SpanContext,
+    SpanCounts,
+    TokenScores,
+)
 from seal.structure.fitting import ByPasses, fit, objective_of
 from seal.structure.joint_score import JointScore
 from seal.structure.linear_system import LinearSystem
@@ -11,7 +21,7 @@ from seal.structure.tag_sequences import CompetingTags, find_gold
 from tests.structure.energies.test_role_energies import SCHEME, TAGS
 from tests.structure.test_joint_score import Linear, outputs
 
-KINDS = [RoleCounts, RoleNgrams, RoleTrigrams, RoleSets, KeyRoles]
+KINDS = [RoleCounts, RoleNgrams, RoleTrigrams, RoleSets, KeyRoles, SpanContext, SpanCounts, TokenScores]
 
 
 def frames(rows, candidates, tokens, seed, own=True):
@@ -24,7 +34,13 @@ def frames(rows, candidates, tokens, seed, own=True):
     log_prob = torch.randn(rows, candidates, generator=generator).sort(dim=1, descending=True).values
     log_prob[: rows // 2, -1] = -torch.inf
     keys = [("eat", "sleep", "go")[row % 3] for row in range(rows)]
-    return CompetingTags(tags, log_prob, mask, SCHEME, gold, keys, own)
+    token_log_prob = -torch.rand(tags.shape, generator=generator) * mask.unsqueeze(1)
+    words = [
+        [["The", "cat", "9", "saw"][(row + place) % 4] for place in range(sum(of))]
+        for row, of in enumerate(mask.tolist())
+    ]
+    places = [row % len(of) for row, of in enumerate(words)]
+    return CompetingTags(tags, log_prob, mask, SCHEME, gold, keys, own, token_log_prob, words, places)
 
 
 def both_ways(energies, parts):

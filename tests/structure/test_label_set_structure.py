@@ -5,7 +5,7 @@ import torch
 
 from seal.registry import ConfigurationError
 from seal.structure import LABEL_SET_SCORES, CandidateEnergy, LabelSetStructure
-from seal.structure.label_sets import SetIndex
+from seal.structure.label_sets import CompetingLabelSets, LikelySets, SetIndex
 
 SETS = torch.tensor([[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [1, 0, 0, 0, 1], [0, 1, 0, 1, 1]], dtype=torch.bool)
 
@@ -89,8 +89,27 @@ def test_the_decisions_against_enumeration(num_likely):
         assert torch.equal(likeliest[row], sets[q[row].argmax()])
         overlaps = [[f1_of(one, other) for other in sets] for one in sets]
         f1 = [sum(float(p) * overlap for p, overlap in zip(q[row], of_one)) for of_one in overlaps]
-        assert torch.equal(expected[row], sets[f1.index(max(f1))])
+        likely = [place for place in range(len(sets)) if q[row, place] >= 0.1 * q[row].max()]
+        assert torch.equal(expected[row], sets[max(likely, key=f1.__getitem__)])
         torch.testing.assert_close(marginals[row], sum(p * s for p, s in zip(q[row], every[row])))
+
+
+@pytest.mark.parametrize("empty_f1", [0.0, 1.0])
+@pytest.mark.parametrize("num_likely", [0, 6])
+def test_the_expected_f1_is_that_of_all_candidates(num_likely, empty_f1):
+    """All of them count, however many; the empty set is among the known ones, or the likely ones."""
+    torch.manual_seed(0)
+    every = torch.cartesian_prod(*[torch.tensor([False, True])] * 6)
+    logits, known = torch.randn(7, 6) - 1, every[torch.randperm(64)[:40]]
+    likely = LikelySets(logits, num_likely, SetIndex(known)) if num_likely else None
+    competing = CompetingLabelSets(logits, known.float(), torch.ones(40), likely=likely)
+    q = (3 * torch.randn(7, 40 + num_likely)).softmax(dim=1)
+    found = competing.expected_f1(q, empty_f1)
+    sets = competing.outputs(torch.arange(q.shape[1]).expand(7, -1))
+    assert (sets.sum(dim=2) == 0).any()
+    total = sets.sum(dim=2).unsqueeze(2) + sets.sum(dim=2).unsqueeze(1)
+    table = torch.where(total == 0, empty_f1, 2 * (sets @ sets.transpose(1, 2)) / total.clamp(min=1))
+    torch.testing.assert_close(found, (table @ q.unsqueeze(2)).squeeze(2))
 
 
 @pytest.mark.parametrize("blend", [0, 0.5, 1])
@@ -131,6 +150,50 @@ def test_the_index_of_the_known_sets_is_made_once(monkeypatch):
     for seed in range(3):
         structure.decide(rows(20, seed=seed)[0])
     assert made == [1]
+
+
+def one_of_three(count, seed):
+    """Each row has one label; how high all scores are says nothing."""
+    generator = torch.Generator().manual_seed(seed)
+    gold = torch.nn.functional.one_hot(torch.randint(3, (count,), generator=generator), 3).bool()
+    return 3.0 * gold - 2.5 + torch.randn(count, 1, generator=generator) * 2, gold
+
+
+def test_never_nothing_is_own_where_it_is_better():
+    structure = LabelSetStructure(3, level=1e-9)
+    structure.fit(*one_of_three(300, 0), *one_of_three(300, 1))
+    logits, gold = one_of_three(300, 2)
+    for name, score in LABEL_SET_SCORES.items():
+        chosen = structure.chosen[name]
+        assert chosen["own_never_nothing"] and structure.own(logits, name).any(dim=1).all()
+        probabilities = logits.sigmoid()
+        plain = max(score(probabilities >= t, gold).value for t in torch.linspace(0.01, 0.99, 99).tolist())
+        assert score(structure.own(logits, name), gold).value > plain + 0.05
+    # A state from before there was such a rule.
+    del structure.chosen["f1"]["own_never_nothing"]
+    assert torch.equal(structure.own(logits), probabilities >= structure.chosen["f1"]["own_threshold"])
+
+
+def test_never_nothing_is_no_rule_where_empty_sets_are_right():
+    logits, gold = one_of_three(300, 0)
+    empty = logits.amax(dim=1) < 0
+    gold[empty] = False
+    structure = LabelSetStructure(3)
+    structure.fit(logits, gold, logits, gold)
+    assert not any(chosen["own_never_nothing"] for chosen in structure.chosen.values())
+    assert not structure.own(logits)[empty].any()
+
+
+def test_the_best_threshold_with_a_label_that_always_passes_by_enumeration():
+    """Of equal scores in a row one label is taken, not all."""
+    probabilities = torch.tensor([[0.0, 0.0, 0.0], [0.4, 0.2, 0.1], [0.9, 0.8, 0.1]])
+    gold = torch.tensor([[1, 0, 0], [1, 0, 0], [1, 1, 0]]).bool()
+    structure = LabelSetStructure(3)
+    structure._know(gold)
+    structure._choose(probabilities, torch.zeros(3, 3, 3), gold)
+    for name in LABEL_SET_SCORES:
+        assert structure.chosen[name]["own_never_nothing"] and 0.2 < structure.chosen[name]["own_threshold"] <= 0.8
+        assert torch.equal(structure.own(probabilities.logit(), name), gold)
 
 
 def test_no_rows():

@@ -41,3 +41,165 @@ def test_similarity_is_the_f1_of_the_scores(encoding, keyed):
     for row in range(batch):
         names = [[tags[tag] for tag in indices[row, place, : lengths[row]].tolist()] for place in kept[row].tolist()]
         assert found[row].tolist() == [pytest.approx([f1(one, other, keyed) for other in names]) for one in names]
+
+
+def test_exact_frames_are_those_of_the_score():
+    """Without the predicate: in one of the two frames alone V is wrong."""
+    tags = ["O", "B-V", "I-V", "B-ARG0", "I-ARG0", "B-C-ARG0", "B-C-V"]
+    structure = TagStructure(tags, "BIO", keyed=True)
+    chance = random.Random(2)
+    gold = torch.tensor([[chance.choice([0, 0, 1, 2, 3, 4, 5, 6]) for _ in range(4)] for _ in range(400)])
+    found = torch.where(torch.rand(400, 4, generator=torch.Generator().manual_seed(0)) < 0.2, gold.flip(0), gold)
+    lengths = [chance.randint(1, 4) for _ in range(400)]
+    mask = torch.arange(4) < torch.tensor(lengths).unsqueeze(1)
+    exact = structure._exact_match(found, gold, mask).numerators
+    names = [[[tags[tag] for tag in row[:n]] for row, n in zip(part.tolist(), lengths)] for part in (found, gold)]
+    assert exact.tolist() == [frame_counts(*both).exact for both in zip(*names)]
+    assert 0 < (exact.bool() & ((found != gold) & mask).any(dim=1)).sum()
+
+
+ROLES = ["O", "B-V", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1", "B-ARGM-TMP", "I-ARGM-TMP"]
+
+
+def frames(count, seed, twice=0):
+    """
+    Frames of six words, of which gold has ARG0, V, ARG1 and perhaps two times; in the first `twice` ARG0 comes twice.
+    With gold compete four others; the likeliest one of them has ARG1 twice, and is near to all of the others.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    candidates = torch.tensor(
+        [[2, 1, 4, 6, 6, 0], [2, 1, 4, 6, 4, 0], [2, 1, 4, 0, 0, 0], [0, 1, 4, 6, 0, 0], [2, 1, 2, 6, 6, 0]]
+    )
+    tags = candidates.expand(count, -1, -1).clone()
+    scores = torch.tensor([0.2, 1.0, 0.0, 0.0, -0.3]) + 0.5 * torch.randn(count, 5, generator=generator)
+    scores, order = scores.sort(dim=1, descending=True)
+    tags = tags.gather(1, order.unsqueeze(2).expand(-1, -1, 6))
+    gold = candidates[torch.tensor([0, 2, 3])[torch.randint(3, (count,), generator=generator)]]
+    gold[:twice] = candidates[4]
+    keys = ["go"] * count
+    return TagPaths(tags, scores.log_softmax(dim=1), torch.ones(count, 6, dtype=torch.bool), gold, keys)
+
+
+def twice(tags):
+    return sum(any(list(row).count(tag) > 1 for tag in (2, 4)) for row in tags.tolist())
+
+
+@pytest.mark.parametrize("broken, declared", [(0, True), (1, True), (4, False)])
+def test_what_gold_keeps_is_declared_and_kept_by_every_decision(broken, declared):
+    """Of 450 frames one that breaks a rule is no reason to let it go, four are."""
+    structure = TagStructure(ROLES, "BIO", keyed=True, energies=["role_ngrams"])
+    given = frames(450, 1, broken)
+    report = structure.fit([given], [frames(100, 2)])
+    kept = report.get("declared", {}).get("at most once", {})
+    assert kept.get("ARG1") == 1 and ("ARG0" in kept) == declared
+    with_role = int((given.gold == 2).any(dim=1).sum())
+    assert "ARGM-TMP" not in kept and (not declared or kept["ARG0"] == pytest.approx(1 - broken / with_role))
+    new = frames(100, 3)
+    competing = new.competing(structure.scheme)
+    q = structure.probabilities(competing)
+    breaks = torch.tensor([[twice(new.tags[row, place].unsqueeze(0)) for place in range(5)] for row in range(100)]) > 0
+    if declared:
+        assert (q[breaks] == 0).all() and int(breaks.sum()) == 200
+    for decision in ("likeliest", "expected_score"):
+        structure.chosen["f1"] = decision
+        assert (twice(structure.decide(new)[0]) == 0) or not declared
+    other = TagStructure(ROLES, "BIO", keyed=True, energies=["role_ngrams"])
+    other.load_state_dict(structure.state_dict())
+    torch.testing.assert_close(other.probabilities(competing), q)
+
+
+def test_nothing_is_declared_of_entities_or_above_one():
+    for settings in ({"keyed": False}, {"keyed": True, "declare_from": 1.5}):
+        structure = TagStructure(ROLES, "BIO", energies=["role_ngrams"], **settings)
+        assert "declared" not in structure.fit([frames(100, 1)], [frames(50, 2)]) and structure.kept is None
+
+
+def test_a_state_from_before_rules_were_found():
+    structure = TagStructure(ROLES, "BIO", keyed=True, energies=["role_ngrams"])
+    structure.fit([frames(100, 1)], [frames(50, 2)])
+    state = structure.state_dict()
+    chosen = b'{"f1": "expected_score", "exact_match": "own"}'
+    state["_extra_state"] = torch.tensor(list(chosen), dtype=torch.uint8)
+    other = TagStructure(ROLES, "BIO", keyed=True, energies=["role_ngrams"])
+    other.load_state_dict(state)
+    assert other.chosen == {"f1": "expected_score", "exact_match": "own"} and other.kept is None
+    assert other.decide(frames(5, 3))[0].shape == (5, 6)
+
+
+VERB_ROLES = ["O", "B-A0", "B-A1", "B-V"]
+#: What the default was before there were energies that see the words.
+BLIND = ["role_counts", "role_ngrams", "role_sets", "key_roles"]
+
+
+def verb_frames(rows, seed):
+    """Frames of three words whose object is A1 where the verb is `eat` in any form, and A0 where it is `fall`."""
+    generator = torch.Generator().manual_seed(seed)
+    forms = [
+        [("eats", "eat"), ("fell", "fall"), ("eating", "eat"), ("falling", "fall")][row % 4] for row in range(rows)
+    ]
+    right = torch.tensor([[0, 3, 2 if lemma == "eat" else 1] for _, lemma in forms])
+    wrong = torch.tensor([[0, 3, 1 if lemma == "eat" else 2] for _, lemma in forms])
+    tags = torch.stack([wrong, right], dim=1)
+    scores, order = torch.randn(rows, 2, generator=generator).sort(dim=1, descending=True)
+    tags = tags.gather(1, order.unsqueeze(2).expand_as(tags))
+    log_prob = scores.log_softmax(dim=1)
+    mask = torch.ones(rows, 3, dtype=torch.bool)
+    return TagPaths(
+        tags,
+        log_prob,
+        mask,
+        gold=right,
+        keys=[form for form, _ in forms],
+        token_log_prob=-torch.rand(tags.shape, generator=generator),
+        words=[["they", form, "it"] for form, _ in forms],
+        places=[1] * rows,
+        lemmas=[lemma for _, lemma in forms],
+    )
+
+
+def test_a_predicate_is_known_by_its_lemma_also_in_a_form_that_training_lacks():
+    structure = TagStructure(VERB_ROLES, "BIO", keyed=True, energies=["key_roles"])
+    structure.fit([verb_frames(80, 0)], [verb_frames(40, 1)])
+    assert structure.lemmas.of(["eats", "falls"]) == ["eat", "fall"]
+    unseen = verb_frames(20, 2)
+    # Plain text has no lemmas.
+    unseen.keys = [{"eats": "eat", "eating": "eat", "fell": "falls", "falling": "falls"}[key] for key in unseen.keys]
+    unseen.lemmas = []
+    assert torch.equal(structure.decide(unseen)[0], unseen.gold)
+
+
+def test_what_is_recorded_is_what_a_structure_learns_from():
+    paths = verb_frames(8, 3)
+    again = TagPaths(**paths.record(paths.gold))
+    assert (again.keys, again.words, again.places, again.lemmas) == (
+        paths.keys,
+        paths.words,
+        paths.places,
+        paths.lemmas,
+    )
+    torch.testing.assert_close(again.token_log_prob.float(), paths.token_log_prob, atol=1e-3, rtol=0)
+    assert torch.equal(again.gold.long(), paths.gold)
+
+
+def test_a_structure_of_before_there_were_further_energies_predicts_as_it_did():
+    old = TagStructure(VERB_ROLES, "BIO", keyed=True, energies=BLIND)
+    old.fit([verb_frames(80, 0)], [verb_frames(40, 1)])
+    old.lemmas.learn([], [])
+    state = {name: value for name, value in old.state_dict().items() if not name.startswith("lemmas")}
+    new = TagStructure(VERB_ROLES, "BIO", keyed=True)
+    assert len(new.joint.energies) == 7
+    new.load_state_dict(state)
+    assert len(new.joint.energies) == 4 and not new.reads_token_scores
+    paths = verb_frames(30, 4)
+    for one, other in zip(old.decide(paths), new.decide(paths)):
+        assert torch.equal(one, other)
+
+
+def test_one_of_today_is_loaded_whole():
+    structure = TagStructure(VERB_ROLES, "BIO", keyed=True)
+    structure.fit([verb_frames(80, 0)], [verb_frames(40, 1)])
+    again = TagStructure(VERB_ROLES, "BIO", keyed=True)
+    again.load_state_dict(structure.state_dict())
+    paths = verb_frames(30, 4)
+    assert torch.equal(again.probabilities(again.competing(paths)), structure.probabilities(structure.competing(paths)))
+    assert again.reads_token_scores

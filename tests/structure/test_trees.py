@@ -144,6 +144,16 @@ def test_gold_with_a_label_that_no_tree_of_training_has():
     assert report["gold_competes"] == 0.5
 
 
+def test_own_trees_are_those_of_a_narrower_beam():
+    candidates = [[ON_NOUN, ON_VERB]] * 4
+    validation = TreeCandidates(candidates, [SPOON] * 4, torch.zeros(4, 2), [ON_VERB] * 4, own=[ON_VERB] * 4)
+    report = TreeStructure(SYMBOLS).fit([validation], [validation])
+    assert report["decisions"]["exact_match"]["values"]["own"] == 1
+    validation.own = None
+    report = TreeStructure(SYMBOLS).fit([validation], [validation])
+    assert report["decisions"]["exact_match"]["values"]["own"] == 0
+
+
 def test_scores_leave_punctuation_out():
     tree, other = "(S (NP XX ) XX )".split(), "(S (NP XX XX ) )".split()
     tags = [["NN", "."]]

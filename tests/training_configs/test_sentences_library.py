@@ -156,6 +156,27 @@ def test_word_dropout(library):
     assert "word_dropout" not in evaluated(library, "{}", "nce()")["model"]["task_net"]["encoder"]
 
 
+@pytest.mark.parametrize("library, before", [("srl", 96), ("tagging", 100)])
+def test_the_defaults_that_were_searched(library, before):
+    """A config without settings has those of docs/measurements; those of before are one line away."""
+    vocabulary = Vocabulary.empty()
+    for call, characters, word_dropout in (("bilstm()", 24, 0.25), ("bilstm(characters=0, word_dropout=0)", 0, 0)):
+        config = evaluated(library, "{}", "crf()", encoder=call)
+        settings = config["model"]["task_net"]["encoder"]
+        for part in (config["dataset_reader"]["token_indexers"], settings["embedder"]["token_embedders"]):
+            assert ("characters" in part) is (characters > 0)
+        if characters:
+            assert settings["embedder"]["token_embedders"]["characters"]["encoder"]["num_filters"] == characters
+        encoder = Encoder.from_params(Params(settings), vocab=vocabulary)
+        assert (encoder._word_dropout, encoder.get_output_dim()) == (word_dropout, 2 * before)
+
+
+@pytest.mark.parametrize("call", ["tagging.libsonnet').encoder.ner()", "citation_tagging.libsonnet').encoder"])
+def test_the_papers_encoders_drop_no_words(call):
+    settings = json.loads(_jsonnet.evaluate_snippet("test", f"(import '{LIBRARIES.as_posix()}/{call}.settings"))
+    assert settings["word_dropout"] == 0 and "characters" not in settings["embedder"]["token_embedders"]
+
+
 @pytest.mark.parametrize("library", ["srl", "tagging", "text"])
 @pytest.mark.parametrize("frozen", [False, True])
 def test_the_settings_for_few_data(library, frozen, bert, tmp_path):

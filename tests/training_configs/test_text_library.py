@@ -1,4 +1,7 @@
-"""The data sets of `training_configs/lib/text_data.libsonnet` that no test has: their files as they are published."""
+"""
+The data sets of `training_configs/lib/text_data.libsonnet` that no test has: their files as they are published, and
+converted by the commands of data/README.md.
+"""
 
 import json
 from pathlib import Path
@@ -9,6 +12,7 @@ from allennlp.common import Params
 from allennlp.data import DatasetReader
 
 import seal  # noqa: F401
+from tests.scripts.converted import convert_as_documented
 
 LIBRARY = Path(__file__).parents[2] / "training_configs" / "lib" / "text.libsonnet"
 
@@ -97,6 +101,8 @@ def test_published_files_are_read_by_the_librarys_entry(name, ancestors, tmp_pat
     folder.mkdir(parents=True)
     for file, content in FILES[name].items():
         (folder / file).write_text(content, encoding="utf-8")
+    if name != "nyt":
+        convert_as_documented(name)
     source = f"""
     local text = import '{LIBRARY.as_posix()}';
     local data = text.data.{name} {"{ reader+: { ancestors: true } }" if ancestors else ""};

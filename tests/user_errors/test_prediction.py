@@ -20,16 +20,16 @@ from seal.files.whole_files import opened_alone
 @pytest.mark.parametrize(
     "overrides, sentence",
     [
-        ('{"model": {"x": 1}}', 'config key "model.type" is missing'),
-        ('{"data_loadr": {}}', 'config key "data_loadr" of --overrides is unknown; did you mean "data_loader"?'),
-        ('{"model": 5}', 'config key "model" must be an object, found 5'),
-        ('{"dataset_reader": null}', 'config key "dataset_reader" must be an object, found null'),
-        ('{"validation_data_loader": [1]}', 'config key "validation_data_loader" must be an object, found [1]'),
+        ('{"model": {"x": 1}}', '"model" of TrainModel must have a "type", found {\'x\': 1}'),
+        ('{"data_loadr": {}}', '"data_loadr" of --overrides is unknown; did you mean "data_loader"?'),
+        ('{"model": 5}', '"model" of TrainModel must be an object, found 5'),
+        ('{"dataset_reader": null}', '"dataset_reader" of TrainModel is null'),
+        ('{"validation_data_loader": [1]}', '"validation_data_loader" of TrainModel must be an object, found [1]'),
     ],
 )
 def test_overrides_of_a_trained_model(command, archive, tmp_path, overrides, sentence):
     told = command("evaluate", str(archive), str(tmp_path / "train.tsv"), "-o", overrides)
-    assert told == f"error: {sentence}\n"
+    assert told == f"error: config key {sentence}\n"
 
 
 def test_an_override_that_only_an_evaluation_reads(archive, tmp_path):

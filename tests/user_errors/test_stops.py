@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
-from allennlp.commands.train import train_model_from_file
 from allennlp.common.util import SigTermReceived
 from allennlp.training import TrainerCallback
 
+from seal.cli.configs import read_config
 from seal.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,17 +74,17 @@ def test_a_run_that_is_stopped(config, tmp_path, module, number, status, devices
     ],
 )
 def test_what_is_told_of_a_run_that_is_stopped(config, tmp_path, monkeypatch, given, told):
-    from allennlp.commands import train
+    from seal.cli import train
 
     def stop(*_, **__):
         raise KeyboardInterrupt
 
     run = str(tmp_path / "run")
     if "recover" in given:
-        train_model_from_file(config, run)
-    monkeypatch.setattr(train, "_train_worker", stop)
+        train.train(read_config(config), run)
+    monkeypatch.setattr(train, "_work", stop)
     with pytest.raises(KeyboardInterrupt) as error:
-        train_model_from_file(config, run, **given)
+        train.train(read_config(config), run, **given)
     assert "; ".join(["stopped", *getattr(error.value, "remedies", ())]) == told
 
 

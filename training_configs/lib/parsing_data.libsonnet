@@ -1,5 +1,4 @@
-// Treebanks, relative to the working directory, in Penn Treebank brackets or, `switchboard_nxt`, in NXT's XML. To add a
-// set: an entry here.
+// Treebanks in Penn Treebank brackets, relative to the working directory. To add a set: an entry here.
 {
   sample: {
     train: 'data/trees_sample/train.mrg',
@@ -25,14 +24,12 @@
     dev: 'data/switchboard/dev',
     test: 'data/switchboard/test',
   },
-  // NXT's edition of it (Calhoun et al. 2010), which the papers parse, with `syntax` and `terminals` below the folder
-  // `xml`. The conversations of each part are those of Charniak & Johnson 2001, and punctuation goes, as in Tran et al.
-  // 2018.
+  // NXT's edition of it (Calhoun et al. 2010), which the papers parse, converted as data/README.md says. Punctuation
+  // goes, as in Tran et al. 2018.
   switchboard_nxt: {
-    local sides(pattern) = 'data/switchboard_nxt/xml/syntax/sw%s*.syntax.xml' % pattern,
-    train: sides('[23]'),
-    dev: sides('4[5-9]'),
-    test: [sides('40'), sides('41[0-4]'), sides('415[0-3]')],
+    train: 'data/switchboard_nxt/train.mrg',
+    dev: 'data/switchboard_nxt/dev.mrg',
+    test: 'data/switchboard_nxt/test.mrg',
     reader: { punctuation: false },
   },
 }

@@ -1,5 +1,6 @@
 // Texts with labels, relative to the working directory. To add a set: an entry here. `reader` has the reader's settings
-// for the files. `#train` and `#valid` are two parts of one file, always the same ones.
+// for the files. `#train` and `#valid` are two parts of one file, always the same ones. data/README.md says how the files
+// of AAPD, RCV1 and BGC are converted.
 {
   // Made up, kept in this repository.
   sample: {
@@ -25,25 +26,25 @@
   // Yang et al. 2018, who leave out texts of over 500 words. Their 50,000 words are an encoder's `vocabulary_size`, as
   // in `aapd/*.jsonnet`.
   aapd: {
-    train: 'data/aapd/text_train',
-    dev: 'data/aapd/text_val',
-    test: 'data/aapd/text_test',
+    train: 'data/aapd/train.jsonl',
+    dev: 'data/aapd/val.jsonl',
+    test: 'data/aapd/test.jsonl',
     reader: { max_words: 500 },
   },
   // Lewis et al. 2004: the official training documents, two in five of which are for validation (SEAL, ICLR 2022
   // submission, Table 1), and the four test files. Of no more than 500 words, as in Yang et al. 2018.
   rcv1: {
-    train: 'data/rcv1/lyrl2004_tokens_train.dat#train',
-    dev: 'data/rcv1/lyrl2004_tokens_train.dat#valid',
-    test: 'data/rcv1/lyrl2004_tokens_test_pt*.dat',
-    reader: { taxonomy: 'data/rcv1/rcv1.topics.hier.orig', max_words: 500, valid_every: 2.5 },
+    train: 'data/rcv1/train.jsonl#train',
+    dev: 'data/rcv1/train.jsonl#valid',
+    test: 'data/rcv1/test.jsonl',
+    reader: { taxonomy: 'data/rcv1/taxonomy.tsv', max_words: 500, valid_every: 2.5 },
   },
   // Aly, Remus & Biemann 2019.
   bgc: {
-    train: 'data/bgc/BlurbGenreCollection_EN_train.txt',
-    dev: 'data/bgc/BlurbGenreCollection_EN_dev.txt',
-    test: 'data/bgc/BlurbGenreCollection_EN_test.txt',
-    reader: { format: 'blurbs', taxonomy: 'data/bgc/hierarchy.txt' },
+    train: 'data/bgc/train.jsonl',
+    dev: 'data/bgc/dev.jsonl',
+    test: 'data/bgc/test.jsonl',
+    reader: { taxonomy: 'data/bgc/hierarchy.txt' },
   },
   // JSON lines as is usual for hierarchical classification (`token`, `label`).
   nyt: {

@@ -33,7 +33,7 @@ ARGUMENTS = {
 }
 ENCODERS = EncoderChoice(
     words="the BiLSTM",
-    of_words=(*OF_BILSTM, "characters", "word_dropout", "decoder_dim", "symbol_dim", "next_word"),
+    of_words=(*OF_BILSTM, "decoder_dim", "symbol_dim", "next_word"),
     of_transformer=("max_length", "dropout", "decoder_dim", "symbol_dim", "next_word"),
 )
 DATASETS = ("sample", "wsj", "switchboard_nxt")

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Optional
 
 from scripts.measure.configs import call, library_value, listed, text, with_overrides
-from scripts.measure.encoder_choice import EncoderChoice
+from scripts.measure.encoder_choice import OF_BILSTM, EncoderChoice
 from scripts.measure.method_arguments import SHARED
 from scripts.measure.srl_scores import KEY, score
 from scripts.measure.suite import ROOT, Method, Settings, Suite
@@ -47,7 +47,7 @@ ARGUMENTS = {
 }
 ENCODERS = EncoderChoice(
     words="the BiLSTM",
-    of_words=("word_dim", "hidden", "layers", "predicate_dim", "dropout", "vectors", "vector_words", "word_dropout"),
+    of_words=(*OF_BILSTM, "predicate_dim"),
     of_transformer=("max_length", "frozen"),
 )
 

@@ -49,7 +49,7 @@ ARGUMENTS = {
 # BiLSTM of another name and other defaults (`BILSTM`).
 ENCODERS = EncoderChoice(
     words="the BiLSTM",
-    of_words=(*OF_BILSTM, "features", "characters"),
+    of_words=(*OF_BILSTM, "features"),
     of_transformer=("max_length", "frozen"),
 )
 BILSTM = {"conll2003": "ner"}

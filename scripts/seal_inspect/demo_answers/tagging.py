@@ -5,8 +5,6 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 
 from seal.common.tag_encodings import tags_to_spans
-from seal.models.srl import predicate_words
-from seal.structure.tag_structure import TagPaths
 from seal_inspect.demo_alternatives import ALTERNATIVES, broken, scores_of, structure_of, why
 from seal_inspect.demo_answers.answers import numbers_of
 from seal_inspect.demo_answers.sentences import SentenceAnswers
@@ -54,9 +52,7 @@ class TagAnswers(SentenceAnswers):
         tags, log_prob = model.output_space.k_best(state.logits, most, state.mask)
         competing = None
         if structure is not None:
-            words = instance["metadata"].metadata["words"]
-            keys = predicate_words(tensors["predicate"], [words]) if "predicate" in tensors else [""]
-            competing = TagPaths(tags, log_prob, state.mask, keys=keys).competing(structure.scheme)
+            competing = structure.competing(model.paths(state, tensors["metadata"]))
         columns = scores_of(model, log_prob, competing, self._score)
         if model.loss_net is not None:
             columns["energy of the loss-net"] = model.energy(state, tags)[0]

@@ -12,7 +12,6 @@ from seal.common.tag_encodings import tags_to_spans
 from seal.metrics.srl_score import frame_counts
 from seal.metrics.tagging_score import tagging_sums
 from seal.models import SrlModel
-from seal.models.srl import predicate_words
 from seal.predictors.words import describe
 from seal_inspect.examples.examiner import NO_GOLD, Examiner
 from seal_inspect.findings import NOTHING, Example
@@ -56,7 +55,8 @@ class TagExaminer(Examiner):
         self.found.confidences.append(log_prob.double().clamp(max=0).exp().numpy())
         self.found.hits.append(numpy.array(right))
         all_numbers = list(self._numbers(state, tags))
-        weighed = weighed_tags(model, state, tags, self._keys(named, batch)) if self._structured else None
+        metadata = [batch["metadata"][row] for row in rows.tolist()]
+        weighed = weighed_tags(model, state, tags, metadata) if self._structured else None
         for place, ((source, words, gold, ours), hit, numbers) in enumerate(zip(named, right, all_numbers)):
             counts, choice, known = self._counts(gold, ours), None, set(gold) <= set(labels)
             if weighed is not None:
@@ -69,13 +69,6 @@ class TagExaminer(Examiner):
             self.found.examples.append(Example(source, "", *texts, right=hit, **numbers, choice=choice))
             self.found.count(source, " ".join(gold), **counts)
             self._count_labels(gold, ours)
-
-    def _keys(self, named: list[tuple], batch: dict[str, Any]) -> list[str]:
-        """The predicate of each frame."""
-        if not isinstance(self._model, SrlModel):
-            return []
-        frames = batch["predicate"][batch["predicate"].any(dim=1)]
-        return predicate_words(frames, (words for _, words, *_ in named))
 
     def _counts(self, gold: Sequence[str], ours: Sequence[str]) -> dict[str, float]:
         if isinstance(self._model, SrlModel):

@@ -10,6 +10,9 @@ from seal.structure.energies.role_sets import RoleSets
 from seal.structure.energies.role_trigrams import RoleTrigrams
 from seal.structure.energies.set_count import SetCount
 from seal.structure.energies.set_size import SetSize
+from seal.structure.energies.span_context import SpanContext
+from seal.structure.energies.span_counts import SpanCounts
+from seal.structure.energies.token_scores import TokenScores
 from seal.structure.energies.tree_attachments import TreeAttachments
 from seal.structure.energies.tree_energy import CountedTreeEnergy, TreeEnergy
 from seal.structure.energies.tree_rules import TreeRules
@@ -18,6 +21,7 @@ __all__ = [
     "AtMostOnce",
     "CountedTreeEnergy",
     "KeyRoles",
+    "SpanCounts",
     "LabelPairs",
     "LabelScores",
     "RoleCounts",
@@ -26,6 +30,8 @@ __all__ = [
     "RoleTrigrams",
     "SetCount",
     "SetSize",
+    "SpanContext",
+    "TokenScores",
     "TreeAttachments",
     "TreeEnergy",
     "TreeRules",

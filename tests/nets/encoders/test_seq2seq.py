@@ -3,9 +3,11 @@ import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Vocabulary
+from allennlp.modules.seq2seq_encoders import PytorchSeq2SeqWrapper
 
 from seal.dataset_readers.tagging import TaggingReader
 from seal.nets.encoders import Encoder
+from seal.nets.encoders.seq2seq import lstm_of_padded
 from tests.spine import VOCAB, encoder_params, srl_batch
 
 
@@ -61,7 +63,8 @@ def test_dropout_is_on_words_features_and_vectors():
     encoder._dropout.p = 1.0
     read, batch = [], srl_batch([0])
     encoder._encoder.register_forward_pre_hook(lambda _, arguments: read.append(arguments[0]))
-    vectors = encoder({**batch, "case": batch["predicate"]})
+    with torch.no_grad():
+        vectors = encoder({**batch, "case": batch["predicate"]})
     words, predicate, case = read[0].split([5, 2, 2], dim=-1)
     assert not words.any() and not case.any() and not vectors.any() and predicate.all()
 
@@ -95,6 +98,29 @@ def test_features_beside_the_words():
         rest = {other: value for other, value in inputs.items() if other != name}
         with pytest.raises(ConfigurationError, match=f"encoder.features: the reader gives no '{name}'; set {remedy}."):
             encoder(rest)
+
+
+@pytest.mark.parametrize("layers, bidirectional", [(1, False), (1, True), (2, True)])
+def test_an_lstm_of_padded_sentences_is_that_of_packed_ones(layers, bidirectional):
+    wrapper = PytorchSeq2SeqWrapper(torch.nn.LSTM(3, 4, layers, batch_first=True, bidirectional=bidirectional).double())
+    inputs = torch.randn(3, 5, 3, dtype=torch.double, requires_grad=True)
+    mask = torch.arange(5) < torch.tensor([[2], [5], [1]])
+    weights = torch.randn(3, 5, 4 * (1 + bidirectional), dtype=torch.double)
+    packed, padded = wrapper(inputs, mask), lstm_of_padded(wrapper._module, inputs, mask)
+    assert torch.allclose(padded, packed) and not padded[~mask].any()
+    parts = [inputs, *wrapper.parameters()]
+    for found, expected in zip(*(torch.autograd.grad((out * weights).sum(), parts) for out in (padded, packed))):
+        assert torch.allclose(found, expected)
+
+
+def test_the_lstm_of_training_is_that_of_prediction():
+    encoder, batch = encoder_of(), srl_batch()
+    calls = []
+    encoder._encoder.register_forward_hook(lambda *_: calls.append(True))
+    training = encoder(batch)
+    assert training.requires_grad and not calls
+    with torch.no_grad():
+        assert torch.allclose(encoder(batch), training) and calls
 
 
 @pytest.mark.parametrize("changes, found", [({"predicate_dim": 3}, "8 and 7"), ({"predicate_dim": 0}, "5 and 7")])

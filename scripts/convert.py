@@ -1,0 +1,144 @@
+"""Convert published data of special layouts into what the readers read: JSON lines, trees in brackets, TSV."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, Optional
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tqdm import tqdm
+
+from scripts.layouts import nxt, propbank, texts
+from scripts.measure.command import check_file, exit_status, mistakes_of_the_library
+from scripts.measure.files import replacing
+from scripts.measure.suite import UserError
+from seal.files.paths import data_files, expanded
+
+EPILOG = """\
+The inputs become one file, in their order. A folder stands for its files of the layout, sorted, and a pattern with *
+for those that match. Inputs may be packed (.gz, .bz2, .xz). Equal inputs give equal bytes; the file is written whole or
+not at all. A mistake in an input ends in a sentence with its file and line.
+
+examples:
+  python scripts/convert.py rcv1 data/rcv1/lyrl2004_tokens_train.dat --out data/rcv1/train.jsonl
+  python scripts/convert.py nxt data/switchboard_nxt/xml/syntax --out data/switchboard_nxt/all.mrg
+"""
+
+
+class Layout(NamedTuple):
+    """
+    # Parameters
+
+    what : `str`
+        What is converted into what, for the help.
+    lines_of : `Callable[..., Iterable[str]]`
+        The lines of the converted file, of an input's path and the options.
+    endings : `tuple[str, ...]`
+        Those of the files that a folder stands for; empty where an input is a file.
+    """
+
+    what: str
+    lines_of: Callable[..., Iterable[str]]
+    endings: tuple[str, ...] = ()
+
+
+def _json_lines(read: Callable[..., Iterable[texts.LabelledText]], path: str, **options: Any) -> Iterator[str]:
+    for text in read(path, **options):
+        yield json.dumps({"text": text.text, "labels": text.labels}, ensure_ascii=False)
+
+
+def _frames(path: str, role_spans: str) -> Iterator[str]:
+    for sentence in propbank.read_propbank(path, role_spans):
+        frames = [
+            {"pred": frame.predicate, "tags": frame.tags, "lemma": frame.lemma, "sense": frame.sense}
+            for frame in sentence.frames
+        ]
+        yield json.dumps({"words": sentence.words, "frames": frames}, ensure_ascii=False)
+
+
+LAYOUTS = {
+    "aapd": Layout(
+        "AAPD's text_train, with label_train beside it, to JSON lines", partial(_json_lines, texts.read_aapd)
+    ),
+    "rcv1": Layout(
+        "RCV1-v2's token files (lyrl2004_tokens_train.dat) to JSON lines", partial(_json_lines, texts.read_rcv1)
+    ),
+    "rcv1-topics": Layout("RCV1's rcv1.topics.hier.orig to a taxonomy in TSV", texts.read_rcv1_topics),
+    "bgc": Layout(
+        "the Blurb Genre Collection's <book>s to JSON lines with title and body as the text",
+        partial(_json_lines, texts.read_bgc),
+    ),
+    "nxt": Layout(
+        "Switchboard's syntax in NXT's XML, with its terminals, to trees in Penn's brackets",
+        nxt.read_nxt,
+        (".syntax.xml",),
+    ),
+    "propbank": Layout(
+        "CoNLL-U with the roles of Universal PropBank to JSON lines of words and frames",
+        _frames,
+        (".conllu", ".conllup"),
+    ),
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    style = argparse.RawDescriptionHelpFormatter
+    result = argparse.ArgumentParser(description=__doc__, epilog=EPILOG, formatter_class=style)
+    layouts = result.add_subparsers(dest="layout", required=True, metavar="LAYOUT")
+    for name, layout in LAYOUTS.items():
+        add = layouts.add_parser(name, help=layout.what, description=f"Converts {layout.what}.").add_argument
+        add("inputs", nargs="+", metavar="INPUT", help="files, folders, or patterns with *")
+        add("--out", type=Path, required=True, metavar="FILE", help="the converted file")
+        if name == "rcv1":
+            add("--topics", metavar="FILE", help="rcv1-v2.topics.qrels, where it does not lie beside the token file")
+        if name == "propbank":
+            help = "what a role covers: its head word, or the words below that (default: %(default)s)"
+            add("--role-spans", choices=propbank.ROLE_SPANS, default="head", help=help)
+    return result
+
+
+def convert(layout: str, inputs: Iterable[str], out: Path, **options: Any) -> int:
+    """
+    Writes the converted file, and returns the number of its lines.
+
+    # Raises
+
+    `UserError` at a mistake in an input, or where the file would take the place of one; then nothing is written.
+    """
+    check_file("out", out)
+    found = LAYOUTS[layout]
+    with mistakes_of_the_library():
+        files = [file for path in inputs for one in expanded(path) for file in _files(one, found)]
+        if any(Path(file).exists() and out.exists() and out.samefile(file) for file in files):
+            raise UserError(f"--out: {out} is an input; name another file.")
+        with replacing(out) as draft, open(draft, "w", encoding="utf-8", newline="\n") as file:
+            lines = (line for path in files for line in found.lines_of(path, **options))
+            number = 0
+            for number, line in enumerate(tqdm(lines, desc=layout, unit=" lines", disable=None), start=1):
+                file.write(line + "\n")
+            if not number:
+                raise UserError(f"{', '.join(files)}: nothing is in it that could be converted.")
+    return number
+
+
+def _files(path: str, layout: Layout) -> list[str]:
+    if layout.endings and not Path(path).is_file():
+        return data_files(path, layout.endings, layout.what)
+    return [path]
+
+
+def main(argv: Optional[list[str]] = None) -> int:
+    arguments = vars(parser().parse_args(argv))
+    if "topics" in arguments:
+        arguments["topics_path"] = arguments.pop("topics")
+    number = convert(**arguments)
+    print(f"{arguments['out']}: {number:,} lines")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(exit_status(main))

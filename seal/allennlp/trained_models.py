@@ -1,0 +1,71 @@
+import os
+from contextlib import nullcontext
+from typing import Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
+from allennlp.data import Vocabulary
+
+from seal.allennlp.safe_archives import extracted_archive
+from seal.common.vocabularies import WRITTEN, names_of
+from seal.files.paths import user_path
+from seal.files.weights import read_weights
+from seal.registry import give
+
+
+@give
+def trained_weights(
+    path: str, key: str, namespace: str, labels: list[str], inputs: Optional[Vocabulary] = None
+) -> dict[str, torch.Tensor]:
+    """
+    The weights of the best epoch of a trained model, by name, from which a part of a new model is initialised. It is an
+    error if there is no such model, or its labels or inputs differ.
+
+    # Parameters
+
+    path : `str`
+        A `model.tar.gz`, or the folder of a run.
+    key : `str`
+        The config key of the path, for messages.
+    namespace : `str`
+        The vocabulary namespace of the labels.
+    labels : `list[str]`
+        The labels of the new model. The trained model's namespace must have the same ones, in the same order.
+    inputs : `Vocabulary`, optional (default = `None`)
+        The vocabulary of the new model, where the part reads words or attributes by their indices. Every other
+        namespace that both vocabularies have must be the same in both, in the same order.
+    """
+    path = user_path(path)
+    try:
+        with nullcontext(path) if os.path.isdir(path) else extracted_archive(cached_path(path)) as folder:
+            # An older model has copies of its output space in its nets.
+            weights = {name: value for name, value in _read(folder).items() if ".output_space." not in name}
+            vocab = Vocabulary.from_files(os.path.join(folder, "vocabulary"))
+    except (ConfigurationError, FileNotFoundError) as error:
+        raise ConfigurationError(f"{key}: '{path}' is not a trained model: {error}") from None
+    theirs = names_of(vocab, namespace)
+    if sorted(theirs) == sorted(labels) and theirs != labels:
+        folder = os.path.join(path if os.path.isdir(path) else "RUN", "vocabulary")
+        raise ConfigurationError(
+            f"{key}: '{path}' has the labels of this data in another order; set vocabulary to {{type: 'extend', "
+            f"directory: '{folder}'}}, which keeps that order."
+        )
+    if theirs != labels:
+        raise ConfigurationError(f"{key}: the labels of '{path}' are not those of this data, in their order.")
+    if inputs is None:
+        return weights
+    for other in sorted(inputs.get_namespaces() & vocab.get_namespaces() - {namespace, WRITTEN}):
+        if names_of(vocab, other) != names_of(inputs, other):
+            raise ConfigurationError(
+                f"{key}: the vocabulary '{other}' of '{path}' is not that of this data, in its order."
+            )
+    return weights
+
+
+def _read(folder: str) -> dict[str, torch.Tensor]:
+    for file in ("best.th", "weights.th"):
+        path = os.path.join(folder, file)
+        if os.path.exists(path):
+            return read_weights(path)
+    raise FileNotFoundError(f"neither best.th nor weights.th in '{folder}'")

@@ -1,0 +1,207 @@
+"""
+`seal structure learn` and `seal structure apply`: `StructuredTagger` from files, for taggers of any language or
+framework. AllenNLP is not needed: `python -m seal.cli.structure learn ...` does without.
+"""
+
+import argparse
+import json
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy
+
+from seal.common.setting_checks import short
+from seal.files.strict_json import read_json
+from seal.files.whole_files import replacing
+from seal.registry import ConfigurationError
+from seal.tagger import StructuredTagger
+from seal.tagger_data import ENCODINGS
+
+FILES = """\
+SCORES is a file of NumPy (np.savez), without pickles:
+
+  emissions    (tokens, tags), sentence after sentence, or padded (sentences, tokens, tags)
+  lengths      (sentences,), how many tokens each sentence has
+  labels       (tags,), the names of the tags
+  transitions, start_transitions, end_transitions    of a CRF, where there is one
+
+A line of GOLD is {"tags": ["B-A", "O"], "key": "give"}, or the list of tags alone. A key, such as the predicate, is for
+frames; then --keys gives those of what is predicted, in the same form.
+
+example:
+  seal structure learn scores.npz gold.jsonl --out tagger
+  seal structure apply tagger scores.npz > predicted.jsonl
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction) -> argparse.ArgumentParser:
+    """
+    Learns from the scores of any tagger, and gold, which of its best tag sequences to choose; and applies that to other
+    scores.
+    """
+    told = "Choose among the best tag sequences of any tagger, by its scores in a file."
+    parser = subparsers.add_parser("structure", description=told, help=told)
+    _add_parts(parser)
+    return parser
+
+
+def _add_parts(parser: argparse.ArgumentParser) -> None:
+    parts = parser.add_subparsers(title="parts", metavar="learn|apply", required=True)
+    style = argparse.RawDescriptionHelpFormatter
+    text = "Learn from held-out scores, those of a tagger that has not seen the sentence, and write a folder."
+    learning = parts.add_parser("learn", description=text, help=text, epilog=FILES, formatter_class=style)
+    learning.add_argument("scores", metavar="SCORES", help="a file of NumPy, see below")
+    learning.add_argument("gold", metavar="GOLD", help="a file of JSON lines, see below")
+    learning.add_argument("--out", required=True, metavar="FOLDER", help="the folder for what is learned")
+    encodings = [name or "none" for name in ENCODINGS]
+    learning.add_argument("--encoding", choices=encodings, default="BIO", help="of the tags (default: BIO)")
+    learning.add_argument("--score", default="f1", help="f1, accuracy or exact_match (default: f1)")
+    learning.add_argument("--valid-scores", metavar="FILE", help="scores of the final tagger, by which to choose")
+    learning.add_argument(
+        "--valid-gold", metavar="FILE", help="their gold; without, a quarter of the sentences chooses"
+    )
+    learning.add_argument(
+        "--settings", default="{}", metavar="JSON", help='such as {"energies": ["role_counts"], "num_candidates": 10}'
+    )
+    learning.set_defaults(func=learn)
+    text = "Predict by what was learned: a line of JSON for each sentence."
+    applying = parts.add_parser("apply", description=text, help=text, epilog=FILES, formatter_class=style)
+    applying.add_argument("folder", metavar="FOLDER", help="what learn wrote")
+    applying.add_argument("scores", metavar="SCORES", help="a file of NumPy, see below")
+    applying.add_argument("--keys", metavar="FILE", help="a file of JSON lines, where keys were learned from")
+    applying.add_argument("--k", type=int, help="also the K likeliest sequences, with probabilities and energy")
+    applying.add_argument("--out", metavar="FILE", help="a file in place of standard output")
+    applying.set_defaults(func=apply)
+
+
+def learn(args: argparse.Namespace) -> None:
+    """Learns, writes the folder, and prints what the validation data chose."""
+    settings = read_json(args.settings, "--settings is not JSON")
+    if not isinstance(settings, dict) or set(settings) - {"energies", "constraints", "num_candidates"}:
+        raise ConfigurationError(
+            f"--settings: an object of energies, constraints and num_candidates is needed, found {short(settings)}."
+        )
+    labels, emissions, transitions = _scores(args.scores)
+    gold, keys = _gold(args.gold, "tags")
+    encoding = None if args.encoding == "none" else args.encoding
+    tagger = StructuredTagger(labels, encoding, transitions, score=args.score, **settings)
+    valid: Any = 0.25
+    if (args.valid_scores is None) != (args.valid_gold is None):
+        raise ConfigurationError("--valid-scores and --valid-gold: both are needed, or neither.")
+    if args.valid_scores is not None:
+        names, chosen_by, _ = _scores(args.valid_scores)
+        if names != labels:
+            raise ConfigurationError(f"--valid-scores: the labels are not those of {args.scores}.")
+        valid_gold, valid_keys = _gold(args.valid_gold, "tags")
+        valid = {"emissions": chosen_by, "gold": valid_gold, "keys": valid_keys}
+    tagger.fit(emissions, gold, keys=keys, valid=valid)
+    tagger.save(args.out)
+    for score, found in tagger.report_["decisions"].items():
+        values, option = found["values"], found["option"]
+        by = "its own sequences" if option == "own" else f"'{option}'"
+        print(f"{score}: {100 * values['own']:.2f} alone, {100 * values[option]:.2f} by {by}")
+
+
+def apply(args: argparse.Namespace) -> None:
+    """Predicts, and writes a line of JSON for each sentence."""
+    tagger = StructuredTagger.load(args.folder)
+    labels, emissions, _ = _scores(args.scores)
+    if labels != tagger.labels:
+        raise ConfigurationError(f"{args.scores}: the labels are not those that {args.folder} has learned with.")
+    keys = None if args.keys is None else _gold(args.keys, "key")[1]
+    records: list[dict[str, Any]] = [{"tags": tags} for tags in tagger.predict(emissions, keys=keys)]
+    if args.k is not None:
+        for record, candidates in zip(records, tagger.predict_k(emissions, args.k, keys=keys)):
+            record["candidates"] = [
+                {
+                    "tags": one.tags,
+                    "log_prob": one.log_prob,
+                    "energy": one.energy,
+                    "terms": one.terms,
+                    "joint": one.joint,
+                }
+                for one in candidates
+            ]
+    text = "".join(f"{json.dumps(record)}\n" for record in records)
+    if args.out is None:
+        sys.stdout.write(text)
+        return
+    with replacing(args.out) as draft, open(draft, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _scores(path: str) -> tuple[list[str], Any, dict[str, numpy.ndarray] | None]:
+    """The labels, the emissions of each sentence, and the scores of a CRF, from a file of NumPy."""
+    try:
+        with numpy.load(path, allow_pickle=False) as file:
+            arrays = dict(file)
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read ({error.strerror or error}).") from error
+    except (ValueError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+        raise ConfigurationError(f"{path} is no file of np.savez without pickles ({error}).") from error
+    for name in ("emissions", "labels"):
+        if name not in arrays:
+            raise ConfigurationError(f"{path}: there is no array '{name}'; it has {', '.join(sorted(arrays))}.")
+    emissions, lengths = arrays["emissions"], arrays.get("lengths")
+    if emissions.ndim not in (2, 3) or emissions.ndim == 2 and lengths is None:
+        raise ConfigurationError(
+            f"{path}: emissions must be (tokens, tags) with lengths, or (sentences, tokens, tags), found "
+            f"{emissions.shape}."
+        )
+    if lengths is not None:
+        told = [int(length) for length in lengths.ravel()]
+        if emissions.ndim == 3 and (
+            len(told) != len(emissions) or not 0 <= min(told) <= max(told) <= emissions.shape[1]
+        ):
+            raise ConfigurationError(f"{path}: lengths must be {len(emissions)} numbers, 0 to {emissions.shape[1]}.")
+        if emissions.ndim == 2 and (min(told, default=0) < 0 or sum(told) != len(emissions)):
+            raise ConfigurationError(f"{path}: lengths must sum to {len(emissions)} tokens, found {sum(told)}.")
+        if emissions.ndim == 2:
+            emissions = numpy.split(emissions, numpy.cumsum(told)[:-1]) if told else []
+        else:
+            emissions = [rows[:length] for rows, length in zip(emissions, told)]
+    pairs = {name: arrays[name] for name in ("transitions", "start_transitions", "end_transitions") if name in arrays}
+    return [str(label) for label in arrays["labels"]], emissions, pairs or None
+
+
+def _gold(path: str, wanted: str) -> tuple[list[Any], list[str] | None]:
+    """The tags and, where there are some, the keys in a file of JSON lines; each must have what is `wanted`."""
+    tags, keys = [], []
+    for number, record in _lines(path):
+        record = {"tags": record} if isinstance(record, list) else record
+        if not isinstance(record, dict) or wanted not in record:
+            raise ConfigurationError(f"{path}:{number}: an object with '{wanted}' is needed, found {short(record)}.")
+        tags.append(record.get("tags"))
+        keys.append(record.get("key"))
+    without = sum(key is None for key in keys)
+    if 0 < without < len(keys):
+        raise ConfigurationError(f"{path}:{keys.index(None) + 1}: there is no 'key', and other lines have one.")
+    return tags, None if without else [str(key) for key in keys]
+
+
+def _lines(path: str) -> Iterator[tuple[int, Any]]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                yield number, read_json(line, "it is not JSON", f"{path}:{number}")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}).") from error
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command without AllenNLP; returns its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m seal.cli.structure", description=__doc__)
+    _add_parts(parser)
+    args = parser.parse_args(arguments)
+    try:
+        args.func(args)
+    except ConfigurationError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

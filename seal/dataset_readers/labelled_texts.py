@@ -1,0 +1,343 @@
+"""
+Files of texts with labels: JSON lines, TSV and CSV, and `format_of`, which tells the format of a file.
+"""
+
+import functools
+import logging
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, Optional
+
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.setting_checks import short
+from seal.files.csv_rows import csv_records
+from seal.files.names import clean_label
+from seal.files.other_formats import list_format, other_format, to_be_converted
+from seal.files.strict_json import read_json
+from seal.files.text_lines import text_lines, without_packing
+
+logger = logging.getLogger(__name__)
+
+# What other programs write between labels; `C#`, `#news` and `part #2` are names.
+_SEPARATOR = re.compile(r"[|;]|(?<=\S)#(?=[^\s#])|\s#\s*(?=[^\s\d])")
+# Of fewer labels it is no surprise that each occurs once.
+_FEW_LABELS = 16
+# The keys of our own files and of the published versions of NYT, RCV1 and WOS for hierarchical classification.
+_TEXT_KEYS = ("text", "token", "tokens", "doc_token")
+_LABEL_KEYS = ("labels", "label", "doc_label")
+# What a header, in lower case, has over the columns of texts and of labels.
+_TEXT_HEADINGS = ("text", "texts", "sentence", "document", "comment", "tweet")
+_LABEL_HEADINGS = ("label", "labels", "category", "categories", "tags")
+
+
+class LabelledText(NamedTuple):
+    """
+    A text with its labels.
+
+    # Parameters
+
+    text : `str`
+    labels : `list[str]`
+        Each label once, in the file's order.
+    source : `str`
+        `file:line` of the text's beginning.
+    """
+
+    text: str
+    labels: list[str]
+    source: str
+
+    @property
+    def words(self) -> list[str]:
+        """The text, split at white space."""
+        return self.text.split()
+
+
+class TextOptions(NamedTuple):
+    """
+    Options of the formats.
+
+    # Parameters
+
+    label_names : `list[str]`, optional
+        The names of labels that a file writes as numbers, from 0.
+    text_keys : `tuple[str, ...]`, optional
+        For JSON and CSV: the keys or columns whose texts are joined by a space. `None`: the first of the common ones
+        (`text`, `token`, `tokens`, `doc_token`) that is there.
+    """
+
+    label_names: Optional[list[str]] = None
+    text_keys: Optional[tuple[str, ...]] = None
+
+
+def telling_of_labels(
+    read: Callable[[str, TextOptions], Iterator[LabelledText]],
+) -> Callable[[str, TextOptions], Iterator[LabelledText]]:
+    """
+    The reader of a format whose labels are names, with a warning after the last text of a file where no text has two
+    labels and several have `|`, `;` or `#` within a name; and where nearly every label occurs once, as texts do that
+    stand in the place of labels.
+    """
+
+    @functools.wraps(read)
+    def telling(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
+        counts: Counter[str] = Counter()
+        signs: Counter[str] = Counter()
+        first, several, labelled = "", False, 0
+        for text in read(path, options):
+            yield text
+            counts.update(text.labels)
+            labelled += bool(text.labels)
+            several = several or len(text.labels) > 1
+            found = {match[0].strip() for label in text.labels[:1] for match in _SEPARATOR.finditer(label)}
+            signs.update(found)
+            first = first or (text.source if found else "")
+        if signs and not several and max(signs.values()) > 1:
+            logger.warning(
+                "%s: labels have '%s' in their names, and no text has two labels; if it stands between labels, write "
+                "commas, or a list in JSON",
+                first,
+                signs.most_common(1)[0][0],
+            )
+        once = sum(count == 1 for count in counts.values())
+        # Where the labels are few beside the texts, most texts have one of the others.
+        if len(counts) >= _FEW_LABELS and once >= 0.9 * max(len(counts), labelled):
+            logger.warning(
+                "%s: %d of its %d labels occur once, as %s; if these are texts, the columns are the other way round",
+                path,
+                once,
+                len(counts),
+                short(next(label for label, count in counts.items() if count == 1)),
+            )
+
+    return telling
+
+
+@telling_of_labels
+def read_json_lines(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
+    """
+    Reads JSON lines: an object a line, `{"text": "...", "labels": ["...", ...]}`. The text may be a string or a list of
+    words, under `text`, `token`, `tokens` or `doc_token`; the labels are a list of names under `labels`, `label` or
+    `doc_label`. The versions of NYT, RCV1 and WOS that hierarchical classification uses are such files
+    (`{"token": [...], "label": [...]}`). Other keys are ignored; blank lines are skipped.
+    """
+    for number, line in text_lines(path, "JSON lines, an object with a text and labels a line", json_lines=True):
+        if line.isspace():
+            continue
+        where = f"{path}:{number}"
+        record = read_json(line, "each line must be one JSON object", where)
+        if not isinstance(record, dict):
+            found = short(line.strip())
+            raise ConfigurationError(f"{where}: expected a JSON object with a text and labels, found {found}.")
+        key = next((key for key in _LABEL_KEYS if key in record), None)
+        if key is None:
+            raise ConfigurationError(f"{where}: the object has no 'labels'; a text without any has an empty list.")
+        text, labels = text_of(record, options.text_keys, where), record[key]
+        if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+            raise ConfigurationError(f"{where}: {key!r} must be a list of names, found {short(labels)}.")
+        yield LabelledText(text, once_each(labels, where), where)
+
+
+@telling_of_labels
+def read_csv(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
+    """
+    Reads CSV, as spreadsheets write it (`csv_rows`). The first row names the columns; those of the text and of the
+    labels have the names that JSON lines have (`text`, `labels`), and others are ignored. Labels have commas between
+    them; a cell without any is a text without labels.
+    """
+    expected = "CSV, with the names of its columns in the first row"
+    for number, record in csv_records(path, text_lines(path, expected)):
+        where = f"{path}:{number}"
+        key = next((key for key in _LABEL_KEYS if key in record), None)
+        if key is None:
+            raise ConfigurationError(
+                f"{path}:1: no column is called {' or '.join(_LABEL_KEYS)}; the first row names the columns, and has "
+                f"{', '.join(map(short, record))}."
+            )
+        yield LabelledText(text_of(record, options.text_keys, where), labels_of(record[key], where), where)
+
+
+@telling_of_labels
+def read_tsv(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
+    """
+    Reads TSV with names: a text, its labels with commas between, and perhaps an id, which is not read. A text without
+    labels has an empty second column. All lines have as many columns as the first; quotes have no meaning, and blank
+    lines are skipped. There is no header, and a label with a comma cannot be written.
+    """
+    for text, cell, where in _text_rows(path, "its labels"):
+        yield LabelledText(text, labels_of(cell, where), where)
+
+
+def read_indexed_tsv(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
+    """
+    Reads TSV as GoEmotions is published: as `read_tsv`, with the numbers of labels, which count from 0 in
+    `options.label_names`, in the place of their names.
+    """
+    names = options.label_names
+    if names is None:
+        raise ConfigurationError(
+            f"{path}: its labels are numbers; name the file that lists them in dataset_reader.labels."
+        )
+    for text, cell, where in _text_rows(path, "the numbers of its labels"):
+        labels: dict[str, None] = {}
+        for item in labels_of(cell, where):
+            if not item.isdecimal():
+                raise ConfigurationError(
+                    f"{where}: the labels must be numbers from 0, with commas between, found {cell[:40]!r}; where they "
+                    "are names, set dataset_reader.format to 'tsv'."
+                )
+            # Python reads no number of thousands of digits. `1` and `01` are the same.
+            digits = item.lstrip("0") or "0"
+            if len(digits) > 18 or int(digits) >= len(names):
+                raise ConfigurationError(
+                    f"{where}: there is no label {item[:40]}; dataset_reader.labels lists {len(names)}, 0 to "
+                    f"{len(names) - 1}."
+                )
+            labels[names[int(digits)]] = None
+        yield LabelledText(text, list(labels), where)
+
+
+#: The readers of the formats; each takes a path and options, and raises a `ConfigurationError` at a malformed line.
+FORMATS: dict[str, Callable[[str, TextOptions], Iterator[LabelledText]]] = {
+    "json_lines": read_json_lines,
+    "tsv": read_tsv,
+    "csv": read_csv,
+    "indexed_tsv": read_indexed_tsv,
+}
+#: Formats of earlier versions, which trained models may name: the layouts of `scripts/convert.py` that they are now.
+CONVERTED = {"line_pairs": "aapd", "lyrl": "rcv1", "blurbs": "bgc"}
+_ENDINGS = {".jsonl": "json_lines", ".json": "json_lines", ".tsv": "tsv", ".csv": "csv"}
+
+
+def read_labelled_texts(
+    path: str, format: Optional[str] = None, options: TextOptions = TextOptions()
+) -> Iterator[LabelledText]:
+    """The texts of a file in a format of `FORMATS`, or in that which `format_of` finds."""
+    if format in CONVERTED:
+        raise to_be_converted(path, f"the format {format!r}", CONVERTED[format], ".jsonl")
+    return FORMATS[format or format_of(path, options)](path, options)
+
+
+def format_of(path: str, options: TextOptions = TextOptions()) -> str:
+    """
+    The name in `FORMATS` of a file's format, by the file's name or else by the start of its first line that is not
+    blank. TSV has numbers for labels where there are `label_names`, and names otherwise.
+
+    # Raises
+
+    `ConfigurationError` if neither tells the format, or it is one that is to be converted.
+    """
+    name = without_packing(os.path.basename(path))
+    ending = os.path.splitext(name)[1]
+    if ending == ".tsv" and options.label_names is not None:
+        return "indexed_tsv"
+    if ending in _ENDINGS:
+        return _ENDINGS[ending]
+    if name.startswith("text_"):
+        raise to_be_converted(path, "a file of texts as those of AAPD", "aapd", ".jsonl")
+    first = next((line for _, line in text_lines(path) if not line.isspace()), "")
+    if first.startswith("{"):
+        return "json_lines"
+    if first.startswith("<book"):
+        raise to_be_converted(path, "a file of blurbs", "bgc", ".jsonl")
+    if ending == ".dat" or first.startswith(".I "):
+        raise to_be_converted(path, "a token file of RCV1", "rcv1", ".jsonl")
+    found = other_format([first], json_lines=True)
+    if found is not None:
+        raise ConfigurationError(
+            f"{path}: this looks like {found}; expected JSON lines, TSV or another of the formats "
+            f"{', '.join(FORMATS)} (dataset_reader.format)."
+        )
+    raise ConfigurationError(
+        f"{path}: neither its name nor its first line tells the format; set dataset_reader.format to one of "
+        f"{', '.join(FORMATS)}."
+    )
+
+
+def once_each(labels: Iterable[str], source: str) -> list[str]:
+    """
+    The labels without repeats, in their order; an error with `source` (`file:line`) if a name is not one that a label
+    may have (`clean_label`).
+    """
+    what = f"{source}: the label"
+    return list(dict.fromkeys(clean_label(label, what) for label in dict.fromkeys(labels)))
+
+
+def labels_of(cell: str, where: str) -> list[str]:
+    """
+    The labels of a cell of a table, names or numbers, which have commas between them; an empty cell has none. The cell
+    may be no list or object of JSON or Python, and no label empty, malformed or there twice; `where` is its
+    `file:line`.
+    """
+    if not cell.strip():
+        return []
+    listed = list_format(cell)
+    if listed is not None:
+        raise ConfigurationError(
+            f"{where}: {short(cell)} looks like {listed}; write the labels with commas between them, as in 'a,b', and "
+            "leave the cell empty where there is none."
+        )
+    labels: dict[str, None] = {}
+    for label in map(str.strip, cell.split(",")):
+        if not label:
+            raise ConfigurationError(f"{where}: a label is empty; names have one comma between, found {cell[:40]!r}.")
+        if label in labels:
+            raise ConfigurationError(f"{where}: the label {label!r} comes a second time.")
+        labels[label] = None
+    return once_each(labels, where)
+
+
+def text_of(record: dict[str, Any], text_keys: Optional[tuple[str, ...]] = None, source: Optional[str] = None) -> str:
+    """
+    The text of an object, with or without labels, by `text_keys` as in `TextOptions`; `source` is `file:line`, for
+    messages.
+
+    # Raises
+
+    `ConfigurationError` if a key is missing, or holds no text.
+    """
+    where = f"{source}: " if source else ""
+    keys = text_keys or tuple(key for key in _TEXT_KEYS if key in record)[:1]
+    if not keys:
+        raise ConfigurationError(
+            f"{where}the object has none of {', '.join(_TEXT_KEYS)}; name the keys of its text in the reader's "
+            "text_keys."
+        )
+    texts = []
+    for key in keys:
+        if key not in record:
+            raise ConfigurationError(f"{where}the object has no {key!r}, which the reader's text_keys name.")
+        text = record[key]
+        if isinstance(text, list) and all(isinstance(word, str) for word in text):
+            text = " ".join(text)
+        if not isinstance(text, str):
+            raise ConfigurationError(f"{where}{key!r} must be a string or a list of words, found {short(text)}.")
+        texts.append(text)
+    return " ".join(texts)
+
+
+def _text_rows(path: str, labels: str) -> Iterator[tuple[str, str, str]]:
+    """The text, the cell of labels (`labels`, for messages, says what it has) and the `file:line` of each row."""
+    expected = None
+    for number, line in text_lines(path, f"a text, {labels} and perhaps an id a line, with tabs between"):
+        if line.isspace():
+            continue
+        where, columns = f"{path}:{number}", line.rstrip("\r\n").split("\t")
+        found = f"{len(columns)} column{'' if len(columns) == 1 else 's'}"
+        first, expected = expected is None, expected or len(columns)
+        if expected not in (2, 3):
+            raise ConfigurationError(
+                f"{where}: expected a text, {labels} and perhaps an id, with tabs between, found {found}."
+            )
+        if len(columns) != expected:
+            raise ConfigurationError(f"{where}: found {found}, and {expected} in the first line.")
+        if first:
+            names = [column.strip().lower() for column in columns]
+            if any(name in _TEXT_HEADINGS for name in names) and any(name in _LABEL_HEADINGS for name in names):
+                raise ConfigurationError(
+                    f"{where}: this line is a header, which would be read as a text like any other; remove it."
+                )
+        yield columns[0], columns[1], where

@@ -1,0 +1,106 @@
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+from seal.registry import ConfigurationError
+from seal.structure.joint_score import CandidateEnergy, LinearEnergy
+from seal.structure.span_features import BUCKETS, SHAPES, SIDES, SpanFeatures
+from seal.structure.tag_sequences import CompetingTags
+
+_OF_PREDICATE = ("predicate_before", "predicate_after")
+_WORDS = ("first", "last", "before", "after", *_OF_PREDICATE)
+_FEATURES = ("distance", "length", "shape", *_WORDS)
+#: Without those of a predicate.
+FEATURES_OF_ENTITIES = ("length", "shape", "first", "last", "before", "after")
+
+
+@CandidateEnergy.register("span_context")
+class SpanContext(LinearEnergy[CompetingTags]):
+    """
+    Where a role (or entity) stands, and between which words: `E(x, y) = sum_spans sum_f u_{f, r, v_f(x, span)}` over
+    the spans of `y`, of roles `r`, and features `f` of values `v_f`:
+
+    - `distance`: before or after the predicate, or around it, and how many words away (7 steps);
+    - `length`: the number of words (7 steps);
+    - `shape`: capitals, digits and signs of the first and the last word;
+    - `first`, `last`, `before`, `after`: the span's first and last word, and the words beside it;
+    - `predicate_before`, `predicate_after`: the words beside the predicate, with the side on which the span stands: a
+      verb's voice and particle, where words show these.
+
+    A word in lower case that is not among the `num_words` most frequent ones of training data stands for all of its
+    shape. Where the words are not given, the energy is 0.
+
+    # Parameters
+
+    num_roles : `int`
+    features : `Sequence[str]`, optional
+        All of the above by default.
+    num_words : `int`, optional (default = `200`)
+
+    # Raises
+
+    `ConfigurationError` if a feature is not known.
+    """
+
+    frequent: torch.Tensor
+    places: torch.Tensor
+
+    def __init__(self, num_roles: int, features: Sequence[str] = _FEATURES, num_words: int = 200) -> None:
+        super().__init__()
+        for feature in features:
+            if feature not in _FEATURES:
+                raise ConfigurationError(
+                    f"structure.energies: 'span_context' has no feature '{feature}'; it has {', '.join(_FEATURES)}."
+                )
+        self._features, self._num_words = tuple(features), num_words
+        words = SHAPES + num_words
+        size = {"distance": SIDES * BUCKETS, "length": BUCKETS, "shape": SHAPES**2}
+        size |= {name: words * (SIDES if name in _OF_PREDICATE else 1) for name in _WORDS}
+        self._sizes = [size[feature] for feature in features]
+        self.cost = nn.Parameter(torch.zeros(num_roles, sum(self._sizes)))
+        # The codes of the frequent words, in their order.
+        self.register_buffer("frequent", torch.zeros(0, dtype=torch.long))
+
+    def prepare(self, gold: CompetingTags) -> None:
+        codes = gold.span_features.codes
+        codes, counts = codes[codes != 0].unique(return_counts=True)
+        self.frequent = codes[counts.argsort(descending=True, stable=True)[: self._num_words]].sort().values
+
+    def _number(self, seen: SpanFeatures, name: str) -> torch.Tensor:
+        """The value of a feature."""
+        if name == "shape":
+            return self._shape(seen, "first") * SHAPES + self._shape(seen, "last")
+        if name not in _WORDS:
+            return getattr(seen, name)
+        word, number = seen.word(name), self._shape(seen, name)
+        if len(self.frequent):
+            place = torch.searchsorted(self.frequent, word).clamp(max=len(self.frequent) - 1)
+            number = torch.where(self.frequent[place] == word, SHAPES + place, number)
+        return seen.side * (SHAPES + self._num_words) + number if name in _OF_PREDICATE else number
+
+    def _shape(self, seen: SpanFeatures, name: str) -> torch.Tensor:
+        return seen.shapes[seen.row, seen.token(name)]
+
+    def _places(self, competing: CompetingTags) -> torch.Tensor:
+        """The places of the costs of each span, `(spans, features)`."""
+        role, seen = competing.listed_spans.role, competing.span_features
+        start, found = role * self.cost.shape[1], []
+        for name, size in zip(self._features, self._sizes):
+            found.append(start + self._number(seen, name))
+            start = start + size
+        return torch.stack(found, dim=1)
+
+    def forward(self, competing: CompetingTags) -> torch.Tensor:
+        if not competing.words:
+            return self.cost.new_zeros(1, 1)
+        places = self._places(competing)
+        cost = self.cost.flatten().index_select(0, places.flatten()).view(places.shape).sum(dim=1)
+        return competing.summed(cost)
+
+    def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        if not competing.words:
+            return (*torch.zeros(2, 0, dtype=torch.long), torch.zeros(0))
+        places = self._places(competing)
+        candidate = competing.listed_spans.candidate.repeat_interleave(places.shape[1])
+        return candidate, places.flatten(), torch.ones(places.numel(), device=places.device)

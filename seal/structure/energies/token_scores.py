@@ -1,0 +1,75 @@
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from seal.structure.joint_score import CandidateEnergy, LinearEnergy
+from seal.structure.tag_sequences import CompetingTags
+
+_OF_SPAN, _OF_REST = 5, 2
+
+
+@CandidateEnergy.register("token_scores")
+class TokenScores(LinearEnergy[CompetingTags]):
+    """
+    What the task-net says of the single tokens of each span, which its log-probability of the whole output adds up.
+    With the log-odds `z_t = log p_t / (1 - p_t)` of a candidate's tag at each token, `p_t` being its marginal,
+
+    `E(x, y) = -sum_spans (a_r mean z + b_r min z + c_r z_first + d_r z_last + e_r log n) - f sum z - g min z`
+
+    over the spans of `y`, of `n` tokens and role `r`; the last two terms are over the tokens in no span. The marginals
+    of different nets, such as those of folds, can be compared, as their vectors cannot. Where the marginals are not
+    given, the energy is 0.
+
+    # Parameters
+
+    num_roles : `int`
+    """
+
+    reads_token_scores = True
+
+    def __init__(self, num_roles: int) -> None:
+        super().__init__()
+        self.of_role = nn.Parameter(torch.zeros(num_roles, _OF_SPAN))
+        self.of_rest = nn.Parameter(torch.zeros(_OF_REST))
+
+    def _values(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor]:
+        """What the parameters weigh: `(spans, 5)` and `(batch * candidates, 2)`."""
+        log_p, mask, spans = competing.token_log_prob, competing.mask.unsqueeze(1), competing.listed_spans
+        assert log_p is not None
+        # A marginal of 1 has no log-odds.
+        z = (log_p - (-torch.expm1(log_p.clamp(max=-1e-4))).log()).flatten(end_dim=1)
+        tokens = z.shape[1]
+        last = spans.last + 1
+        number = last - spans.first
+        # Sums of spans are differences of sums of all tokens before; of the least there are none.
+        sums = F.pad(z.cumsum(dim=1), (1, 0))
+        mean = (sums[spans.candidate, last] - sums[spans.candidate, spans.first]) / number
+        at = torch.arange(tokens, device=z.device)
+        inside = (at >= spans.first.unsqueeze(1)) & (at < last.unsqueeze(1))
+        least = z[spans.candidate].masked_fill(~inside, torch.inf).amin(dim=1)
+        ends = z[spans.candidate, spans.first], z[spans.candidate, spans.last]
+        covered = z.new_zeros(z.shape).index_add(0, spans.candidate, inside.to(z)) > 0
+        rest = z.masked_fill(covered | ~mask.expand(log_p.shape).flatten(end_dim=1), 0.0)
+        of_span = torch.stack([mean, least, *ends, number.to(z).log()], dim=1)
+        return of_span, torch.stack([rest.sum(dim=1), rest.amin(dim=1)], dim=1)
+
+    def forward(self, competing: CompetingTags) -> torch.Tensor:
+        if competing.token_log_prob is None:
+            return self.of_rest.new_zeros(1, 1)
+        of_span, of_rest = self._values(competing)
+        energy = competing.summed(-(self.of_role[competing.listed_spans.role] * of_span).sum(dim=1))
+        return energy - (of_rest.to(self.of_rest) @ self.of_rest).view(energy.shape)
+
+    def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        if competing.token_log_prob is None:
+            return (*torch.zeros(2, 0, dtype=torch.long), torch.zeros(0))
+        of_span, of_rest = self._values(competing)
+        spans, device = competing.listed_spans, of_rest.device
+        column = spans.role.unsqueeze(1) * _OF_SPAN + torch.arange(_OF_SPAN, device=device)
+        every = torch.arange(len(of_rest), device=device)
+        column_of_rest = self.of_role.numel() + torch.arange(_OF_REST, device=device).expand(len(every), -1)
+        return (
+            torch.cat([spans.candidate.repeat_interleave(_OF_SPAN), every.repeat_interleave(_OF_REST)]),
+            torch.cat([column.flatten(), column_of_rest.flatten()]),
+            -torch.cat([of_span.flatten(), of_rest.flatten()]),
+        )

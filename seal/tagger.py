@@ -1,0 +1,559 @@
+"""
+`StructuredTagger`: what `seal.structure` does for tags, on top of the emissions of any tagger. Needs torch and NumPy
+alone.
+"""
+
+import inspect
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, cast
+
+import numpy
+import torch
+from torch.nn.utils.rnn import pad_sequence
+
+from seal.common.equal_contents import digest, in_order
+from seal.common.length_groups import Size, length_groups
+from seal.common.setting_checks import check_choice, short
+from seal.common.tag_encodings import Span, tags_to_spans
+from seal.constraints import Constraint
+from seal.cross_fitting import cross_fit
+from seal.files.tensor_files import read_tensors, write_tensors
+from seal.files.whole_files import replacing
+from seal.output_spaces import CrfTagSequence, TagSequence
+from seal.registry import ConfigurationError
+from seal.structure import CandidateEnergy, TagPaths, TagStructure
+from seal.structure.pictures import two_outputs
+from seal.structure.tag_sequences import find_gold
+from seal.structure.tag_structure import joined
+from seal.tagger_data import Row, inner_labels, log_probabilities, read_labels, read_rows
+
+__all__ = ["Candidate", "Explanation", "StructuredTagger", "cross_fit", "log_probabilities"]
+
+#: The files of a saved tagger.
+SETTINGS, NUMBERS = "tagger.json", "tagger.safetensors"
+#: Sentences that are read before any of them is predicted, and those of one batch, at most.
+_AHEAD, _BATCH = 1024, 128
+_SCORES = ("f1", "accuracy", "exact_match")
+_PAIRS = ("transitions", "start_transitions", "end_transitions")
+
+
+@dataclass
+class Candidate:
+    """
+    One of the k best tag sequences of a sentence.
+
+    # Parameters
+
+    tags : `list[str]`
+    spans : `list[tuple[str, int, int]]`
+        `(label, first token, last token)` of each span that the tags encode, both inclusive; without an encoding each
+        token is one.
+    log_prob : `float`
+        `log P(y|x)` under the tagger, in nats.
+    terms : `dict[str, float]`
+        What each term of the energy says of it, low is good.
+    joint : `float`
+        `q(y|x)`, its probability among the candidates by tagger and energy together, 0 to 1.
+    chosen : `bool`
+        Whether `predict` gives it.
+    """
+
+    tags: list[str]
+    spans: list[Span]
+    log_prob: float
+    terms: dict[str, float]
+    joint: float
+    chosen: bool
+
+    @property
+    def energy(self) -> float:
+        return sum(self.terms.values())
+
+
+class StructuredTagger:
+    """
+    Tagging by whole sequences, on top of any tagger that gives each token a score of each tag.
+
+    The k best sequences of the tagger compete; an energy with few parameters, learned from emissions of a tagger that
+    has not seen the sentences (`cross_fit` gives them), says which of them look like gold, and a test on further such
+    data decides for each score whether to follow it. If it gains nothing, predictions are the tagger's own best legal
+    sequences.
+
+    # Parameters
+
+    labels : `Sequence[str]` or `Mapping[int, str]`
+        The tags in the order of the emissions' columns, or a table such as `model.config.id2label`.
+    encoding : `str`, optional (default = `"BIO"`)
+        `"BIO"`, `"BIOES"`, `"IO"` (spans of tokens with equal tags; `I-` before their names may be left out) or `None`
+        (tags that encode no spans, such as parts of speech). In the first two, only legal sequences compete.
+    transitions : optional
+        Of a tagger with a CRF: the scores `(tags, tags)`, `[from, to]`; a dictionary of `transitions`,
+        `start_transitions` and `end_transitions`; or a module that has these, as pytorch-crf's and AllenNLP's do.
+        Emissions are then the scores that the CRF gets, and `log P(y|x)` is its own. `None`: emissions are log-odds or
+        log-probabilities, and `log P(y|x)` is a sum over tokens.
+    energies : `Sequence[str | dict]`, optional
+        As for `TagStructure`.
+    constraints : `Sequence[Constraint | dict]`, optional
+        Rules of `seal.constraints` that predictions keep if any candidate does, as objects or as in a config.
+    score : `str`, optional (default = `"f1"`)
+        For which `predict` decides: `"f1"` (of spans, micro; without an encoding the `"accuracy"` of tokens), or
+        `"exact_match"`.
+    num_candidates : `int`, optional (default = `20`)
+        So many sequences compete, at least 2.
+
+    # Attributes
+
+    structure_ : `TagStructure`
+    report_ : `dict`, what was learned and chosen, and why; after `fit`.
+
+    # Raises
+
+    `ConfigurationError` if a setting cannot work, here and in all methods, in one sentence.
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[str] | Mapping[int, str],
+        encoding: str | None = "BIO",
+        transitions: Any = None,
+        energies: Sequence[str | dict] | None = None,
+        constraints: Sequence[Constraint | dict] | None = None,
+        score: str = "f1",
+        num_candidates: int = 20,
+    ) -> None:
+        self.labels = read_labels(labels, encoding)
+        check_choice("score", score, _SCORES if encoding is None else ("f1", "exact_match"))
+        self.encoding, self.score, self.num_candidates = encoding, score, num_candidates
+        self.energies = None if energies is None else list(energies)
+        self.constraints = [_constraint(each, place) for place, each in enumerate(constraints or ())]
+        self._space = _space(self.labels, encoding, transitions)
+        self.structure_ = self._structure(keyed=False)
+        self.keyed = False
+        self.report_: dict[str, Any] = {}
+
+    def _structure(self, keyed: bool) -> TagStructure:
+        return TagStructure(
+            inner_labels(self.labels, self.encoding),
+            self.encoding,
+            keyed,
+            self.energies,
+            self.num_candidates,
+            constraints=self.constraints or None,
+        )
+
+    # Learning.
+
+    def fit(
+        self,
+        emissions: Iterable[Any],
+        gold: Iterable[Any],
+        mask_or_lengths: Iterable[Any] | None = None,
+        keys: Iterable[str] | None = None,
+        valid: float | Mapping[str, Any] = 0.25,
+        word_ids: Iterable[Any] | None = None,
+        groups: Sequence[Any] | None = None,
+    ) -> "StructuredTagger":
+        """
+        Learns the energy, and lets validation data choose how far to follow it.
+
+        # Parameters
+
+        emissions : `Iterable`
+            For each sentence the scores of its tokens' tags, `(tokens, tags)`, as a NumPy array, a tensor of any device
+            or lists; or all of them padded, `(sentences, tokens, tags)`. They must be *held out*, by taggers that were
+            not trained on the sentence, or the energy trusts scores that are too sure.
+        gold : `Iterable`
+            For each sentence the names or indices of its tags: one for each token that counts, or for each token of the
+            emissions (at tokens that do not count, anything, such as -100).
+        mask_or_lengths : `Iterable`, optional
+            For each sentence how many of its tokens count, the first ones, or which do (of padding, `[CLS]` and so on).
+        keys : `Iterable[str]`, optional
+            What each sentence is about, such as the predicate of a frame, whose roles are then known from others of the
+            same key; prediction needs them, too. The label `V` is then the predicate, and not scored.
+        valid : `float` or `Mapping`, optional (default = `0.25`)
+            The data that choose: a share of the sentences, or others by the names of these arguments (`emissions`,
+            `gold` and what else there is), of the final tagger. With a share, the energy is then learned once more,
+            from all.
+        word_ids : `Iterable`, optional
+            Of emissions of sub-tokens: for each sentence the number of each token's word, or `None`, as tokenizers of
+            Hugging Face give it. A word's first token counts.
+        groups : `Sequence`, optional
+            With a share: sentences of one group, such as the frames of a sentence, are on the same side. Otherwise
+            those of equal emissions are.
+        """
+        rows = list(self._read(emissions, gold, mask_or_lengths, keys, word_ids))
+        keyed = keys is not None
+        if isinstance(valid, Mapping):
+            training, validation = rows, list(self._read_valid(valid, keyed))
+        else:
+            training, validation = _parted(rows, valid, groups)
+        if not training or not validation:
+            raise ConfigurationError(
+                f"fit: sentences to learn from and others to choose by are needed, found {len(training)} and "
+                f"{len(validation)}."
+            )
+        structure = self._structure(keyed)
+        parts, choosing = ([paths for _, paths in self._paths(each)] for each in (training, validation))
+        report = structure.fit(parts, choosing)
+        if not isinstance(valid, Mapping) and report["l2"] is not None:
+            every = parts + choosing
+            structure.learn(
+                [structure.competing(paths, own=True) for paths in every],
+                joined([structure.with_lemmas(paths).gold_alone(structure.scheme) for paths in every]),
+                [structure.competing(paths) for paths in choosing],
+                say=None,
+                penalties=[report["l2"]],
+            )
+        sizes = {"learned_from": len(rows), "chosen_by": len(validation)}
+        self.structure_, self.keyed, self.report_ = structure, keyed, {**sizes, **report}
+        return self
+
+    def _read_valid(self, valid: Mapping[str, Any], keyed: bool) -> Iterator[Row]:
+        known = ("emissions", "gold", "mask_or_lengths", "keys", "word_ids")
+        for name in valid:
+            if name not in known:
+                raise ConfigurationError(f"valid: {name!r} is none of {', '.join(known)}.")
+        for name in known[:2] + known[3:4] * keyed:
+            if valid.get(name) is None:
+                raise ConfigurationError(f"valid: {name!r} is missing.")
+        return self._read(**{name: valid.get(name) for name in known})
+
+    def _read(self, emissions, gold, mask_or_lengths, keys, word_ids) -> Iterator[Row]:
+        if gold is None:
+            raise ConfigurationError("gold: the tags of each sentence are needed, and are not given.")
+        rows = read_rows(self.labels, emissions, gold, mask_or_lengths, keys, word_ids)
+        # Of nothing, nothing is learned.
+        return (row for row in rows if len(row.emissions))
+
+    # Prediction.
+
+    def predict(
+        self,
+        emissions: Iterable[Any],
+        mask_or_lengths: Iterable[Any] | None = None,
+        keys: Iterable[str] | None = None,
+        word_ids: Iterable[Any] | None = None,
+        score: str | None = None,
+        own: bool = False,
+    ) -> list[list[str]]:
+        """
+        The names of the tags of each sentence's tokens that count, by the decision that was chosen for `score` (that
+        of the constructor, unless it is given here); with `own`, the tagger's best sequence without the energy. Other
+        arguments are as for `fit`; of a generator, no more than a thousand sentences are in memory at once.
+        """
+        found: list[list[str]] = []
+        wanted = self._score(score)
+        for place, paths in self._batches(emissions, mask_or_lengths, keys, word_ids, found):
+            tags = paths.tags[:, 0] if own else self.structure_.decide(paths, wanted)[0]
+            for there, sentence, length in zip(place, tags.tolist(), paths.mask.sum(dim=1).tolist()):
+                found[there] = [self.labels[tag] for tag in sentence[:length]]
+        return found
+
+    def predict_k(
+        self,
+        emissions: Iterable[Any],
+        k: int | None = None,
+        mask_or_lengths: Iterable[Any] | None = None,
+        keys: Iterable[str] | None = None,
+        word_ids: Iterable[Any] | None = None,
+        score: str | None = None,
+    ) -> list[list[Candidate]]:
+        """
+        For each sentence at most `k` of the sequences that compete (by default all), those of the highest joint
+        probability, the best first; of a sentence without a token that counts none. Otherwise as `predict`.
+        """
+        if k is not None and k < 1:
+            raise ConfigurationError(f"k: at least 1 is needed, found {k}.")
+        found: list[list[Candidate]] = []
+        wanted = self._score(score)
+        for place, paths in self._batches(emissions, mask_or_lengths, keys, word_ids, found):
+            for there, candidates in zip(place, self._candidates(paths, wanted)):
+                found[there] = sorted(candidates, key=lambda one: -one.joint)[:k]
+        return found
+
+    def explain(
+        self,
+        i: int,
+        emissions: Iterable[Any],
+        mask_or_lengths: Iterable[Any] | None = None,
+        keys: Iterable[str] | None = None,
+        word_ids: Iterable[Any] | None = None,
+        words: Sequence[Sequence[str]] | None = None,
+        score: str | None = None,
+    ) -> "Explanation":
+        """
+        Why the `i`th sentence, from 0, is predicted as it is; arguments are as for `predict`. `words` are the words of
+        each sentence; without them tokens are called by their numbers.
+        """
+        given = (emissions, mask_or_lengths, keys, word_ids, words)
+        parts = [None if each is None else list(islice(each, i, i + 1)) for each in given]
+        if i < 0 or not parts[0]:
+            raise ConfigurationError(f"explain: there is no sentence {i}.")
+        candidates = self.predict_k(parts[0], None, parts[1], parts[2], parts[3], score)[0]
+        if not candidates:
+            raise ConfigurationError(f"explain: sentence {i} has no token.")
+        length = len(candidates[0].tags)
+        told = list(map(str, parts[4][0])) if parts[4] else [str(number) for number in range(length)]
+        if len(told) != length:
+            raise ConfigurationError(f"words[{i}]: {length} words are needed, found {len(told)}.")
+        return Explanation(told, candidates)
+
+    def _score(self, score: str | None) -> str:
+        wanted = self.score if score is None else score
+        if not self.structure_.is_fitted:
+            raise ConfigurationError("This StructuredTagger is not fitted; call fit first.")
+        check_choice("score", wanted, _SCORES if self.encoding is None else ("f1", "exact_match"))
+        return self.structure_.main_score if wanted in ("f1", "accuracy") else wanted
+
+    def _batches(self, emissions, mask_or_lengths, keys, word_ids, found: list) -> Iterator[tuple[list[int], TagPaths]]:
+        """Some sentences of similar length at once, and their places. An empty list for each is added to `found`."""
+        if self.keyed and keys is None:
+            raise ConfigurationError("keys: this tagger has learned with keys; give one for each sentence.")
+        rows = read_rows(self.labels, emissions, None, mask_or_lengths, keys if self.keyed else None, word_ids)
+        while some := list(islice(rows, _AHEAD)):
+            found.extend([] for _ in some)
+            for batch, paths in self._paths([row for row in some if len(row.emissions)]):
+                yield [row.place for row in batch], paths
+
+    def _paths(self, rows: Sequence[Row]) -> Iterator[tuple[list[Row], TagPaths]]:
+        """The k best sequences of some sentences at once, and these sentences; on the CPU, where energies are small."""
+        sizes = [Size(len(row.emissions), 0) for row in rows]
+        for places in length_groups(sizes, _BATCH):
+            batch = [rows[place] for place in places]
+            emissions = pad_sequence([row.emissions for row in batch], batch_first=True)
+            lengths = torch.tensor([len(row.emissions) for row in batch])
+            mask = torch.arange(emissions.shape[1]) < lengths.unsqueeze(1)
+            space = self._space.to(emissions.device)
+            tags, log_prob = space.k_best(emissions, self.num_candidates, mask.to(emissions.device))
+            golds = [row.gold for row in batch if row.gold is not None]
+            gold = pad_sequence(golds, batch_first=True).to(torch.int16) if golds else None
+            keys = [row.key for row in batch]
+            of_tokens = None
+            if self.structure_.reads_token_scores:
+                of_tokens = space.log_marginals_of(emissions, tags, mask.to(emissions.device)).float().cpu()
+            yield batch, TagPaths(tags.to("cpu", torch.int16), log_prob.float().cpu(), mask, gold, keys, of_tokens)
+
+    @torch.no_grad()
+    def _candidates(self, paths: TagPaths, score: str) -> Iterator[list[Candidate]]:
+        structure = self.structure_
+        competing = structure.competing(paths)
+        names = energy_names(structure)
+        terms = torch.stack(structure.terms(competing), dim=-1).tolist() if names else None
+        joint = structure.probabilities(competing).tolist()
+        chosen = find_gold(competing.tags * paths.mask.unsqueeze(1), structure.decide(paths, score)[0], paths.mask)
+        log_prob, inner = paths.log_prob.tolist(), inner_labels(self.labels, self.encoding)
+        for row, (sequences, length) in enumerate(zip(paths.tags.tolist(), paths.mask.sum(dim=1).tolist())):
+            candidates = []
+            for place, tags in enumerate(sequences):
+                if log_prob[row][place] == -math.inf:
+                    continue
+                found = [inner[tag] for tag in tags[:length]]
+                spans = tags_to_spans(found) if self.encoding else [(tag, at, at) for at, tag in enumerate(found)]
+                energies = dict(zip(names, terms[row][place])) if terms else {}
+                names_of_tags = [self.labels[tag] for tag in tags[:length]]
+                of_place = (log_prob[row][place], energies, joint[row][place], place == int(chosen[row]))
+                candidates.append(Candidate(names_of_tags, spans, *of_place))
+            yield candidates
+
+    # Files.
+
+    def save(self, folder: str | os.PathLike) -> None:
+        """Writes the settings to `tagger.json` and all numbers to `tagger.safetensors`, both in the folder."""
+        if not self.structure_.is_fitted:
+            raise ConfigurationError("save: this StructuredTagger is not fitted; call fit first.")
+        os.makedirs(folder, exist_ok=True)
+        settings = {
+            "format": 1,
+            "labels": self.labels,
+            "encoding": self.encoding,
+            "energies": self.energies,
+            "constraints": [_settings_of(constraint) for constraint in self.constraints],
+            "score": self.score,
+            "num_candidates": self.num_candidates,
+            "keyed": self.keyed,
+            "report": self.report_,
+        }
+        tensors = {f"structure.{name}": tensor for name, tensor in self.structure_.state_dict().items()}
+        if isinstance(self._space, CrfTagSequence):
+            tensors |= {name: getattr(self._space.crf, name) for name in _PAIRS}
+        write_tensors(os.path.join(folder, NUMBERS), tensors)
+        with replacing(os.path.join(folder, SETTINGS)) as draft, open(draft, "w", encoding="utf-8") as file:
+            json.dump(settings, file, indent=1)
+            file.write("\n")
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike) -> "StructuredTagger":
+        """One that `save` wrote; it gives the same numbers, bit for bit. No file is run as code."""
+        path = os.path.join(folder, SETTINGS)
+        try:
+            with open(path, encoding="utf-8") as file:
+                settings = json.load(file)
+            taken = ("labels", "encoding", "energies", "constraints", "score", "num_candidates")
+            given = {name: settings[name] for name in taken}
+            keyed, report = settings["keyed"], settings["report"]
+        except OSError as error:
+            raise ConfigurationError(f"'{path}' cannot be read ({error.strerror}).") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise ConfigurationError(f"'{path}' is none that StructuredTagger.save writes ({error!r}).") from error
+        tensors, _ = read_tensors(os.path.join(folder, NUMBERS))
+        pairs = {name: tensors.pop(name) for name in _PAIRS if name in tensors}
+        tagger = cls(**given, transitions=pairs or None)
+        tagger.structure_ = tagger._structure(keyed)
+        tagger.keyed, tagger.report_ = keyed, report
+        try:
+            tagger.structure_.load_state_dict({name.partition(".")[2]: tensor for name, tensor in tensors.items()})
+        except RuntimeError as error:
+            raise ConfigurationError(f"'{folder}': {NUMBERS} does not belong to {SETTINGS} ({error}).") from error
+        return tagger
+
+
+@dataclass
+class Explanation:
+    """
+    The sequences that competed for a sentence. `str` of it is a table.
+
+    # Parameters
+
+    words : `list[str]`
+    candidates : `list[Candidate]`
+        The best first, by joint probability.
+    """
+
+    words: list[str]
+    candidates: list[Candidate]
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def table(self, most: int = 5) -> str:
+        """A line for each of at most `most` candidates and for the chosen one, which a `*` marks."""
+        shown = [one for place, one in enumerate(self.candidates) if place < most or one.chosen]
+        head = ["", "log P", *shown[0].terms, "energy", "joint", ""]
+        rows = [
+            ["*" if one.chosen else "", f"{one.log_prob:.2f}"]
+            + [f"{value:.2f}" for value in (*one.terms.values(), one.energy)]
+            + [f"{one.joint:.3f}", self.text(one)]
+            for one in shown
+        ]
+        widths = [max(map(len, column)) for column in zip(head, *rows)]
+        lines = [
+            "  ".join(cell.rjust(width) for cell, width in zip(row[:-1], widths)) + f"  {row[-1]}"
+            for row in (head, *rows)
+        ]
+        return "\n".join(line.rstrip() for line in lines)
+
+    def text(self, candidate: Candidate) -> str:
+        """The sentence with its spans in brackets."""
+        parts, after = [], 0
+        for label, first, last in candidate.spans:
+            parts += [*self.words[after:first], f"[{label} {' '.join(self.words[first : last + 1])}]"]
+            after = last + 1
+        return " ".join([*parts, *self.words[after:]])
+
+    def two(self) -> dict[str, Any]:
+        """
+        Plain values of the tagger's own best sequence and the chosen one or, where that is the same, the next best: the
+        `record` of `seal.structure.pictures.two_outputs`.
+        """
+        if len(self.candidates) < 2:
+            raise ConfigurationError("svg: two sequences are drawn, and this sentence has one.")
+        own = max(self.candidates, key=lambda one: one.log_prob)
+        rest = [one for one in self.candidates if one is not own]
+        other = next((one for one in rest if one.chosen), rest[0])
+        frames = [
+            {
+                "spans": one.spans,
+                "probability": math.exp(one.log_prob),
+                "energy": one.energy,
+                "joint": one.joint,
+                "chosen": one.chosen,
+            }
+            for one in (own, other)
+        ]
+        return {"words": self.words, "frames": frames}
+
+    def svg(self, caption: str = "The energy is low where an output looks like gold of the training data.") -> str:
+        """A picture of these two."""
+        return two_outputs(self.two(), caption, (("The tagger's best", "alone"), ("Another of its", "best outputs")))
+
+
+def energy_names(structure: TagStructure) -> list[str]:
+    """The registered names of the terms of its energy, in their order."""
+    names: dict[Any, str] = {CandidateEnergy.by_name(name): name for name in CandidateEnergy.list_available()}
+    return [names[type(energy)] for energy in structure.joint.energies]
+
+
+def _constraint(given: Constraint | dict, place: int) -> Constraint:
+    if isinstance(given, Constraint):
+        return given
+    options = dict(given) if isinstance(given, Mapping) else {}
+    name = options.pop("type", None)
+    known = Constraint.list_available()
+    if name not in known:
+        raise ConfigurationError(f"constraints[{place}]: {short(name)} is none of the types {', '.join(known)}.")
+    try:
+        return cast(Any, Constraint.by_name(name))(**options)
+    except TypeError as error:
+        raise ConfigurationError(f"constraints[{place}]: {error}.") from error
+
+
+def _settings_of(constraint: Constraint) -> dict[str, Any]:
+    """By which `_constraint` makes it again."""
+    kinds: dict[Any, str] = {Constraint.by_name(name): name for name in Constraint.list_available()}
+    options = list(inspect.signature(type(constraint)).parameters)
+    if type(constraint) not in kinds or not all(hasattr(constraint, name) for name in options):
+        raise ConfigurationError(
+            f"save: a constraint of the class {type(constraint).__name__} is not registered, or does not keep its "
+            "settings; see docs/extending.md."
+        )
+    return {"type": kinds[type(constraint)], **{name: getattr(constraint, name) for name in options}}
+
+
+def _space(labels: list[str], encoding: str | None, transitions: Any) -> TagSequence:
+    legal = encoding if encoding in ("BIO", "BIOES") else None
+    if transitions is None:
+        return TagSequence(labels, encoding=legal)
+    space = CrfTagSequence(labels, encoding=legal).requires_grad_(False)
+    if isinstance(transitions, Mapping):
+        given = dict(transitions)
+    elif all(hasattr(transitions, name) for name in _PAIRS):
+        given = {name: getattr(transitions, name) for name in _PAIRS}
+    else:
+        given = {"transitions": transitions}
+    size = len(labels)
+    for name in given:
+        if name not in _PAIRS:
+            raise ConfigurationError(f"transitions: {short(name)} is none of {', '.join(_PAIRS)}.")
+    for name in _PAIRS:
+        shape = (size, size) if name == "transitions" else (size,)
+        try:
+            values = torch.as_tensor(given.get(name, torch.zeros(shape))).detach().to("cpu", torch.float32)
+        except (TypeError, ValueError) as error:
+            raise ConfigurationError(f"transitions: {name} must be numbers, found {short(given[name])}.") from error
+        if tuple(values.shape) != shape or bool(values.isnan().any()) or bool((values == torch.inf).any()):
+            raise ConfigurationError(f"transitions: {name} must be {shape} without NaN, found {tuple(values.shape)}.")
+        getattr(space.crf, name).copy_(values.clamp(min=-1e4))
+    return space
+
+
+def _parted(rows: list[Row], share: Any, groups: Sequence[Any] | None) -> tuple[list[Row], list[Row]]:
+    """The rows to learn from, and a share of them, by which to choose."""
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
+        raise ConfigurationError(f"valid: a share between 0 and 1, or data by name, is needed, found {short(share)}.")
+    if groups is None:
+        numbers = [digest(row.emissions.cpu().numpy(), row.key.encode()) for row in rows]
+    else:
+        names = {name: number for number, name in enumerate(dict.fromkeys(groups))}
+        if len(groups) <= max((row.place for row in rows), default=-1):
+            raise ConfigurationError(f"groups: one for each sentence is needed, found {len(groups)}.")
+        numbers = [names[groups[row.place]] for row in rows]
+    together = in_order(numpy.array(numbers, dtype=numpy.uint64))
+    different = int(together.max(initial=-1)) + 1
+    order = torch.randperm(different, generator=torch.Generator().manual_seed(0)).numpy()
+    chosen = numpy.isin(together, order[: max(1, round(share * different))])
+    return [row for row, there in zip(rows, chosen) if not there], [row for row, there in zip(rows, chosen) if there]

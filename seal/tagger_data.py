@@ -1,0 +1,243 @@
+"""What `seal.tagger` takes of foreign taggers, and refuses: labels, emissions with masks or word maps, and gold."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+import numpy
+import torch
+
+from seal.common.setting_checks import check_choice, short
+from seal.registry import ConfigurationError
+
+#: The encodings; `None`: tags encode no spans.
+ENCODINGS = ("BIO", "BIOES", "IO", None)
+#: Below the best tag of its token, in nats, no tag's score is further than this: probabilities of 0 are such.
+MOST_BELOW = 1e4
+#: What datasets have in place of a tag at a token that does not count.
+IGNORED = -100
+
+
+def read_labels(labels: Sequence[str] | Mapping[int, str], encoding: str | None) -> list[str]:
+    """
+    The tags in the order of the emissions' columns, also of a table such as `model.config.id2label`.
+
+    # Raises
+
+    `ConfigurationError` if they are no tags of the encoding.
+    """
+    check_choice("encoding", encoding, ENCODINGS)
+    if isinstance(labels, Mapping):
+        if sorted(labels) != list(range(len(labels))):
+            raise ConfigurationError(f"labels: the keys must be 0 to {len(labels) - 1}, found {short(list(labels))}.")
+        labels = [labels[place] for place in range(len(labels))]
+    names = [labels] if isinstance(labels, str) else list(labels)
+    for place, name in enumerate(names):
+        if not isinstance(name, str) or name in names[:place]:
+            raise ConfigurationError(f"labels[{place}]: a name of its own is needed for each tag, found {short(name)}.")
+    if len(names) < 2:
+        raise ConfigurationError(f"labels: at least two tags are needed, found {short(names)}.")
+    if encoding in ("BIO", "BIOES"):
+        for name in names:
+            if name != "O" and (name[1:2] != "-" or name[0] not in encoding or name[0] == "O" or len(name) < 3):
+                raise ConfigurationError(
+                    f"labels: {name!r} is no tag of {encoding}; others are read with encoding 'BIO', 'BIOES', 'IO' or "
+                    "None (tags that encode no spans)."
+                )
+        prefix, other = ("I", "B") if encoding == "BIO" else ("B", "E")
+        for name in names:
+            if name[:2] == f"{prefix}-" and f"{other}-{name[2:]}" not in names:
+                raise ConfigurationError(
+                    f"labels: there is {name!r} and no '{other}-{name[2:]}', so the tags are not {encoding}; "
+                    "encoding='IO' reads those that begin no span in a way of its own."
+                )
+        if encoding == "BIOES" and not any(name[0] in "OS" for name in names):
+            raise ConfigurationError("labels: in BIOES there must be an 'O' or an 'S-<name>' for a lone token.")
+    return names
+
+
+def inner_labels(labels: Sequence[str], encoding: str | None) -> list[str]:
+    """By which the structure calls the tags: those of IO that have no `I-` get one."""
+    if encoding != "IO":
+        return list(labels)
+    return [label if label == "O" or label[:2] in ("B-", "I-") else f"I-{label}" for label in labels]
+
+
+class Row(NamedTuple):
+    """
+    A sentence.
+
+    # Parameters
+
+    place : `int`
+        Among the sentences that were given, from 0.
+    emissions : `torch.Tensor`, `(tokens, tags)`
+        Of the tokens that count, floating and without NaN.
+    gold : `torch.LongTensor`, `(tokens,)`, optional
+    key : `str`
+    """
+
+    place: int
+    emissions: torch.Tensor
+    gold: torch.Tensor | None
+    key: str
+
+
+def read_rows(
+    labels: Sequence[str],
+    emissions: Iterable[Any],
+    gold: Iterable[Any] | None = None,
+    mask_or_lengths: Iterable[Any] | None = None,
+    keys: Iterable[str] | None = None,
+    word_ids: Iterable[Any] | None = None,
+) -> Iterator[Row]:
+    """
+    The sentences, one after the other, so that no more than one need be in memory.
+
+    # Parameters
+
+    labels : `Sequence[str]`
+    emissions : `Iterable`
+        For each sentence the scores of its tokens' tags, `(tokens, tags)`, as a NumPy array, a tensor of any device, or
+        lists; or all of them padded, `(sentences, tokens, tags)`.
+    gold : `Iterable`, optional
+        For each sentence its tags, names or indices: of the tokens that count, or of all that the emissions have, where
+        -100 may stand at others.
+    mask_or_lengths : `Iterable`, optional
+        For each sentence how many of its tokens count, the first ones, or which do.
+    keys : `Iterable[str]`, optional
+    word_ids : `Iterable`, optional
+        For each sentence the number of each token's word, `None` or -1 where it is of none, as a tokenizer of Hugging
+        Face gives it: the first token of each word counts.
+
+    # Raises
+
+    `ConfigurationError` naming the sentence, what was found and what is needed.
+    """
+    given = {"emissions": emissions, "gold": gold, "mask_or_lengths": mask_or_lengths, "keys": keys}
+    given["word_ids"] = word_ids
+    columns = {name: column for name, column in given.items() if column is not None}
+    for name, column in columns.items():
+        if getattr(column, "ndim", 1) == 0 or not isinstance(column, Iterable):
+            raise ConfigurationError(f"{name}: one for each sentence is needed, found {short(column)}.")
+    index = {label: number for number, label in enumerate(labels)}
+    for place, values in enumerate(zip_longest(*columns.values(), fillvalue=_MISSING)):
+        row = dict(zip(columns, values))
+        for name in (name for name, value in row.items() if value is _MISSING):
+            other = next(name for name, value in row.items() if value is not _MISSING)
+            raise ConfigurationError(f"{name}: there are {place}, and more {other}; one for each sentence is needed.")
+        scores = _scores(row["emissions"], place, labels)
+        counted = _counted(row.get("mask_or_lengths"), row.get("word_ids"), len(scores), place)
+        tags = None if gold is None else _gold(row["gold"], place, counted, len(scores), index)
+        yield Row(place, scores[counted.to(scores.device)], tags, str(row.get("keys", "")))
+
+
+_MISSING: Any = object()
+
+
+def _scores(value: Any, place: int, labels: Sequence[str]) -> torch.Tensor:
+    where = f"emissions[{place}]"
+    try:
+        scores = value.detach() if isinstance(value, torch.Tensor) else torch.tensor(numpy.array(value, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"{where}: numbers, (tokens, tags), are needed, found {short(value)}.") from error
+    if scores.numel() == 0 and scores.dim() <= 2:
+        return scores.new_zeros(0, len(labels), dtype=torch.float32)
+    if scores.dim() != 2 or scores.shape[1] != len(labels):
+        raise ConfigurationError(
+            f"{where}: (tokens, {len(labels)}) is needed, a column for each of the labels, found {tuple(scores.shape)}."
+        )
+    scores = scores.float()
+    if bool(scores.isnan().any()) or bool((scores == torch.inf).any()):
+        token, tag = (scores.isnan() | (scores == torch.inf)).nonzero()[0].tolist()
+        raise ConfigurationError(
+            f"{where}: the score of tag {labels[tag]!r} at token {token} is {scores[token, tag].item()}; finite "
+            "scores are needed (-inf stands for a tag that cannot be)."
+        )
+    best = scores.amax(dim=1, keepdim=True)
+    if bool(best.isneginf().any()):
+        token = int(best.isneginf().squeeze(1).nonzero()[0])
+        raise ConfigurationError(f"{where}: no tag can be at token {token}, where all scores are -inf.")
+    return torch.maximum(scores, best - MOST_BELOW)
+
+
+def _counted(mask_or_length: Any, word_ids: Any, tokens: int, place: int) -> torch.Tensor:
+    """The places of the tokens that count, `(counted,)`."""
+    counted = list(range(tokens))
+    if mask_or_length is not None:
+        value = _plain(mask_or_length)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            if value != int(value) or not 0 <= value <= tokens:
+                raise ConfigurationError(
+                    f"mask_or_lengths[{place}]: a length from 0 to {tokens} is needed, found {short(value)}."
+                )
+            counted = counted[: int(value)]
+        else:
+            counted = [token for token, kept in zip(counted, _row(value, tokens, "mask_or_lengths", place)) if kept]
+    if word_ids is not None:
+        words = _row(_plain(word_ids), tokens, "word_ids", place)
+        # A token of no word parts no words.
+        first: dict[Any, int] = {}
+        for token in counted:
+            if words[token] is not None and words[token] != -1:
+                first.setdefault(words[token], token)
+        counted = sorted(first.values())
+    return torch.tensor(counted, dtype=torch.long)
+
+
+def _row(value: Any, tokens: int, name: str, place: int) -> list:
+    if not isinstance(value, (list, tuple)) or len(value) != tokens:
+        raise ConfigurationError(
+            f"{name}[{place}]: one for each of the {tokens} tokens of emissions[{place}] is needed, found "
+            f"{len(value) if isinstance(value, (list, tuple)) else short(value)}."
+        )
+    return list(value)
+
+
+def _gold(value: Any, place: int, counted: torch.Tensor, tokens: int, index: dict[str, int]) -> torch.Tensor:
+    value = _plain(value)
+    if value is None or isinstance(value, str) or not isinstance(value, (list, tuple)):
+        raise ConfigurationError(f"gold[{place}]: a list of tags is needed, found {short(value)}.")
+    if len(value) == len(counted):
+        tags = list(value)
+    elif len(value) == tokens:
+        tags = [value[token] for token in counted.tolist()]
+    else:
+        raise ConfigurationError(
+            f"gold[{place}]: {len(value)} tags for {len(counted)} tokens that count, of {tokens} in emissions[{place}]."
+        )
+    for token, tag in enumerate(tags):
+        if isinstance(tag, str) and tag in index:
+            tags[token] = index[tag]
+        elif isinstance(tag, bool) or not isinstance(tag, int) or not 0 <= tag < len(index):
+            missing = tag is None or tag == IGNORED
+            why = "counts, and has no tag" if missing else f"has {short(tag)}, which is none of the labels"
+            raise ConfigurationError(f"gold[{place}]: token {token} {why}.")
+    return torch.tensor(tags, dtype=torch.long)
+
+
+def _plain(value: Any) -> Any:
+    """A number or list in place of an array or tensor."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def log_probabilities(marginals: Iterable[Sequence[Mapping[str, float]]], labels: Sequence[str]) -> list[torch.Tensor]:
+    """
+    Emissions from probabilities by name, such as those that sklearn-crfsuite's `predict_marginals` and, with
+    `return_probabilities_for_all_classes=True`, flair give.
+
+    # Parameters
+
+    marginals : `Iterable[Sequence[Mapping[str, float]]]`
+        For each sentence and token the probability of each tag; those that are not there are 0.
+    labels : `Sequence[str]`
+
+    # Returns
+
+    `list[torch.Tensor]`: `(tokens, tags)` each, in nats
+    """
+    found = []
+    for sentence in marginals:
+        rows = [[float(token.get(label, 0.0)) for label in labels] for token in sentence]
+        found.append(torch.tensor(rows).reshape(-1, len(labels)).clamp(min=1e-12).log())
+    return found

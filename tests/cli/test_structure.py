@@ -1,0 +1,114 @@
+"""The command `structure`: what a tagger of any language learns and predicts by, from files."""
+
+import json
+import re
+
+import numpy
+import pytest
+
+from seal.cli.structure import main
+from seal.tagger import StructuredTagger
+from tests.test_tagger import RIGHT, TAGS, emissions_of
+
+
+def lines(path, records):
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def files(tmp_path):
+    scores = emissions_of(200).numpy()
+    numpy.savez(tmp_path / "scores.npz", emissions=scores.reshape(-1, 5), lengths=[5] * 200, labels=TAGS)
+    lines(tmp_path / "gold.jsonl", [{"tags": RIGHT}] * 200)
+    return tmp_path
+
+
+def learned(files, *more):
+    scores, gold = str(files / "scores.npz"), str(files / "gold.jsonl")
+    return main(["learn", scores, gold, "--out", str(files / "tagger"), *more])
+
+
+def test_it_learns_and_predicts_as_in_python(files, capsys):
+    assert learned(files) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in told] == ["f1", "exact_match"] and "alone" in told[0]
+    tagger = StructuredTagger(TAGS).fit(emissions_of(200), [RIGHT] * 200)
+    test = emissions_of(30, seed=1).numpy()
+    lengths = [number % 6 for number in range(30)]
+    numpy.savez(files / "padded.npz", emissions=test, lengths=lengths, labels=numpy.array(TAGS))
+    assert main(["apply", str(files / "tagger"), str(files / "padded.npz"), "--k", "2"]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [record["tags"] for record in records] == tagger.predict(test, lengths)
+    assert [len(record["candidates"]) for record in records[:6]] == [0, 2, 2, 2, 2, 2]
+    best = tagger.predict_k(test[1:2], 1, [1])[0][0]
+    assert records[1]["candidates"][0]["joint"] == best.joint and records[1]["candidates"][0]["terms"] == best.terms
+    out = files / "predicted.jsonl"
+    assert main(["apply", str(files / "tagger"), str(files / "padded.npz"), "--out", str(out)]) == 0
+    assert [json.loads(line)["tags"] for line in out.read_text().splitlines()] == [one["tags"] for one in records]
+
+
+def test_a_crf_keys_and_validation_data_of_their_own(files, capsys):
+    scores = emissions_of(200).numpy()
+    crf = {"transitions": numpy.eye(5), "start_transitions": numpy.ones(5), "end_transitions": numpy.zeros(5)}
+    numpy.savez(files / "scores.npz", emissions=scores, labels=TAGS, **crf)
+    numpy.savez(files / "valid.npz", emissions=emissions_of(60, 2).numpy(), labels=TAGS)
+    lines(files / "gold.jsonl", [{"tags": RIGHT, "key": "give"}] * 200)
+    valid = lines(files / "valid.jsonl", [{"tags": RIGHT, "key": "give"}] * 60)
+    more = ["--valid-scores", str(files / "valid.npz"), "--valid-gold", valid, "--score", "exact_match"]
+    assert learned(files, *more, "--settings", '{"num_candidates": 5}') == 0
+    tagger = StructuredTagger.load(files / "tagger")
+    assert tagger.keyed and tagger.num_candidates == 5 and tagger.score == "exact_match"
+    assert tagger.report_["chosen_by"] == 60 and float(tagger._space.crf.start_transitions[0]) == 1
+    apply = ["apply", str(files / "tagger"), str(files / "valid.npz")]
+    assert main(apply) == 1 and "learned with keys" in capsys.readouterr().err
+    assert main([*apply, "--keys", lines(files / "keys.jsonl", [{"key": "give"}] * 60)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 60
+
+
+@pytest.mark.parametrize(
+    "arrays, sentence",
+    [
+        ({"labels": TAGS}, "there is no array 'emissions'; it has labels"),
+        ({"emissions": numpy.zeros((10, 5)), "labels": TAGS}, "emissions must be .* with lengths"),
+        ({"emissions": numpy.zeros((10, 5)), "lengths": [5, 4], "labels": TAGS}, "must sum to 10 tokens, found 9"),
+        ({"emissions": numpy.zeros((2, 5, 5)), "lengths": [5, 6], "labels": TAGS}, "must be 2 numbers, 0 to 5"),
+        ({"emissions": numpy.zeros((200, 5, 4)), "labels": TAGS}, r"emissions\[0\]: \(tokens, 5\) is needed"),
+        ({"emissions": numpy.array([{}, {}]), "labels": TAGS}, "no file of np.savez without pickles"),
+    ],
+)
+def test_scores_that_cannot_be_used_are_told(files, arrays, sentence, capsys):
+    numpy.savez(files / "scores.npz", **arrays)
+    assert learned(files) == 1
+    told = capsys.readouterr().err
+    assert re.search(sentence, told) and told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "text, sentence",
+    [
+        ('{"tag": []}\n', "gold.jsonl:1: an object with 'tags' is needed"),
+        ('{"tags": ["O"], "key": "a"}\n["O"]\n', "gold.jsonl:2: there is no 'key', and other lines have one"),
+        ("{\n", "gold.jsonl:1: it is not JSON"),
+        ('["O"]\n', r"gold[0]: 1 tags for 5 tokens"),
+    ],
+)
+def test_gold_that_cannot_be_used_is_told(files, text, sentence, capsys):
+    (files / "gold.jsonl").write_text(text, encoding="utf-8")
+    assert learned(files) == 1
+    assert sentence in capsys.readouterr().err
+
+
+def test_options_and_files_that_are_not_there_are_told(files, capsys):
+    for arguments, sentence in (
+        (["--settings", "[]"], "--settings: an object of"),
+        (["--settings", '{"energy": 1}'], "--settings: an object of"),
+        (["--valid-gold", "x"], "both are needed, or neither"),
+        (["--score", "f2"], "score must be 'f1' or 'exact_match'"),
+    ):
+        assert learned(files, *arguments) == 1 and sentence in capsys.readouterr().err
+    assert main(["apply", str(files / "none"), "x"]) == 1 and "tagger.json' cannot be read" in capsys.readouterr().err
+    (files / "scores.npz").write_text("no")
+    assert learned(files) == 1 and "without pickles" in capsys.readouterr().err
+    (files / "scores.npz").unlink()
+    assert learned(files) == 1 and "cannot be read (No such file" in capsys.readouterr().err

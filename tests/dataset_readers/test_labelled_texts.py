@@ -1,0 +1,266 @@
+import csv
+import gzip
+import io
+import json
+import logging
+import tempfile
+import time
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seal.dataset_readers.labelled_texts import (
+    CONVERTED,
+    FORMATS,
+    TextOptions,
+    format_of,
+    labels_of,
+    once_each,
+    read_labelled_texts,
+)
+from tests.scripts.layouts.test_texts import BOOK
+
+
+def read(folder, name, content, **options):
+    """The texts, labels and lines of a file."""
+    path = folder / name
+    path.write_bytes(content.encode("utf-8", "surrogatepass"))
+    found = list(read_labelled_texts(str(path), options=TextOptions(**options)))
+    assert all(text.source.startswith(f"{path}:") for text in found)
+    return [(text.text, text.labels, int(text.source.rpartition(":")[2])) for text in found]
+
+
+def json_lines(*records):
+    return "".join((record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records)
+
+
+@pytest.mark.parametrize(
+    "name, content, expected",
+    [
+        ("a.jsonl", "", "json_lines"),
+        ("a.json.gz", "", "json_lines"),
+        ("a.csv", "", "csv"),
+        ("a.tsv", "", "tsv"),
+        ("notes.txt", '\n{"text": "a"}\n', "json_lines"),
+    ],
+)
+def test_format_by_name_or_first_line(tmp_path, name, content, expected):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
+    assert format_of(str(path)) == expected and expected in FORMATS
+
+
+def test_tsv_with_a_list_of_labels_has_numbers():
+    assert format_of("a.tsv.gz", TextOptions(label_names=["a"])) == "indexed_tsv"
+
+
+def test_a_format_that_cannot_be_told(tmp_path):
+    with pytest.raises(ConfigurationError, match="notes.txt: neither its name .* set dataset_reader.format to one of"):
+        read(tmp_path, "notes.txt", "a text\n")
+
+
+@pytest.mark.parametrize(
+    "name, content, layout",
+    [
+        ("lyrl2004_tokens_train.dat", ".I 2286\n.W\nrecov\n", "rcv1"),
+        ("lyrl.txt", "\n.I 2286\n.W\nrecov\n", "rcv1"),
+        ("text_train", "we study graphs\n", "aapd"),
+        ("books.txt", "\n" + BOOK, "bgc"),
+    ],
+)
+def test_a_layout_that_is_converted_is_refused_with_the_way_to_convert_it(tmp_path, name, content, layout):
+    with pytest.raises(ConfigurationError, match=f"{name}: .* `python scripts/convert.py {layout} .*{name} --out FILE"):
+        read(tmp_path, name, content)
+
+
+@pytest.mark.parametrize("format", sorted(CONVERTED))
+def test_so_is_its_name_of_before(format):
+    with pytest.raises(ConfigurationError, match=f"^a: the format '{format}' .*convert.py {CONVERTED[format]} a"):
+        read_labelled_texts("a", format)
+
+
+@pytest.mark.parametrize(
+    "name, content",
+    [
+        ("a.jsonl", '{"text": "wind and rain", "labels": ["storm"]}\n{"text": "sun", "labels": ["heat", "drought"]}\n'),
+        ("numbers.tsv", "wind and rain\t1\tx7\nsun\t0,2\tx8\n"),
+        ("names.tsv", "wind and rain\tstorm\nsun\theat,drought\n"),
+        ("a.csv", 'text,labels\nwind and rain,storm\nsun,"heat,drought"\n'),
+    ],
+)
+def test_every_format_reads_the_same_texts(tmp_path, name, content):
+    names = ["heat", "storm", "drought"] if name == "numbers.tsv" else None
+    found = [text[:2] for text in read(tmp_path, name, content, label_names=names)]
+    assert found == [("wind and rain", ["storm"]), ("sun", ["heat", "drought"])]
+
+
+def test_keys_of_our_files_and_of_published_ones(tmp_path):
+    records = [
+        {"text": "a b", "labels": ["x", "y", "x"], "id": 3},
+        "",
+        {"token": ["a", "b"], "label": ["x/y"]},
+        {"doc_token": ["a"], "doc_label": []},
+    ]
+    found = read(tmp_path, "a.jsonl", json_lines(*records))
+    assert found == [("a b", ["x", "y"], 1), ("a b", ["x/y"], 3), ("a", [], 4)]
+
+
+@pytest.mark.parametrize(
+    "name, content", [("a.jsonl", '{"title": "A", "text": "b c", "labels": []}'), ("a.csv", "title;text;label\nA;b c;")]
+)
+def test_named_keys_are_joined(tmp_path, name, content):
+    ((text, labels, _),) = read(tmp_path, name, content + "\n", text_keys=("title", "text"))
+    assert text == "A b c" and labels == []
+
+
+def test_csv_as_spreadsheets_write_it(tmp_path):
+    content = 'id,text,labels\r\n1,"wind,\r\nand ""rain""","storm, flood"\r\n2,sun,\r\n'
+    assert read(tmp_path, "a.csv", content) == [('wind,\r\nand "rain"', ["storm", "flood"], 2), ("sun", [], 4)]
+
+
+@pytest.mark.parametrize("tail", ["", "\tid"])
+@pytest.mark.parametrize("names", [None, ["joy", "fear"]])
+def test_tsv_with_and_without_ids(tmp_path, tail, names):
+    cells = ("joy, great fear", "5") if names is None else ("1,0,01", "1")
+    content = f'She said "oh" 😝\t{cells[0]}{tail}\r\n\nbad\t{tail}\n5\t{cells[1]}{tail}\n'
+    labels = [["joy", "great fear"], ["5"]] if names is None else [["fear", "joy"], ["fear"]]
+    expected = [('She said "oh" 😝', labels[0], 1), ("bad", [], 3), ("5", labels[1], 4)]
+    assert read(tmp_path, "a.tsv", content, label_names=names) == expected
+
+
+RECORD = '{"text": "a", "labels": []}\n'
+OF_JSON = [
+    ("{", r":2: each line must be one JSON object: Expecting property name .* at character 2\."),
+    ("[", r":2: each line must be one JSON object: Expecting value at character 2\."),
+    ("[" * 100_000, r":2: the JSON is nested too deeply"),
+    ('{"text": "a", "labels": ["x"], "labels": []}', r":2: 'labels' is given twice"),
+    ({"text": "a", "labels": ["x\r"]}, r":2: the label begins or ends with a control .*: 'x\\r'"),
+    ({"text": "a", "labels": ["\udc80"]}, r":2: the label holds half a surrogate pair, .*: '\\udc80'"),
+    ({"text": "a", "labels": ["x", ""]}, r":2: the label is blank: ''"),
+    ({"text": "a", "labels": [" x"]}, r":2: the label begins or ends with white space: ' x'"),
+    ("[1]", r":2: expected a JSON object"),
+    ({"labels": []}, r":2: the object has none of text, token"),
+    ({"text": 3, "labels": []}, r"'text' must be a string or a list of words, found 3"),
+    ({"text": ["a", 1], "labels": []}, r"'text' must be a string or a list of words"),
+    ({"text": "a"}, r":2: the object has no 'labels'"),
+    ({"text": "a", "labels": "x"}, r"'labels' must be a list of names, found 'x'"),
+    ({"text": "a", "labels": [1]}, r"'labels' must be a list of names"),
+]
+OF_CSV = [
+    ("text,kind\na,b\n", ":1: no column is called labels or label or doc_label; .* has 'text', 'kind'"),
+    ("words,labels\na,b\n", ":2: the object has none of text, token"),
+    ("text,labels\na,\"['x']\"\n", ":2: .* looks like a Python list"),
+    ('text,labels\na,"x,x"\n', ":2: the label 'x' comes a second time"),
+]
+OF_TSV = [
+    ("a\n", r":1: expected a text, .* with tabs between, found 1 column\."),
+    ("a\tx\tb\tc\n", r":1: expected a text, .* found 4 columns"),
+    ("a\t1\tx\nb\t1\n", r":2: found 2 columns, and 3 in the first line"),
+    ("Text\tlabels\tid\na\tx\t1\n", r":1: this line is a header, .*; remove it\."),
+    ("id\ttext\tlabels\n1\ta\tx\n", r":1: this line is a header"),
+]
+OF_NAMES = [
+    ("a\tx\nb\n", r":2: found 1 column, and 2 in the first line"),
+    ("a\tx\nb\tx,\n", r":2: a label is empty; names have one comma between, found 'x,'"),
+    ("a\tx,,y\n", r":1: a label is empty"),
+    ("a\tx\n\nb\ty, x,y\n", r":3: the label 'y' comes a second time"),
+    ("a\tx,y\x7f\n", r":1: the label begins or ends with a control character"),
+]
+OF_NUMBERS = [
+    ("a\t1\nb\t0,2\n", r":2: there is no label 2; dataset_reader.labels lists 2, 0 to 1"),
+    ("a\t" + "1" * 5000 + "\n", r":1: there is no label 1{40}; dataset_reader.labels lists 2, 0 to 1"),
+    ("a\tfear\n", r":1: the labels must be numbers from 0, .* set dataset_reader.format to 'tsv'"),
+    ("a\t-1\n", r":1: the labels must be numbers from 0"),
+]
+
+
+@pytest.mark.parametrize(
+    "name, content, names, message",
+    [
+        *(("a.jsonl", RECORD + json_lines(line), None, message) for line, message in OF_JSON),
+        *(("a.csv", content, None, message) for content, message in OF_CSV),
+        *(("a.tsv", content, None, message) for content, message in OF_TSV + OF_NAMES),
+        *(("a.tsv", content, ["joy", "fear"], message) for content, message in OF_TSV + OF_NUMBERS),
+    ],
+)
+def test_wrong_lines(tmp_path, name, content, names, message):
+    with pytest.raises(ConfigurationError, match=message) as error:
+        read(tmp_path, name, content, label_names=names)
+    assert error.value.message.startswith(f"{tmp_path / name}:")
+
+
+def test_a_named_key_that_is_missing(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"a.jsonl:1: the object has no 'title', which .* text_keys"):
+        read(tmp_path, "a.jsonl", RECORD, text_keys=("title",))
+
+
+def test_numbers_need_names():
+    with pytest.raises(ConfigurationError, match="a.tsv: its labels are numbers; name the file"):
+        list(read_labelled_texts("a.tsv", "indexed_tsv"))
+
+
+def test_a_cell_of_many_labels():
+    names = [str(number) for number in range(60000)]
+    start = time.process_time()
+    assert labels_of(",".join(names), "f:1") == names
+    assert time.process_time() - start < 2
+
+
+def test_labels_are_there_once_in_their_order():
+    assert once_each(iter(["b", "a", "b"]), "x.jsonl:3") == ["b", "a"] and once_each([], "x.jsonl:3") == []
+    for name in ("", "  ", " toy", "toy "):
+        with pytest.raises(ConfigurationError, match="^x.jsonl:3: the label "):
+            once_each(["toy", name], "x.jsonl:3")
+
+
+ROWS = st.lists(
+    st.tuples(
+        st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1).map(lambda text: f"a{text}b"),
+        st.lists(st.sampled_from(["sea", "red kite", "C#", "a|b", "lighting", "-", "1"]), unique=True, max_size=3),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(ROWS, st.sampled_from(["\n", "\r\n"]), st.booleans(), st.booleans(), st.sampled_from(",;\t"))
+def test_a_table_has_the_same_texts_and_labels_in_every_format(rows, end, has_mark, has_blank_rows, separator):
+    gap = end * (1 + has_blank_rows)
+    table = io.StringIO()
+    writer = csv.writer(table, delimiter=separator, lineterminator=gap, quoting=csv.QUOTE_ALL)
+    writer.writerows([("text", "labels"), *((text, ",".join(labels)) for text, labels in rows)])
+    contents = {
+        "a.csv": table.getvalue(),
+        "a.tsv": "".join(f"{text}\t{', '.join(labels)}{gap}" for text, labels in rows),
+        "a.jsonl": "".join(json.dumps({"text": text, "labels": labels}) + gap for text, labels in rows),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in contents.items():
+            with open(f"{folder}/{name}", "w", newline="", encoding="utf-8-sig" if has_mark else "utf-8") as file:
+                file.write(content)
+            found = read_labelled_texts(f"{folder}/{name}")
+            assert [(text.text, text.labels) for text in found] == rows, name
+
+
+@pytest.mark.parametrize(
+    "labels, told",
+    [
+        (["a|b", "a|c"], True),
+        (["a;b", "a;c"], True),
+        (["a#b", "a #c"], True),
+        (["C#", "#news", "F#", "part #2"], False),
+        (["a|b", "c"], False),
+    ],
+)
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl"])
+def test_each_format_warns_of_other_separators(tmp_path, caplog, labels, told, ending):
+    separator = "," if ending == ".csv" else "\t"
+    content = "text,labels\n" * (ending == ".csv") + "".join(f"a{separator}{label}\n" for label in labels)
+    if ending == ".jsonl":
+        content = json_lines(*({"text": "a", "labels": [label]} for label in labels))
+    with caplog.at_level(logging.WARNING):
+        assert len(read(tmp_path, f"a{ending}", content)) == len(labels)
+    assert ("if it stands between labels" in caplog.text) is told

@@ -1,0 +1,62 @@
+import tarfile
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from seal.allennlp.trained_models import trained_weights
+from tests.spine import LABELS, vocabulary
+
+
+@pytest.fixture
+def run(tmp_path):
+    """The folder of a run, with the weights of the best epoch and of the last one."""
+    folder = tmp_path / "run"
+    vocabulary(namespace="my_tags").save_to_files(str(folder / "vocabulary"))
+    torch.save({"a": torch.ones(2)}, folder / "best.th")
+    torch.save({"a": torch.zeros(2)}, folder / "weights.th")
+    return folder
+
+
+def archive_of(run):
+    path = run.parent / "model.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        # The names are AllenNLP's; an archive has no best.th.
+        archive.add(run / "best.th", "weights.th")
+        archive.add(run / "vocabulary", "vocabulary")
+    return path
+
+
+@pytest.mark.parametrize("place", [lambda run: run, archive_of])
+def test_the_best_weights_of_a_folder_or_an_archive(run, place):
+    found = trained_weights(str(place(run)), "key", "my_tags", LABELS)
+    assert found.keys() == {"a"} and torch.equal(found["a"], torch.ones(2))
+
+
+def test_other_labels_are_refused(run):
+    with pytest.raises(ConfigurationError, match="^model.x: the labels of '.*run' are not those of this data"):
+        trained_weights(str(run), "model.x", "my_tags", LABELS[:-1])
+
+
+@pytest.mark.parametrize("place, folder", [(lambda run: run, "/run/vocabulary"), (archive_of, "RUN/vocabulary")])
+def test_labels_in_another_order_are_told(run, place, folder):
+    message = "^model.x: '.*' has the labels of this data in another order; set vocabulary to {type: 'extend', "
+    with pytest.raises(ConfigurationError, match=f"{message}directory: '.*{folder}'}}, which keeps that order."):
+        trained_weights(str(place(run)), "model.x", "my_tags", LABELS[::-1])
+
+
+def test_what_is_no_model(run, tmp_path):
+    (tmp_path / "text.tar.gz").write_text("no archive")
+    damaged = archive_of(run)
+    damaged.write_bytes(damaged.read_bytes()[:200])
+    (run / "best.th").unlink()
+    (run / "weights.th").unlink()
+    for path in (tmp_path / "nowhere", tmp_path / "text.tar.gz", damaged, run):
+        with pytest.raises(ConfigurationError, match="^model.x: '.*' is not a trained model: "):
+            trained_weights(str(path), "model.x", "my_tags", LABELS)
+
+
+def test_copies_of_the_output_space_in_nets_of_older_models_are_left_out(run):
+    names = ("output_space.a", "loss_net.energies.0.output_space.a", "loss_net.energies.0.b")
+    torch.save({name: torch.ones(1) for name in names}, run / "best.th")
+    assert list(trained_weights(str(run), "key", "my_tags", LABELS)) == [names[0], names[2]]

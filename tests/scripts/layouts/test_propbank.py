@@ -1,0 +1,169 @@
+import re
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scripts.layouts.propbank import read_propbank
+from seal.common.tag_encodings import first_broken, tags_to_spans
+from seal.dataset_readers.srl_files import SrlFrame
+
+# Of the sentence "The cook who left gives her bread", as Universal PropBank 1.0 has it.
+UP_1 = """\
+# sent_id = 1
+# text = The cook who left gives her bread
+1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\t_\t_\t_
+2\tcook\tcook\tNOUN\tNN\t_\t5\tnsubj\t_\t_\t_\tA0\tA0
+3\twho\twho\tPRON\tWP\t_\t4\tnsubj\t_\t_\t_\tR-A0\t_
+4\tleft\tleave\tVERB\tVBD\t_\t2\tacl:relcl\t_\t_\tleave.01\t_\t_
+5\tgives\tgive\tVERB\tVBZ\t_\t0\troot\t_\t_\tgive.01\t_\t_
+6\ther\tshe\tPRON\tPRP\t_\t7\tdet\t_\t_\t_\t_\t_
+7\tbread\tbread\tNOUN\tNN\t_\t5\tobj\t_\t_\t_\t_\tA1
+"""
+HEADS = [["O", "B-A0", "B-R-A0", "B-V", "O", "O", "O"], ["O", "B-A0", "O", "O", "B-V", "O", "B-A1"]]
+# The relative clause is no part of what leaves, and is one of what gives.
+SUBTREES = [
+    ["B-A0", "I-A0", "B-R-A0", "B-V", "O", "O", "O"],
+    ["B-A0", "I-A0", "I-A0", "I-A0", "B-V", "B-A1", "I-A1"],
+]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def conllu(text, role_spans="head"):
+    with open("a", "w", encoding="utf-8", newline="") as file:
+        file.write(text)
+    return list(read_propbank("a", role_spans))
+
+
+@pytest.mark.parametrize("role_spans, tags", [("head", HEADS), ("subtree", SUBTREES)])
+def test_roles_of_universal_propbank(role_spans, tags):
+    (sentence,) = conllu(UP_1, role_spans)
+    assert sentence.words == "The cook who left gives her bread".split() and sentence.source == "a:3"
+    assert sentence.frames == [SrlFrame(3, tags[0], "leave", "01"), SrlFrame(4, tags[1], "give", "01")]
+
+
+def as_version_2(text, names=True):
+    """All roles of a predicate in its row; without the names of columns, as files that are merged by hand."""
+    lines = text.splitlines()
+    cells = [line.split("\t") for line in lines if not line.startswith("#")]
+    order = [place for place, row in enumerate(cells) if row[10] != "_"]
+    rows = []
+    for place, row in enumerate(cells):
+        of = 11 + order.index(place) if place in order else None
+        roles = [f"{other[of]}:{other[0]}" for other in cells if other[of] not in ("_", "V")] if of else []
+        spans = "|".join(f"{role.partition(':')[0]}:1-1" for role in roles)
+        rows.append("\t".join([*row[:11], "|".join(roles) or "_", spans or "_"]))
+    head = "# global.columns = ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC UP:PRED UP:ARGHEADS UP:ARGSPANS"
+    return "\n".join([head] * names + rows) + "\n"
+
+
+@pytest.mark.parametrize("names", [True, False])
+@pytest.mark.parametrize("role_spans", ["head", "subtree"])
+def test_both_versions_have_the_same_frames(names, role_spans):
+    assert conllu(as_version_2(UP_1, names), role_spans)[0].frames == conllu(UP_1, role_spans)[0].frames
+
+
+def test_rows_that_are_no_words_columns_by_name_and_a_verb_that_is_marked():
+    rows = [
+        "# global.columns = ID FORM HEAD UP:FLAG UP:PRED UP:FRAME", "1-2\tab\t_\t_\t_\t_", "1\ta b\t2\t_\t_\t_",
+        "2\tc\t0\tY\tgo.02\tV", "3\td\t2\t_\t_\tA1", "3.1\t_\t_\t_\t_\t_", "", "", "# text = e", "1\te\t0\t_\t_\t_",
+    ]  # fmt: skip
+    first, second = conllu("\r\n".join(rows))
+    assert first.words == ["a b", "c", "d"] and first.frames == [SrlFrame(1, ["O", "B-V", "B-A1"], None, "02")]
+    assert second.words == ["e"] and second.frames == []
+
+
+@st.composite
+def propbanks(draw):
+    """A sentence with a tree of dependencies and frames: the text of version 1.0, its heads and its roles."""
+    length = draw(st.integers(1, 7))
+    order = draw(st.permutations(range(length)))
+    above = [-1] * length
+    for place, word in enumerate(order[1:], start=1):
+        above[word] = order[draw(st.integers(0, place - 1))]
+    predicates = sorted(draw(st.sets(st.integers(0, length - 1), max_size=3)))
+    drawn = [{word: draw(st.sampled_from(["_", "A0", "A1"])) for word in range(length)} for _ in predicates]
+    roles = [
+        {word: role for word, role in of.items() if word != predicate and role != "_"}
+        for predicate, of in zip(predicates, drawn)
+    ]
+    rows = []
+    for word in range(length):
+        cells = [of.get(word, "_") for of in roles]
+        frame = "go.01" if word in predicates else "_"
+        rows.append("\t".join([str(word + 1), "w", *"____", str(above[word] + 1), *"___", frame, *cells]))
+    return "\n".join(rows) + "\n", above, dict(zip(predicates, roles))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(propbanks())
+def test_spans_are_of_the_tree_and_do_not_overlap(drawn):
+    text, above, frames = drawn
+    (by_head,), (by_tree,) = conllu(text), conllu(text, "subtree")
+    if any(frames.values()):
+        assert conllu(as_version_2(text), "subtree")[0].frames == by_tree.frames
+        assert conllu(as_version_2(text))[0].frames == by_head.frames
+    assert [frame.predicate for frame in by_tree.frames] == list(frames)
+    for of_heads, of_trees in zip(by_head.frames, by_tree.frames):
+        predicate, roles = of_heads.predicate, frames[of_heads.predicate]
+        heads = {**roles, predicate: "V"}
+        assert of_heads.tags == [f"B-{heads[word]}" if word in heads else "O" for word in range(len(above))]
+        assert first_broken(of_trees.tags, "BIO") is None
+        spans = {start: (role, end) for role, start, end in tags_to_spans(of_trees.tags)}
+        assert len(spans) == len(heads)
+        for head, role in heads.items():
+            ((start, (found, end)),) = [(s, span) for s, span in spans.items() if s <= head <= span[1]]
+            assert found == role and (head != predicate or start == end)
+            # The words around it are below it, and below no other head that is nearer; those beside them are not.
+            for word in range(len(above)):
+                nearest = word
+                while nearest != -1 and nearest not in heads:
+                    nearest = above[nearest]
+                if start <= word <= end:
+                    assert nearest == head
+                elif head != predicate and word in (start - 1, end + 1):
+                    assert nearest != head
+
+
+def test_a_word_with_two_roles_keeps_the_first(caplog):
+    (sentence,) = conllu(as_version_2(UP_1).replace("A0:2|A1:7", "A0:2|A1:7|A2:7|A3:5"))
+    assert sentence.frames[1].tags == HEADS[1]
+    assert "a: 2 roles are left out, as their words have another role of the frame; the first: a:8, A2" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ("\t_\n2", "\n2", "a:4: found 13 columns where the first word of the sentence has 12"),
+        ("\n4\tleft", "\n5\tleft", "a:6: found the id '5' where 4 is the next word"),
+        ("leave.01", "_", "a:3: the sentence has 1 rows with a frame in column 10 .* and 2 columns of roles"),
+        ("\t5\tnsubj", "\t9\tnsubj", "a:4: the head '9' is not the id of a word, or 0, and subtrees need it"),
+        ("\t5\tnsubj", "\t4\tnsubj", "a:3: from here the heads of words go round in a circle"),
+        ("\t_\t_\t_\t_\t_\n2", "\n2", "a:3: found 8 columns where CoNLL-U has at least 10"),
+        ("\tR-A0", "\tR-A0\u200b", r"a:5: the role has a character that cannot be seen, U\+200B"),
+        ("\twho\twho", "\t\twho", "a:5: the word is empty"),
+    ],
+)
+def test_conllu_that_is_wrong(old, new, message):
+    assert UP_1.count(old) == 1
+    with pytest.raises(ConfigurationError, match=f"^{message}"):
+        conllu(UP_1.replace(old, new), "subtree")
+
+
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ("A0:2|A1:7", "A0:2|A1:8", "a:6: there is no word 8 in a sentence of 7"),
+        ("A0:2|A1:7", "A0", "a:6: the roles 'A0' are not of the form A0:1|A1:3"),
+        ("FORM", "TOKEN", "a: its 'global.columns' lacks FORM or ID, so there are no words: merge it"),
+        ("UP:ARGSPANS", "UP:ARGSPANS X", "a:2: found 13 columns where 'global.columns' names 14"),
+    ],
+)
+def test_version_2_that_is_wrong(old, new, message):
+    with pytest.raises(ConfigurationError, match=f"^{re.escape(message)}"):
+        conllu(as_version_2(UP_1).replace(old, new))

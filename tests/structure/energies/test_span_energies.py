@@ -1,0 +1,190 @@
+"""The energies that see the words and the task-net's scores of tokens, by hand."""
+
+import math
+
+import pytest
+import torch
+
+from seal.registry import ConfigurationError
+from seal.structure.energies import SpanContext, SpanCounts, TokenScores
+from seal.structure.span_features import BUCKETS, SHAPES, SIGN, SpanFeatures, shape
+from seal.structure.tag_sequences import CompetingTags, TagScheme
+
+TAGS = ["O", "B-A0", "I-A0", "B-A1", "I-A1", "B-V"]
+SCHEME = TagScheme(TAGS, "BIO")
+A0, A1, V = range(3)
+WORDS = [["The", "cat", "sat", "on", "the", "Mat"], ["It", "was", "eaten", "by", "2b"]]
+# Of each sentence two candidates: the first one is gold.
+STRINGS = [
+    [["B-A0", "I-A0", "B-V", "B-A1", "I-A1", "I-A1"], ["B-A0", "I-A0", "B-V", "O", "B-A1", "I-A1"]],
+    [["B-A1", "O", "B-V", "B-A0", "I-A0"], ["B-A0", "O", "B-V", "B-A1", "O"]],
+]
+
+
+def competing(own=False, gold=(0, 0), **changes):
+    tags = torch.tensor([[[*map(TAGS.index, one), *[0] * (6 - len(one))] for one in two] for two in STRINGS])
+    mask = torch.tensor([[True] * 6, [True] * 5 + [False]])
+    generator = torch.Generator().manual_seed(0)
+    settings = {
+        "keys": ["sit", "eat"],
+        "own": own,
+        "token_log_prob": -torch.rand(tags.shape, generator=generator) * mask.unsqueeze(1),
+        "words": WORDS,
+        "places": [2, 2],
+        **changes,
+    }
+    return CompetingTags(tags, torch.zeros(2, 2), mask, SCHEME, torch.tensor(gold), **settings)
+
+
+def gold_alone():
+    both = competing()
+    seen = {"keys": both.keys, "words": both.words, "places": both.places}
+    return CompetingTags(
+        both.tags[:, :1], torch.zeros(2, 1), both.mask, SCHEME, torch.zeros(2, dtype=torch.long), **seen
+    )
+
+
+def filled(energy):
+    with torch.no_grad():
+        for number, parameter in enumerate(energy.parameters()):
+            generator = torch.Generator().manual_seed(number + 1)
+            parameter.copy_(torch.randn(parameter.shape, generator=generator))
+    return energy
+
+
+@pytest.mark.parametrize("kind", [SpanContext, SpanCounts, TokenScores])
+def test_each_is_0_at_first_and_where_what_it_reads_is_not_given(kind):
+    assert not kind(3)(competing()).any()
+    blind = competing(words=[], places=[], token_log_prob=None)
+    energy = filled(kind(3))
+    energy.prepare(gold_alone())
+    assert not energy(blind).any() and not len(energy.entries(blind)[2])
+
+
+def test_span_features():
+    found = competing().span_features
+    # The spans of gold of the second sentence: `It`, `eaten`, `by 2b`; those of four candidates follow each other.
+    start = 6
+    assert found.row[start : start + 3].tolist() == [1, 1, 1]
+    assert found.side[start : start + 3].tolist() == [0, 2, 1]
+    # 2 words before the predicate, 0 from it, and 1 after it.
+    assert found.distance[start : start + 3].tolist() == [1, 2 * BUCKETS, BUCKETS]
+    assert found.length[start : start + 3].tolist() == [0, 0, 1]
+    assert found.word("before")[start] == 0 and found.word("after")[start + 2] == 0
+    assert found.word("predicate_before")[start] == found.word("before")[start + 1] != 0
+    assert [shape(word) for word in ("cat", "Cat", "NASA", "2b", "...", "I")] == [0, 1, 2, 3, SIGN, 1]
+
+
+def test_the_code_of_a_string_is_that_of_its_words_in_their_order_wherever_they_stand():
+    words = [["a", "b", "c", "a", "b"], ["b", "a", "B", "c", "d"]]
+    row, first, last = torch.tensor([[0, 0, 1], [0, 3, 4], [1, 0, 1], [1, 1, 2], [0, 0, 2], [1, 1, 3]]).t()
+    found = SpanFeatures(row, first, last, words, 5).string.tolist()
+    assert found[0] == found[1] == found[3] != found[2]
+    assert found[4] == found[5] != found[0]
+    of_two = SpanFeatures(row, first, last, words, 5).strings(2)
+    assert (of_two == found[0]).tolist() == [[True, False, False, True], [False, True, False, False]]
+
+
+def test_span_context():
+    energy = filled(SpanContext(3, ["distance", "first", "predicate_before"], num_words=1))
+    energy.prepare(gold_alone())
+    distances, words = 3 * BUCKETS, SHAPES + 1
+
+    def place(word):
+        # `the` is the only word that occurs twice.
+        return SHAPES if word.lower() == "the" else shape(word)
+
+    def cost(role, side, steps, first, beside):
+        of_role = energy.cost[role].detach()
+        third = distances + words + side * words + place(beside)
+        return float(of_role[side * BUCKETS + steps] + of_role[distances + place(first)] + of_role[third])
+
+    # `The cat` is 1 word before `sat`, `on ..` 1 after it and `the Mat` 2; the word before `sat` is `cat`.
+    shared = cost(A0, 0, 0, "The", "cat") + cost(V, 2, 0, "sat", "cat")
+    wanted = [shared + cost(A1, 1, 0, "on", "cat"), shared + cost(A1, 1, 1, "the", "cat")]
+    assert energy(competing())[0].tolist() == pytest.approx(wanted, abs=1e-5)
+
+
+def test_span_counts():
+    energy = filled(SpanCounts(3, [["last"], ["key", "side"]], shrinkage=2.0))
+    energy.prepare(gold_alone())
+    # Each role occurs twice in gold.
+    share = 2.5 / 7.5
+
+    def cost(role, *counts):
+        """The counts are `(n_cr, n_c)` of the two contexts."""
+        weight = energy.weight[:, 0] + energy.weight[:, role + 1]
+        values = [math.log((with_role + 2 * share) / (of_all + 2) / share) for with_role, of_all in counts]
+        return -sum(float(w) * value for w, value in zip(weight, values))
+
+    # The second sentence: gold, and a candidate whose `It` and `by` have roles that they never had.
+    gold = cost(A1, (1, 1), (1, 1)) + cost(V, (1, 1), (1, 1)) + cost(A0, (1, 1), (1, 1))
+    other = cost(A0, (0, 1), (0, 1)) + cost(V, (1, 1), (1, 1)) + cost(A1, (0, 0), (0, 1))
+    assert energy(competing())[1].tolist() == pytest.approx([gold, other], abs=1e-5)
+    # Of training data itself nothing is left where the instance's own gold is taken away.
+    none = [(0, 0), (0, 0)]
+    wanted = [cost(A1, *none) + cost(V, *none) + cost(A0, *none), cost(A0, *none) + cost(V, *none) + cost(A1, *none)]
+    assert energy(competing(own=True))[1].tolist() == pytest.approx(wanted, abs=1e-5)
+    # Where gold does not compete, nothing is known of it.
+    assert energy(competing(own=True, gold=(0, -1)))[1].tolist() == pytest.approx([gold, other], abs=1e-5)
+
+
+def test_names_are_counted_in_texts_and_not_only_where_they_are_entities():
+    tags = torch.tensor([[[1, 2, 0, 0]], [[0, 0, 0, 3]], [[0, 0, 3, 0]]])
+    words = [["New", "York", "is", "new"], ["a", "new", "york", "York"], ["is", "a", "York", "is"]]
+    mask, gold = torch.ones(3, 4, dtype=torch.bool), torch.zeros(3, dtype=torch.long)
+    train = CompetingTags(tags, torch.zeros(3, 1), mask, SCHEME, gold, words=words)
+    energy = filled(SpanCounts(3, [["string"]], shrinkage=1.0))
+    energy.prepare(train)
+    shares = [1.5 / 4.5, 2.5 / 4.5]
+
+    def cost(role, with_role, of_all):
+        weight = float(energy.weight[0, 0] + energy.weight[0, role + 1])
+        return -weight * math.log((with_role + shares[role]) / (of_all + 1) / shares[role])
+
+    # `New York` occurs twice, once as A0; `york` four times, twice as A1.
+    assert energy(train).flatten().tolist() == pytest.approx([cost(A0, 1, 2), cost(A1, 2, 4), cost(A1, 2, 4)])
+    train.own = True
+    wanted = [cost(A0, 0, 1), cost(A1, 1, 2), cost(A1, 1, 3)]
+    assert energy(train).flatten().tolist() == pytest.approx(wanted)
+
+
+def test_token_scores():
+    energy, part = filled(TokenScores(3)), competing()
+
+    def log_odds(row, place, token):
+        log_p = float(part.token_log_prob[row, place, token])
+        return log_p - math.log(1 - math.exp(log_p))
+
+    def wanted(row, place, spans, rest):
+        found = 0.0
+        for role, first, last in spans:
+            z = [log_odds(row, place, token) for token in range(first, last + 1)]
+            values = [sum(z) / len(z), min(z), z[0], z[-1], math.log(len(z))]
+            found -= sum(float(weight) * value for weight, value in zip(energy.of_role[role], values))
+        z = [log_odds(row, place, token) for token in rest]
+        return found - sum(float(w) * value for w, value in zip(energy.of_rest, (sum(z), min([0.0, *z]))))
+
+    found = energy(part)
+    assert float(found[0, 0]) == pytest.approx(wanted(0, 0, [(A0, 0, 1), (V, 2, 2), (A1, 3, 5)], []), abs=1e-4)
+    assert float(found[0, 1]) == pytest.approx(wanted(0, 1, [(A0, 0, 1), (V, 2, 2), (A1, 4, 5)], [3]), abs=1e-4)
+    assert float(found[1, 1]) == pytest.approx(wanted(1, 1, [(A0, 0, 0), (V, 2, 2), (A1, 3, 3)], [1, 4]), abs=1e-4)
+
+
+def test_a_marginal_of_1_has_finite_log_odds():
+    part = competing()
+    part.token_log_prob = torch.zeros_like(part.token_log_prob)
+    assert filled(TokenScores(3))(part).isfinite().all()
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: SpanContext(3, ["colour"]), "'span_context' has no feature 'colour'; it has distance, length, shape"),
+        (lambda: SpanCounts(3, [["colour"]]), "'span_counts' has no context 'colour'; it has side, distance"),
+        (lambda: SpanCounts(3, shrinkage=0), "the shrinkage of 'span_counts' must be above 0"),
+    ],
+)
+def test_settings_that_are_not_known_are_refused(make, message):
+    with pytest.raises(ConfigurationError, match=message):
+        make()

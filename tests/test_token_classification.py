@@ -1,0 +1,135 @@
+"""Token classifiers of Hugging Face, small and made here, with `StructuredTagger` on top."""
+
+import pytest
+import torch
+from transformers import AutoTokenizer, BertConfig, BertForTokenClassification, BertTokenizer, pipeline
+
+from seal.registry import ConfigurationError
+from seal.tagger import StructuredTagger
+from seal.token_classification import emissions_of, entities
+from tests.tiny_bert import save_tiny_bert
+
+LABELS = ["O", "I-A", "I-B"]
+WORDS = "anna sells honey and ginger cakes in the market near paris today".split()
+SENTENCES = [[WORDS[(start + step * at) % 12] for at in range(4 + start % 3)] for start in range(12) for step in (1, 5)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    # Words that are not in the vocabulary are cut into letters.
+    return AutoTokenizer.from_pretrained(save_tiny_bert(tmp_path_factory.mktemp("bert"), WORDS[:8]))
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer):
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=40,
+        initializer_range=0.5,
+        id2label=dict(enumerate(LABELS)),
+        label2id={label: number for number, label in enumerate(LABELS)},
+    )
+    return BertForTokenClassification(config)
+
+
+@pytest.fixture(scope="module")
+def tagger(model, tokenizer):
+    emissions = emissions_of(model, tokenizer, SENTENCES)
+    gold = [["I-A" if at == 1 else "O" for at in range(len(words))] for words in SENTENCES]
+    return StructuredTagger(model.config.id2label, "IO").fit(emissions, gold, valid=0.4)
+
+
+def test_emissions_are_the_logits_of_the_first_piece_of_each_word(model, tokenizer):
+    found = emissions_of(model, tokenizer, SENTENCES, batch_size=5)
+    assert not model.training or model.train() is model
+    for words, scores in zip(SENTENCES, found):
+        pieces = [tokenizer(word, add_special_tokens=False)["input_ids"] for word in words]
+        ids = [tokenizer.cls_token_id, *(piece for word in pieces for piece in word), tokenizer.sep_token_id]
+        with torch.no_grad():
+            logits = model.eval()(torch.tensor([ids])).logits[0]
+        place, expected = 1, []
+        for word in pieces:
+            expected.append(logits[place])
+            place += len(word)
+        assert torch.allclose(scores, torch.stack(expected), atol=1e-5)
+    assert any(len(tokenizer(word, add_special_tokens=False)["input_ids"]) > 1 for word in WORDS)
+
+
+def test_a_word_without_a_token_and_an_empty_sentence_have_rows(model, tokenizer):
+    first, second = emissions_of(model, tokenizer, [["anna", "\u200b", "sells"], []])
+    assert first.shape == (3, 3) and not first[1].any() and first[0].any() and second.shape == (0, 3)
+
+
+def test_entities_are_those_of_the_pipeline_where_the_energy_gains_nothing(model, tokenizer, tagger):
+    own = pipeline("token-classification", model=model, tokenizer=tokenizer, aggregation_strategy="first", device="cpu")
+    texts = [" ".join(words).capitalize() + "." for words in SENTENCES]
+    chosen = dict(tagger.structure_.chosen)
+    tagger.structure_.chosen = dict.fromkeys(chosen, "own")
+    try:
+        found = entities(model, tokenizer, texts, tagger, batch_size=7)
+    finally:
+        tagger.structure_.chosen = chosen
+    places = ("entity_group", "start", "end")
+    expected = [[tuple(one[name] for name in places) for one in own(text)] for text in texts]
+    assert [[tuple(one[name] for name in places) for one in each] for each in found] == expected
+    assert sum(map(len, expected)) > 10
+    for text, each in zip(texts, found):
+        for one in each:
+            assert text[one["start"] : one["end"]] == one["word"] and 0 <= one["score"] <= 1.0001
+
+
+def test_entities_follow_the_energy(model, tokenizer, tagger):
+    tagger.structure_.chosen = dict.fromkeys(tagger.structure_.chosen, "likeliest")
+    predicted = tagger.predict(emissions_of(model, tokenizer, SENTENCES))
+    found = entities(model, tokenizer, [" ".join(words) for words in SENTENCES], tagger)
+    for words, tags, each in zip(SENTENCES, predicted, found):
+        told = [word for one in each for word in one["word"].split()]
+        assert told == [word for word, tag in zip(words, tags) if tag != "O"]
+    assert predicted != tagger.predict(emissions_of(model, tokenizer, SENTENCES), own=True)
+
+
+def test_what_cannot_be_read_is_told(model, tokenizer, tagger):
+    slow = BertTokenizer.from_pretrained(tokenizer.name_or_path)
+    with pytest.raises(ConfigurationError, match="a fast one.* is needed, found BertTokenizer"):
+        emissions_of(model, slow, SENTENCES)
+    with pytest.raises(ConfigurationError, match="text 1 has 52 tokens, and the model reads 40"):
+        entities(model, tokenizer, ["anna", "anna " * 50], tagger)
+
+
+def test_marginals_of_a_crf_are_emissions():
+    crfsuite = pytest.importorskip("sklearn_crfsuite", reason="sklearn-crfsuite is in requirements-measure.txt alone")
+    from seal.tagger import log_probabilities
+
+    features = [[{"word": word, "first": at == 0} for at, word in enumerate(words)] for words in SENTENCES]
+    gold = [["I-A" if word in ("anna", "paris") else "O" for word in words] for words in SENTENCES]
+    crf = crfsuite.CRF(max_iterations=20, all_possible_transitions=True).fit(features, gold)
+    labels = list(crf.classes_)
+    emissions = log_probabilities(crf.predict_marginals(features), labels)
+    assert all(row.exp().sum(dim=1).allclose(torch.ones(len(row)), atol=1e-4) for row in emissions)
+    tagger = StructuredTagger(labels, "IO").fit(emissions, gold)
+    assert tagger.predict(emissions, own=True) == [crf.predict_single(sentence) for sentence in features]
+
+
+def test_a_tagger_of_spacy_gives_emissions():
+    spacy = pytest.importorskip("spacy")
+    from spacy.tokens import Doc
+    from spacy.training import Example
+
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("tagger")
+    docs = [Doc(nlp.vocab, words=words) for words in SENTENCES]
+    gold = [["N" if word in ("anna", "honey", "paris") else "X" for word in words] for words in SENTENCES]
+    examples = [Example.from_dict(doc, {"tags": tags}) for doc, tags in zip(docs, gold)]
+    optimizer = nlp.initialize(lambda: examples)
+    for _ in range(3):
+        nlp.update(examples, sgd=optimizer)
+    # The lines of docs/taggers.md.
+    emissions = pipe.model.predict(docs)
+    tagger = StructuredTagger(pipe.labels, None).fit(emissions, gold)
+    list(pipe.pipe(docs))
+    assert tagger.predict(emissions, own=True) == [[token.tag_ for token in doc] for doc in docs]
