@@ -168,8 +168,8 @@ def start_log_writers() -> None:
 
     Symptom: of W&B, `AttributeError: module 'wandb.util' has no attribute 'generate_id'` at the start of training, and
     a warning that `anonymous` has no effect. Of both, `AssertionError` at the first batch with
-    `distribution_interval: 1`, and after `--recover` wherever the next batch is one to log: the parameters before a batch, from which its
-    updates are counted, are kept at the end of the batch before it.
+    `distribution_interval: 1`, and after `--recover` wherever the next batch is one to log: the parameters before a
+    batch, from which its updates are counted, are kept at the end of the batch before it.
 
     Can go: when AllenNLP asks the current wandb for a run id, and keeps the parameters at the start of training, too.
     """

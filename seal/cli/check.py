@@ -354,7 +354,8 @@ def _parameters(cls: type, constructor: Any) -> tuple[dict[str, inspect.Paramete
         parameters = {**infer_params(cls), "run_sanity_checks": old, **parameters}
         return {name: found for name, found in parameters.items() if name not in _OF_WORKERS}, False
     # As AllenNLP takes it, they are for the base class; in these packages that is so.
-    base = next((base for base in cls.mro()[1:] if hasattr(base, "from_params") and base is not Registrable), None)
+    bases = (base for base in cls.mro()[1:] if hasattr(base, "from_params") and base is not Registrable)
+    base: Any = next(bases, None)
     if base is None or base.__init__ is object.__init__ or cls.__module__.split(".")[0] not in _RANGED:
         return parameters, True
     return parameters, _parameters(base, base.__init__)[1]
@@ -397,8 +398,8 @@ def _told(error: Exception) -> Optional[str]:
         if module == "allennlp.training.metric_tracker" and function == "combined_score":
             missing = [name for _, name in given["self"].tracked_metrics if name not in given["metrics"]]
             key = 'config key "trainer.validation_metric"'
-            told = [f'{key}: the model did not report "{name}"{suggest(name, given["metrics"])}' for name in missing]
-            return next(iter(told), None)
+            near = [f'{key}: the model did not report "{name}"{suggest(name, given["metrics"])}' for name in missing]
+            return next(iter(near), None)
         if function == "iter_instances":
             return None  # It is about the data, though the loader's constructor reads them.
         if module == "allennlp.common.from_params" and function == "from_params":
@@ -412,9 +413,12 @@ _HAVE_LOADERS = ("from_partial_objects", "make_vocab_from_params")
 
 def no_instance(loaders: Iterable[Any]) -> Optional[str]:
     """What is wrong with the first of AllenNLP's loaders whose reader gives no instance; `None` if none is empty."""
-    for loader in loaders:
-        loader = getattr(loader, "loader", loader)  # One of groups of batches has that of its batches.
-        if not isinstance(loader, MultiProcessDataLoader) or loader._instances is None or loader._instances:
+    for given in loaders:
+        loader: Any = getattr(given, "loader", given)  # One of groups of batches has that of its batches.
+        is_empty = (
+            isinstance(loader, MultiProcessDataLoader) and loader._instances is not None and not loader._instances
+        )
+        if not is_empty:
             continue
         info = loader.reader.get_distributed_info()
         if info is not None and info.global_rank > 0:

@@ -254,13 +254,13 @@ def _decisions(path: str) -> Iterator[str]:
     with open(path, encoding="utf-8") as file:
         report = json.load(file)
     for score, found in report["decisions"].items():
-        numbers = (found["values"]["own"], found["values"][found["option"]], found["gain"], found["standard_error"])
+        numbers = [found["values"]["own"], found["values"][found["option"]], found["gain"], found["standard_error"]]
         own, chosen, gain, error = (f"{100 * number:.2f}" for number in numbers)
         by = "the task-net's own output" if found["option"] == "own" else found["option"]
         rows.append((score, own, chosen, gain, error, by))
     widths = [max(map(len, column)) for column in zip(*rows)]
-    for first, *numbers, by in rows:
-        cells = (number.rjust(width) for number, width in zip(numbers, widths[1:]))
+    for first, *written, by in rows:
+        cells = (number.rjust(width) for number, width in zip(written, widths[1:]))
         yield "  ".join((first.ljust(widths[0]), *cells, by))
     for rule, shares in report.get("declared", {}).items():
         least = min(shares.values())
