@@ -290,6 +290,6 @@ def test_standardizing_without_the_training_data_is_refused(tmp_path):
         made.predict([1, 2, 3])
     with pytest.raises(ConfigurationError, match=message):
         # An error of the whole call, not of a line.
-        made.predict_batch_json([made.load_line('{"features": [1, 2, 3]}')])
+        of_lines(made, ['{"features": [1, 2, 3]}'])
     with pytest.raises(ConfigurationError, match=message):
         made.predict_batch_instance([])
