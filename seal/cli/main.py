@@ -138,10 +138,6 @@ def main(arguments: Sequence[str]) -> None:
     plugins.import_plugins()
     for package in getattr(args, "include_package", []):
         _include(package)
-    if getattr(args, "archive_file", None):
-        from seal.cli.check import check_overrides
-
-        check_overrides(args.archive_file, args.overrides)
     args.func(args)
 
 

@@ -21,8 +21,8 @@ _LEARNED_LAST = "structure."
 @Model.register("from_archive", constructor="from_archive", exist_ok=True)
 class ContinuedModel(Model):
     """
-    A trained model, to train it on. Instances get the numbers of the new data's vocabulary, and the model keeps its
-    own, so that it is an error where the two differ; AllenNLP's constructor of this name would read other words.
+    A trained model, to train it on. Instances get the numbers of the new vocabulary, and the model keeps its own,
+    so that it is an error where the two differ; AllenNLP's constructor of this name would read other words.
 
     There is no model of this class: what is made is of the class of the archive's.
 

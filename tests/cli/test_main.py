@@ -12,7 +12,6 @@ from allennlp.common import logging as allennlp_logging
 from allennlp.common import tqdm as bars
 
 from seal.cli import logs
-from seal.cli import train as training
 from seal.cli.main import LATE, main
 from seal.version import VERSION
 
