@@ -22,29 +22,23 @@ from seal.allennlp.replacing import apply
 #: takes some.
 FIRST_NEEDED = "allennlp.data"
 
-_COMMANDS = ("allennlp.__main__", "seal.__main__")
-#: Nothing is registered in the command, which `python -m seal` runs, nor in what is for programs with scikit-learn; and
-#: no other module imports from them, so that they may be imported when AllenNLP is put in order.
-_APART = ("seal.__main__", "seal.sklearn", "seal.sklearn_scores")
+#: Nothing is registered in the command, nor in what is for programs with scikit-learn; and no other module imports from
+#: them, so that they may be imported when AllenNLP is put in order.
+_APART = ("seal.__main__", "seal.cli", "seal.sklearn", "seal.sklearn_scores")
 
 
 def put_in_order() -> None:
     """Patches AllenNLP and imports all modules of the package."""
+    compat.silence_known_warnings()
     for name in IN_ORDER:
         apply(importlib.import_module(f"seal.allennlp.{name}").PATCHES)
-    if runs_the_command():
-        from seal.allennlp import user_errors
-
-        user_errors.install()
     for module in pkgutil.walk_packages(sys.modules["seal"].__path__, prefix="seal."):
-        if module.name not in _APART:
+        if not _is_apart(module.name):
             importlib.import_module(module.name)
 
 
-def runs_the_command() -> bool:
-    """Whether this process is the command `allennlp` or `seal`, as a script or by `python -m`."""
-    main = getattr(sys.modules["__main__"], "__spec__", None)
-    return any(name in sys.modules or getattr(main, "name", None) == name for name in _COMMANDS)
+def _is_apart(module: str) -> bool:
+    return any(f"{module}.".startswith(f"{name}.") for name in _APART)
 
 
 class _Door:
@@ -58,7 +52,7 @@ class _Door:
         self._depth = 0
 
     def find_spec(self, name: str, path=None, target=None) -> Optional[ModuleSpec]:
-        if name.partition(".")[0] not in ("allennlp", "seal") or name in _APART:
+        if name.partition(".")[0] not in ("allennlp", "seal") or _is_apart(name):
             return None
         if name == "allennlp":
             compat.silence_known_warnings()  # Some are raised by AllenNLP's own imports.

@@ -1,7 +1,8 @@
 """Checks of settings, with one form of message for all of them, and how messages quote a value."""
 
+import difflib
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from operator import ge, gt, le, lt
 from typing import Any, Optional, TypeVar
@@ -60,6 +61,15 @@ def check_choice(key: str, value: Any, choices: Collection[Optional[str]]) -> No
     if value not in choices:
         named = ["null" if choice is None else repr(choice) for choice in choices]
         raise ConfigurationError(f"{key} must be {_listed(named, 'or')}, found {value!r}.")
+
+
+def suggest(wrong: Any, known: Iterable[Any]) -> str:
+    """The end of a message: `; did you mean "x"?`, or the known names where none is close and there are at most 20."""
+    known = sorted(map(str, known))
+    close = difflib.get_close_matches(str(wrong), known, n=1)
+    if close:
+        return f'; did you mean "{close[0]}"?'
+    return f"; choose from: {', '.join(known)}" if 0 < len(known) <= 20 else ""
 
 
 def needed(value: Optional[T], what: str) -> T:

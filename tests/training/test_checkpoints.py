@@ -5,7 +5,7 @@ import torch
 from allennlp.common import Params
 from allennlp.training import Checkpointer, TrainerCallback
 
-from seal.allennlp import user_errors
+from seal.allennlp.error_sentences import describe
 from seal.training import NonFiniteLoss, ResumableCheckpointer
 from tests.training.runs import DATA, build, config
 
@@ -157,7 +157,7 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path, monkeypatch, player, w
     breaking(trainer, monkeypatch, player, where, 7)  # The third batch of the second epoch.
     with pytest.raises(NonFiniteLoss) as error:
         trainer.train()
-    told = user_errors.describe(error.value)
+    told = describe(error.value)
     assert told.startswith(f"the {player}'s {where} is") and "\n" not in told
     assert "batch 3 of epoch 1" in told
     assert f"the last good checkpoint is {tmp_path / 'model_state_e1_b0.th'}. Lower trainer.{player}" in told
@@ -182,7 +182,7 @@ def stopped(trainer, *callbacks: TrainerCallback) -> str:
     trainer._callbacks.extend(callbacks)
     with pytest.raises(NonFiniteLoss) as error:
         trainer.train()
-    return user_errors.describe(error.value)
+    return describe(error.value)
 
 
 def test_a_loss_net_that_diverges_is_named_where_the_task_net_follows_it(tmp_path):

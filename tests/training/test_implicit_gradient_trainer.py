@@ -56,15 +56,18 @@ SHARED_LOSS_NET = {name: value for name, value in LOSS_NET_PARAMS.items() if nam
 LOSSES = {"cd": CD, "ssvm": SSVM, "dvn": DVN, "compound": COMPOUND, "margin_style": MARGIN_STYLE}
 
 
-def build(tmp_path, loss=CD, kind="implicit_gradient", epochs=1, **trainer):
+def build(tmp_path, *args, **kwargs):
+    return runs.build(settings_of(tmp_path, *args, **kwargs), tmp_path / "run")
+
+
+def settings_of(tmp_path, loss=CD, kind="implicit_gradient", epochs=1, **trainer):
     player = {"optimizer": {"type": "sgd", "lr": 0.1}}
     nets = {"task_net": TASK_NET_PARAMS, "loss_net": LOSS_NET_PARAMS, "task_loss": {"energy_weight": 0.5}}
     players = {"task_net": player, "loss_net": player}
-    settings = run_settings(
+    return run_settings(
         write_data(tmp_path), {**nets, **loss}, {"batch_size": 3},
         type=kind, num_epochs=epochs, **{**players, **trainer},
     )  # fmt: skip
-    return runs.build(settings, tmp_path / "run")
 
 
 def flat(gradients, like):
@@ -379,7 +382,7 @@ def test_it_trains_tag_sequences_of_an_lstm(tmp_path):
 )
 def test_wrong_settings(tmp_path, more, told):
     with pytest.raises(ConfigurationError, match=told):
-        build(tmp_path, **more)
+        runs.build_as_train(settings_of(tmp_path, **more), tmp_path / "run")
 
 
 def test_one_pass_draws_the_candidates_and_carries_the_gradient(tmp_path):

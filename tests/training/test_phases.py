@@ -13,7 +13,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
-from seal.allennlp import user_errors
+from seal.allennlp.error_sentences import describe
 from seal.common.random_states import RandomStream
 from seal.models import SealModel
 from seal.samplers import GradientBasedInference
@@ -112,7 +112,7 @@ def test_epochs_in_which_a_player_moves():
 def test_wrong_phases_end_in_a_sentence(tmp_path, given, told):
     with pytest.raises(ConfigurationError) as error:
         build(config(epochs=3, trainer__phases=given), tmp_path)
-    sentence = user_errors.describe(error.value)
+    sentence = describe(error.value)
     assert told in sentence and "\n" not in sentence
 
 

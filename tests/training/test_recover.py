@@ -20,7 +20,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
 
-from seal.allennlp import user_errors
+from seal.allennlp.error_sentences import describe
 from seal.common.random_states import RandomStream, random_state, set_random_state, set_torch_state, torch_state
 from seal.training import AlternatingTrainer
 from tests.mixed_precision import needs_bfloat16_lstms
@@ -290,7 +290,7 @@ def test_another_trainers_checkpoint_ends_in_a_sentence(tmp_path):
     build(built, tmp_path).train()
     with pytest.raises(ConfigurationError) as error:
         build(config("cross_entropy"), tmp_path).train()
-    told = user_errors.describe(error.value)
+    told = describe(error.value)
     assert f"Could not recover training from the checkpoint in {tmp_path}" in told and "\n" not in told
 
 

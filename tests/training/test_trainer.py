@@ -12,13 +12,14 @@ from allennlp.training import GradientDescentTrainer, Trainer, TrainerCallback
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from seal.allennlp import user_errors
+from seal.allennlp.error_sentences import describe
 from seal.training import AlternatingTrainer, devices
 from tests.mixed_precision import needs_bfloat16_lstms
 from tests.training.runs import (
     LINEAR,
     PLATEAU,
     build,
+    build_as_train,
     comparable,
     config,
     counted,
@@ -840,8 +841,8 @@ def test_no_grad(tmp_path):
 
 def sentence(settings, folder) -> str:
     with pytest.raises(ConfigurationError) as error:
-        build(settings, folder)
-    told = user_errors.describe(error.value)
+        build_as_train(settings, folder)
+    told = describe(error.value)
     assert "\n" not in told
     return told
 

@@ -1,34 +1,25 @@
 """The command `seal`."""
 
-import argparse
 import json
 import logging
 import os
 import re
 import subprocess
 import sys
-from contextlib import nullcontext
 
 import pytest
-from allennlp.commands import predict, train
+from allennlp.commands import train
 from allennlp.common import logging as allennlp_logging
 from allennlp.common import tqdm as bars
-from allennlp.common.checks import ConfigurationError
 
-from seal import __main__ as command
-from seal.predictors.readable import readable
+from seal.cli import logs
+from seal.cli.main import LATE, main
 from seal.version import VERSION
-
-RECORD = '{"words": ["It", "rains"], "frames": []}\n'
 
 
 @pytest.fixture
 def unpatched(monkeypatch):
-    """Puts back what the command patches: other tests are those of `allennlp`."""
-    monkeypatch.setattr(predict.Predict, "add_subparser", predict.Predict.add_subparser)
-    monkeypatch.setattr(predict, "_get_predictor", predict._get_predictor)
-    monkeypatch.setattr(predict, "_predict", predict._predict)
-    monkeypatch.setattr(predict, "print", print, raising=False)
+    """Puts back what the command changes in AllenNLP's log."""
     monkeypatch.setattr(allennlp_logging, "prepare_global_logging", allennlp_logging.prepare_global_logging)
     monkeypatch.setattr(bars, "TqdmToLogsWriter", bars.TqdmToLogsWriter)
 
@@ -36,7 +27,7 @@ def unpatched(monkeypatch):
 def test_the_client_of_s3_is_imported_at_its_first_use():
     """It makes its session from modules that were late."""
     code = (
-        "import sys, seal.__main__\nfrom cached_path.schemes.s3 import _get_s3_resource_client\n"
+        "import sys, seal.cli.main\nfrom cached_path.schemes.s3 import _get_s3_resource_client\n"
         "late = 'boto3.session' not in sys.modules\nprint(late, type(_get_s3_resource_client()).__module__)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
@@ -47,7 +38,7 @@ def test_the_command_says_what_was_asked_for_and_imports_nothing_that_it_does_no
     """In a folder without a plugins file, and with no module of AllenNLP's that asks the network."""
     code = (
         "import runpy, sys\nsys.argv[1:] = ['components', 'solver']\nrunpy.run_module('seal', run_name='__main__')\n"
-        f"print(*sorted(sys.modules.keys() & {set(command.LATE)}))"
+        f"print(*sorted(sys.modules.keys() & {set(LATE)}))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -63,7 +54,7 @@ def test_the_command_says_what_was_asked_for_and_imports_nothing_that_it_does_no
     assert told[0].startswith("conjugate_gradient ") and len(told) == 8 and imported == ""
 
 
-COMMANDS = ["compare-networks", "components", "demo", "evaluate", "label-interactions", "predict", "report"]
+COMMANDS = ["check", "compare-networks", "components", "demo", "evaluate", "label-interactions", "predict", "report"]
 COMMANDS += ["tag-interactions", "train"]
 
 
@@ -90,107 +81,31 @@ def test_the_help_and_the_version_are_of_this_package():
     assert version == f"seal {VERSION} (AllenNLP 2.10.1)\n"
 
 
-@pytest.mark.parametrize(
-    "asked, told",
-    [
-        ([], RECORD),
-        (["--output-format", "json"], RECORD),
-        (["--output-format", "plain"], readable(json.loads(RECORD)) + "\n"),
-        (["--output-format", "allennlp"], f'input 0:  {{"a": 1}}\nprediction:  {RECORD}\n'),
-    ],
-)
-def test_predictions_are_printed_as_asked(asked, told, unpatched, monkeypatch, capsys):
-    monkeypatch.setattr(predict, "_get_predictor", lambda args: "predictor")
-    command._add_options_of_predict()
-    parser = argparse.ArgumentParser()
-    predict.Predict().add_subparser(parser.add_subparsers())
-    assert predict._get_predictor(parser.parse_args(["predict", "model", "-", *asked])) == "predictor"
-    manager = predict._PredictManager("predictor", "-", None, 1, True, False)
-    manager._maybe_print_to_console_and_file(0, RECORD, '{"a": 1}')
-    assert capsys.readouterr().out == told
+@pytest.mark.parametrize("name", ["no_such_package", "no_such_package.part", "seal.no_such_part"])
+def test_a_package_that_is_not_there(name, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["components", "--include-package", name])
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == f"error: --include-package {name}: there is no such package\n"
 
 
-@pytest.mark.parametrize("given", ["", '{"max_words": 9}'])
-def test_the_tagger_of_predict_is_an_argument_of_the_predictor(given, unpatched, monkeypatch):
-    monkeypatch.setattr(predict, "_get_predictor", lambda args: json.loads(args.predictor_args))
-    command._add_options_of_predict()
-    parser = argparse.ArgumentParser()
-    predict.Predict().add_subparser(parser.add_subparsers())
-    asked = ["predict", "model", "-", "--predicates-from", "tagger", "--predictor-args", given]
-    found = predict._get_predictor(parser.parse_args(asked))
-    assert found == {**json.loads(given or "{}"), "predicates_from": "tagger"}
+def test_what_a_package_itself_lacks_keeps_its_traceback(tmp_path, monkeypatch):
+    (tmp_path / "needs_more.py").write_text("import no_such_library\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="no_such_library"):
+        main(["components", "--include-package", "needs_more"])
+    assert "needs_more" not in sys.modules
 
 
-class Echo:
-    """Stands in for a predictor: a line `x` is wrong."""
-
-    def load_line(self, line):
-        return {"text": line.strip()}
-
-    def predict_json(self, inputs):
-        return {"error": "line 2: wrong"} if inputs["text"] == "x" else {"text": f'"error": {inputs["text"]}'}
-
-    def dump_line(self, outputs):
-        return json.dumps(outputs) + "\n"
-
-
-@pytest.mark.parametrize(
-    "lines, status, told",
-    [("a\nx\nb\nx\n", 3, (4, 2, "line 2: wrong")), ("a\nb\n", 0, (2, 0, None)), ("", 0, (0, 0, None))],
-)
-def test_scripts_can_read_how_many_records_are_errors(lines, status, told, unpatched, monkeypatch, tmp_path):
-    monkeypatch.setattr(predict, "_get_predictor", lambda args: Echo())
-    command._add_options_of_predict()
-    parser = argparse.ArgumentParser()
-    predict.Predict().add_subparser(parser.add_subparsers())
-    (tmp_path / "lines").write_text(lines)
-    asked = ["predict", "model", str(tmp_path / "lines"), "--summary", str(tmp_path / "summary.json"), "--silent"]
-    args = parser.parse_args([*asked, "--output-file", str(tmp_path / "records")])
-    with pytest.raises(SystemExit) if status else nullcontext() as ended:
-        args.func(args)
-    assert status == 0 or ended.value.code == status
-    found = json.loads((tmp_path / "summary.json").read_text())
-    assert (found["records"], found["errors"], found["first_error"]) == told and found["seconds"] >= 0
-    assert len((tmp_path / "records").read_text().splitlines()) == told[0]
-
-
-class _Predictor:
-    lines_at_once = 7
-    shard = None
-
-
-@pytest.mark.parametrize(
-    "asked, size, shard",
-    [(["lines.txt"], 7, None), (["-"], 1, None), (["lines.txt", "--batch-size", "3", "--shard", "2/5"], 3, (2, 5))],
-)
-def test_lines_of_a_file_are_predicted_many_at_once(asked, size, shard, unpatched, monkeypatch):
-    monkeypatch.setattr(predict, "_get_predictor", lambda args: _Predictor())
-    command._add_options_of_predict()
-    parser = argparse.ArgumentParser()
-    predict.Predict().add_subparser(parser.add_subparsers())
-    arguments = parser.parse_args(["predict", "model", *asked])
-    assert predict._get_predictor(arguments).shard == shard
-    assert arguments.batch_size == size
-
-
-@pytest.mark.parametrize("asked", [["-"], ["lines.txt", "--use-dataset-reader"]])
-def test_a_shard_is_one_of_the_lines_of_a_file(asked, unpatched):
-    command._add_options_of_predict()
-    parser = argparse.ArgumentParser()
-    predict.Predict().add_subparser(parser.add_subparsers())
-    with pytest.raises(ConfigurationError, match="divides the lines of a file"):
-        predict._get_predictor(parser.parse_args(["predict", "model", *asked, "--shard", "1/2"]))
-
-
-def test_other_prints_of_predict_stay(capsys):
-    command._Printer(plain=False)("--silent specified without --output-file.")
-    assert capsys.readouterr().out == "--silent specified without --output-file.\n"
+def test_without_a_command_there_is_the_help(capsys):
+    main([])
+    assert "Predict structures with energies" in capsys.readouterr().out
 
 
 def test_the_log_of_a_run_has_more_than_the_console(unpatched, allennlp_logging, tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
     monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
-    command._log_quietly()
+    logs.log_quietly()
     import allennlp.common.logging as its_logging
 
     its_logging.prepare_global_logging(str(tmp_path))
@@ -215,7 +130,7 @@ def test_progress_bars_are_for_terminals(terminal, asked, unpatched, allennlp_lo
     monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
     monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    command._log_quietly()
+    logs.log_quietly()
     import allennlp.common.logging as its_logging
 
     monkeypatch.setattr(its_logging, "FILE_FRIENDLY_LOGGING", asked)
@@ -274,36 +189,13 @@ def test_a_training_ends_with_the_rules_that_were_found(tmp_path):
     decision = {"option": "likeliest", "values": {"own": 0.5, "likeliest": 0.6}, "gain": 0.1, "standard_error": 0.02}
     report = {"decisions": {"f1": decision}, "declared": {"at most once": {"ARG0": 1.0, "ARG1": 0.99731}}}
     (tmp_path / "structure.json").write_text(json.dumps(report))
-    _, _, last = command._decisions(str(tmp_path / "structure.json"))
+    _, _, last = train._decisions(str(tmp_path / "structure.json"))
     assert last == "declared: at most once each of ARG0, ARG1, as at least 99.73 % of training gold has it"
-
-
-def test_a_training_ends_with_what_came_out(tmp_path, monkeypatch, capsys, caplog):
-    archived = []
-
-    def archive(folder, include_in_archive=None):
-        archived.append(include_in_archive)
-        return f"{folder}/model.tar.gz"
-
-    monkeypatch.setattr(train, "archive_model", archive)
-    command._say_what_was_trained()
-    train.archive_model(str(tmp_path), include_in_archive=None)
-    # No epoch has ended, of which a card could tell: the model is archived without one.
-    assert capsys.readouterr().out == f"{tmp_path}/model.tar.gz\n"
-    assert archived == [None] and "There is no model card" in caplog.text
-    (tmp_path / "config.json").write_text('{"model": {"type": "seal_srl"}, "trainer": {"validation_metric": "+f1"}}')
-    for epoch in (0, 1):
-        (tmp_path / f"metrics_epoch_{epoch}.json").write_text('{"best_epoch": 0, "best_validation_f1": 71.2345}')
-    assert train.archive_model(str(tmp_path), include_in_archive=None) == f"{tmp_path}/model.tar.gz"
-    first, second = capsys.readouterr().out.splitlines()
-    assert first == f"{tmp_path}/model.tar.gz: epoch 1 of 2 was the best, validation f1 71.23"
-    assert second == f"to look at it: seal report {tmp_path} --out report.html"
-    assert archived[1] == ["model_card.md"] and "seal_srl" in (tmp_path / "model_card.md").read_text()
 
 
 def test_a_warning_begins_with_what_it_is():
     record = logging.LogRecord("name", logging.WARNING, "file", 1, "%d lines are wrong", (3,), None)
-    assert command._Warnings().format(record) == "warning: 3 lines are wrong"
+    assert logs.Warnings().format(record) == "warning: 3 lines are wrong"
 
 
 @pytest.mark.slow
