@@ -25,7 +25,7 @@ TELL = """
             from allennlp.common import cached_transformers
             patched = hasattr(cached_transformers.get_tokenizer, "__wrapped__")
             hook = sys.excepthook.__module__
-            all_is_imported = "seal.training.alternating_trainer" in sys.modules
+            all_is_imported = "seal.training.trainer" in sys.modules
             print(json.dumps([entry, all_is_imported, patched, hook, told.getvalue()]))
             sys.stdout.flush()
             os._exit(0)
