@@ -53,6 +53,11 @@ class MultilabelModel(SealModel):
     can_pseudo_label = True
     gold_key = "labels"
 
+    output_space: LabelSet
+    is_tuned: torch.Tensor
+    tuned_threshold: torch.Tensor
+    label_thresholds: torch.Tensor
+
     @with_parameters_of(SealModel.__init__)
     def __init__(
         self,
@@ -240,7 +245,7 @@ class MultilabelModel(SealModel):
 
     def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
         state = self.task_state(**batch)
-        return {"logits": state.logits.float().cpu(), "gold": state.gold.to("cpu", torch.bool)}
+        return {"logits": state.logits.float().cpu(), "gold": self.gold(state).to("cpu", torch.bool)}
 
     def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
         tensors = [

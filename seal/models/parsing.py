@@ -8,7 +8,7 @@ from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
 from seal.common.linear_trees import WORD, brackets_of
-from seal.common.setting_checks import check_range
+from seal.common.setting_checks import check_range, needed
 from seal.common.signatures import with_parameters_of
 from seal.metrics import BracketScore, TaggingScore
 from seal.models.batch_checks import check_scored, known_rows, mean_of
@@ -41,6 +41,8 @@ class ParsingModel(SealModel):
     gold_key = "symbols"
     own_scores = ("exact_match", "f1")
 
+    output_space: LinearTree
+
     @with_parameters_of(SealModel.__init__, without=("inference",))
     def __init__(
         self,
@@ -55,7 +57,7 @@ class ParsingModel(SealModel):
         if not isinstance(output_space, LinearTree):
             raise ConfigurationError("model.output_space.type: 'seal_parsing' predicts trees: 'linear_tree'.")
         super().__init__(vocab, output_space, task_net=task_net, **settings)
-        if not isinstance(self.task_net.encoder, AttentionDecoder):
+        if not isinstance(needed(self.task_net, "task_net").encoder, AttentionDecoder):
             raise ConfigurationError(
                 "model.task_net.encoder.type: parsing goes step by step, which needs an 'attention_decoder'; what "
                 "reads the words is its 'source'."
@@ -79,14 +81,14 @@ class ParsingModel(SealModel):
             )
         if self.training:
             self.unknown_gold.refuse(metadata)
-        lengths = torch.tensor([len(item["symbols"]) for item in metadata], device=symbols.device)
+        lengths = torch.tensor([len(item["symbols"]) for item in metadata or ()], device=symbols.device)
         mask = torch.arange(symbols.shape[1], device=symbols.device) < lengths.unsqueeze(1)
         return self._state(tokens, symbols, mask)
 
     def _state(self, tokens: TextFieldTensors, symbols: torch.Tensor, mask: torch.Tensor) -> TaskState:
         """That of given trees: each step has the symbols of its own tree before it."""
         inputs = {**_words(tokens), "earlier": self.output_space.before(symbols)}
-        logits, hidden, earlier = self.task_net(inputs, mask)
+        logits, hidden, earlier = needed(self.task_net, "task_net")(inputs, mask)
         return TaskState(inputs, logits, hidden, mask, symbols, earlier=earlier)
 
     def forward(
@@ -129,7 +131,7 @@ class ParsingModel(SealModel):
             beam = self.last_beam = self.search(tokens, self.chooses)
             chosen = torch.zeros(len(beam.symbols), dtype=torch.long, device=beam.symbols.device)
             if self.chooses:
-                chosen = self.structure.decide(self.candidates(beam, metadata)).to(chosen.device)
+                chosen = self.structure.decide(self.candidates(beam, metadata or [])).to(chosen.device)
             rows = torch.arange(len(chosen), device=chosen.device)
             predicted, mask = beam.symbols[rows, chosen], beam.mask[rows, chosen]
             output |= {"symbols": predicted, "num_steps": mask.sum(dim=1), "log_prob": beam.log_prob[rows, chosen]}
@@ -138,6 +140,7 @@ class ParsingModel(SealModel):
                 output["energy"] = self.energy(of_predicted, predicted.unsqueeze(1)).squeeze(1)
             if state is not None:
                 check_scored(output["log_prob"].unsqueeze(1), metadata)
+                metadata = metadata or []
                 self._count(output, state, metadata)
                 if self.has_learned_structure:
                     own = self.own_trees(beam, tokens) if self.chooses else self._best(beam)
@@ -150,7 +153,7 @@ class ParsingModel(SealModel):
         otherwise as many as prediction without a structure keeps.
         """
         width = max(self.beam, self.structure.num_candidates) if competing else self.beam
-        return tree_beam(self.task_net, self.output_space, _words(tokens), width)
+        return tree_beam(needed(self.task_net, "task_net"), self.output_space, _words(tokens), width)
 
     def _best(self, beam: TreeBeam) -> list[list[str]]:
         """The symbols of the first tree of each row."""
@@ -164,7 +167,7 @@ class ParsingModel(SealModel):
     def energies(self, tokens: TextFieldTensors, beam: TreeBeam) -> torch.Tensor:
         """The loss-net's energy of each tree of a beam: `(rows, candidates)`."""
         states = (self._state(tokens, *trees) for trees in zip(beam.symbols.unbind(1), beam.mask.unbind(1)))
-        return torch.cat([self.energy(state, state.gold.unsqueeze(1)) for state in states], dim=1)
+        return torch.cat([self.energy(state, self.gold(state).unsqueeze(1)) for state in states], dim=1)
 
     def candidates(self, beam: TreeBeam, metadata: list[dict[str, Any]]) -> TreeCandidates:
         """The trees of a beam as plain values, the best first, without fillers."""
@@ -201,7 +204,7 @@ class ParsingModel(SealModel):
         space = self.output_space
         gold = [item["symbols"] for item in metadata]
         self._score(self._strings(output["symbols"], output["num_steps"]), gold, _tags(metadata))
-        lengths = state.mask.sum(dim=1)
+        lengths = needed(state.mask, "mask").sum(dim=1)
         self._step_score(self._strings(space.decode(state.logits, state.mask), lengths), gold)
         if state.cost_augmented is not None:
             theirs = space.decode(state.cost_augmented, state.mask)

@@ -101,7 +101,7 @@ class PartlyLabelledTaggingModel(TaggingModel):
         words = [sentence["words"] for sentence in metadata or ()]
         return PartlyLabelledState(**vars(state), words=words, labelled=None if labelled is None else labelled.bool())
 
-    def forward(
+    def forward(  # type: ignore[override]
         self,
         tokens: TextFieldTensors,
         tags: Optional[torch.Tensor] = None,
@@ -115,7 +115,7 @@ class PartlyLabelledTaggingModel(TaggingModel):
         return super().forward(tokens, tags, metadata, **features)
 
     @torch.no_grad()
-    def sample(self, state: PartlyLabelledState) -> RewardedCandidates:
+    def sample(self, state: Any) -> RewardedCandidates:
         drawn = super().sample(state)
         outputs, target = drawn.outputs, state.gold.clone()
         labelled = torch.ones_like(target[:, 0], dtype=torch.bool) if state.labelled is None else state.labelled
@@ -136,9 +136,7 @@ class PartlyLabelledTaggingModel(TaggingModel):
             self.monitor("reward_target", value.mean())
         return RewardedCandidates(**vars(drawn), target=target, labelled=labelled, reward_gap=gap)
 
-    def loss_net_loss(
-        self, state: PartlyLabelledState, candidates: Candidates, features: Optional[list[Any]] = None
-    ) -> torch.Tensor:
+    def loss_net_loss(self, state: Any, candidates: Candidates, features: Optional[list[Any]] = None) -> torch.Tensor:
         if not isinstance(candidates, RewardedCandidates):
             raise ConfigurationError(
                 "trainer.through: 'relaxed' and 'soft' make new candidates, whose rewards nobody knows; take "
@@ -146,7 +144,7 @@ class PartlyLabelledTaggingModel(TaggingModel):
             )
         return super().loss_net_loss(replace(state, gold=candidates.target), candidates, features)
 
-    def _terms(self, state: PartlyLabelledState, features: Optional[list[Any]]) -> LossTerms:
+    def _terms(self, state: Any, features: Optional[list[Any]]) -> LossTerms:
         terms = super()._terms(state, features)
         if state.labelled is None:
             return terms

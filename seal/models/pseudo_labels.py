@@ -9,6 +9,7 @@ from typing import Any, Optional
 import torch
 from allennlp.data import Field, Instance
 
+from seal.common.setting_checks import needed
 from seal.dataset_readers.fields import KnownLabelsField, LabelSetField
 from seal.models.seal_model import SealModel
 from seal.output_spaces import LabelSet
@@ -45,7 +46,8 @@ def tag_paths(
     The sequences of tags that compete under a model's structure; or in their place `outputs`, `(rows, candidates,
     words)`, with a log-probability of 0.
     """
-    space, logits, mask = model.output_space, state.logits, state.mask
+    space: Any = model.output_space
+    logits, mask = state.logits, needed(state.mask, "mask")
     if outputs is None:
         outputs, log_prob = space.k_best(logits, model.structure.num_candidates, mask)
     else:
@@ -66,7 +68,7 @@ def sampled_labels(model: SealModel, logits: torch.Tensor, num_samples: int) -> 
 
 def with_tags(instance: Instance, tags: torch.Tensor, namespace: str, **more: Field) -> Instance:
     """An instance whose gold is `tags`, `(tokens or more,)`."""
-    tokens = instance["tokens"]
+    tokens: Any = instance["tokens"]
     field = KnownLabelsField(tags[: len(tokens)].tolist(), tokens, namespace)
     return replaced(instance, _NO_GOLD, tags=field, **more)
 
@@ -83,7 +85,7 @@ def with_labels(instance: Instance, labels: torch.Tensor, space: LabelSet) -> In
 def replaced(instance: Instance, known: dict[str, Any], **fields: Field) -> Instance:
     """An indexed instance with other values `known` in its metadata, and other `fields`, which are indexed, too."""
     # Of the same type as before.
-    metadata = copy.copy(instance["metadata"])
+    metadata: Any = copy.copy(instance["metadata"])
     metadata.metadata = {**metadata.metadata, **known}
     made = Instance({**instance.fields, **fields, "metadata": metadata})
     made.indexed = True

@@ -10,7 +10,7 @@ from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.models import Model
 
 from seal.common.nested_values import shapes_of
-from seal.common.setting_checks import under
+from seal.common.setting_checks import needed, under
 from seal.losses import CompoundLoss, EnergyLoss, InferenceNetworkLoss, RegressionLoss, TaskLoss
 from seal.metrics import Monitors, UnknownGold
 from seal.nets import CostAugmentedNet, LossNet, TaskNet, TaskNetOutput
@@ -155,6 +155,10 @@ class SealModel(Model, Objectives):
     """
 
     task_net: Optional[TaskNet]
+    #: Of the `structure_kind`, if it has one.
+    structure: Any
+    _score: Any
+    _own_score: Any
     #: The metric's name for the loss of further heads.
     auxiliary_name = "auxiliary_loss"
     #: Whether `sample` returns `RewardedCandidates`.
@@ -206,13 +210,14 @@ class SealModel(Model, Objectives):
         self.sampler, self.energy_loss = sampler, energy_loss
         self.task_loss = task_loss or TaskLoss()
         self.inference = inference
-        self.structure: Optional[Structure] = None
+        self.structure = None
         if structure is not None:
             self.structure = structure.construct(**self.structure_settings())
             if score is not None:
-                self.structure.main_score = score
+                with under("model"):
+                    self.structure.main_score = score
         if loss_net is not None:
-            warn_of_differing_settings(sampler, energy_loss, self.task_loss)
+            warn_of_differing_settings(needed(sampler, "sampler"), needed(energy_loss, "energy_loss"), self.task_loss)
             dim = None if self.task_net is None else self.task_net.get_output_dim()
             # The nets that train it draw their random starts from a copy of the generator, so that further heads,
             # dropout and batches, too, have the same random numbers with them and without.
@@ -286,7 +291,7 @@ class SealModel(Model, Objectives):
         """An indexed instance whose gold is `output`, indices; it shares the other fields with `instance`."""
         raise NotImplementedError
 
-    def nets(self) -> dict[str, torch.nn.Module]:
+    def nets(self) -> dict[str, Any]:
         """The nets that it has, by name."""
         found = {name: getattr(self, name) for name in ("task_net", "loss_net", "cost_augmented_net")}
         return {name: net for name, net in found.items() if net is not None}
@@ -296,7 +301,7 @@ class SealModel(Model, Objectives):
     ) -> TaskNetOutput:
         """The task-net's output; without a task-net, logits that are zeros of the given shape."""
         if self.task_net is None:
-            return TaskNetOutput(next(self.loss_net.parameters()).new_zeros(shape), hidden=None)
+            return TaskNetOutput(next(needed(self.loss_net, "loss_net").parameters()).new_zeros(shape), hidden=None)
         return self.task_net(inputs, mask)
 
     @property
@@ -328,14 +333,15 @@ class SealModel(Model, Objectives):
         The parameters that predictions depend on: the task-net's, the loss-net's where `inference` predicts, or both.
         """
         by_energy = [] if self.inference is None else self.loss_net_parameters()
-        if by_energy and not (self.inference.needs_task_net or self.loss_net.shares_encoder):
+        inference, loss_net = self.inference, self.loss_net
+        if inference is not None and loss_net is not None and not (inference.needs_task_net or loss_net.shares_encoder):
             return by_energy
         trained_with = set() if self.cost_augmented_net is None else set(self.cost_augmented_net.parameters())
         return [parameter for parameter in self.task_net_parameters() if parameter not in trained_with] + by_energy
 
     def infer(self, state: TaskState) -> torch.Tensor:
         """What `inference` predicts: relaxed outputs, `(batch, *structure)`, constants."""
-        return self.sample_with(self.inference, state, None).outputs.squeeze(1)
+        return self.sample_with(needed(self.inference, "inference"), state, None).outputs.squeeze(1)
 
     def check_inference(self, inference: Sampler) -> None:
         """

@@ -94,6 +94,8 @@ class SegmentationModel(SealModel):
 
     default_predictor = "seal_segmentation"
 
+    output_space: BinaryMask
+
     @with_parameters_of(SealModel.__init__, without=("cost_augmented_net", "structure", "score"))
     def __init__(
         self,
@@ -157,15 +159,14 @@ class SegmentationModel(SealModel):
             and the task-net predicts.
         """
         self.check_size(image)
-        size = self.output_space.height, self.output_space.width
-        grid = CropGrid(tuple(image.shape[-2:]), size, self._crops_per_side)
+        grid = self._grid(image)
         images = self._chunks(grid.cut(image))
         masks = [None] * len(images) if mask is None else self._chunks(grid.cut(mask))
         probabilities, losses = [], []
         for state in map(self.task_state, images, masks):
             probabilities.append(state.logits.sigmoid() if self.inference is None else self.infer(state))
             if self.inference is None and mask is not None:
-                losses.append(self.output_space.cross_entropy(state.logits, state.gold))
+                losses.append(self.output_space.cross_entropy(state.logits, self.gold(state)))
         output: dict[str, torch.Tensor] = {"probabilities": grid.mean(torch.cat(probabilities))}
         if losses:
             output["loss"] = torch.cat(losses).mean()
@@ -201,16 +202,15 @@ class SegmentationModel(SealModel):
         `ConfigurationError` if an image is smaller than what the model reads.
         """
         self.check_size(image)
-        size = self.output_space.height, self.output_space.width
-        grid = CropGrid(tuple(image.shape[-2:]), size, self._crops_per_side)
+        grid = self._grid(image)
         return self._mean_energy(grid, map(self.task_state, self._chunks(grid.cut(image))), masks)
 
     def _mean_energy(self, grid: CropGrid, states: Iterable[TaskState], masks: torch.Tensor) -> torch.Tensor:
         """The energy of masks `(images, masks, H, W)`, by the states of all parts in chunks: `(images, masks)`."""
         parts = grid.cut(masks)
-        energies = []
+        energies: list[torch.Tensor] = []
         for state in states:
-            done = sum(map(len, energies))
+            done = sum(len(energy) for energy in energies)
             energies.append(self.energy(state, parts[done : done + len(state.logits)].to(state.logits)))
         return torch.cat(energies).unflatten(0, (len(masks), len(grid))).mean(dim=1)
 
@@ -230,6 +230,10 @@ class SegmentationModel(SealModel):
 
     def _chunks(self, parts: torch.Tensor) -> Sequence[torch.Tensor]:
         return [parts] if self.training else parts.split(_AT_ONCE)
+
+    def _grid(self, image: torch.Tensor) -> CropGrid:
+        size = self.output_space.height, self.output_space.width
+        return CropGrid((image.shape[-2], image.shape[-1]), size, self._crops_per_side)
 
     def check_size(self, image: torch.Tensor) -> None:
         """

@@ -13,6 +13,7 @@ from allennlp.training.metrics import FBetaMeasure
 from torch.nn import functional as F
 
 from seal.common.precision import at_least_float, in_full_precision
+from seal.common.setting_checks import needed
 from seal.common.signatures import with_parameters_of
 from seal.metrics import SrlScore
 from seal.models.batch_checks import check_scored, known_rows, mean_of
@@ -47,6 +48,8 @@ class SrlModel(SealModel):
     can_pseudo_label = True
     own_scores = ("f1", "ucr", "exact_match")
 
+    output_space: TagSequence
+
     @with_parameters_of(SealModel.__init__, without=("inference",))
     def __init__(
         self,
@@ -63,11 +66,11 @@ class SrlModel(SealModel):
                 "'crf_tag_sequence'."
             )
         super().__init__(vocab, output_space, task_net=task_net, **settings)
-        self._predicate_head = torch.nn.Linear(self.task_net.get_output_dim(), 1)
+        self._predicate_head = torch.nn.Linear(needed(self.task_net, "task_net").get_output_dim(), 1)
         self._labels = output_space.labels
         self._score = SrlScore(by_role=by_role)
         self._own_score = SrlScore()
-        self._predicate_score = FBetaMeasure(average=None, labels=[1])
+        self._predicate_score = FBetaMeasure(average=None, labels=[1])  # type: ignore[arg-type]
 
     def task_state(
         self,
@@ -89,8 +92,8 @@ class SrlModel(SealModel):
         rows, rest = (~frames).long().sort(stable=True).indices.split([number, len(frames) - number])
         finder_loss = None
         if is_predicate is not None:
-            found = self.predicate_logits(state.hidden[rest])
-            finder_loss = _finder_loss(found, is_predicate[rest], state.mask[rest]).mean()
+            found = self.predicate_logits(needed(state.hidden, "hidden")[rest])
+            finder_loss = _finder_loss(found, is_predicate[rest], needed(state.mask, "mask")[rest]).mean()
         return dataclasses.replace(
             state.of_rows(rows),
             gold=None if tags is None else tags[rows],
@@ -110,7 +113,7 @@ class SrlModel(SealModel):
             self.unknown_gold.refuse(metadata)
         mask = get_text_field_mask(tokens)
         inputs = {"tokens": tokens, "predicate": predicate}
-        logits, hidden, earlier = self.task_net(inputs, mask)
+        logits, hidden, earlier = needed(self.task_net, "task_net")(inputs, mask)
         return TaskState(inputs, logits, hidden, mask, tags, earlier=earlier)
 
     def predicate_logits(self, hidden: torch.Tensor) -> torch.Tensor:
@@ -154,12 +157,12 @@ class SrlModel(SealModel):
         """
         state = self._pass(tokens, predicate, tags, metadata)
         unknown = [] if self.training or tags is None else self.unknown_gold.note(metadata)
-        mask, predicate_logits = state.mask, self.predicate_logits(state.hidden)
+        mask, predicate_logits = needed(state.mask, "mask"), self.predicate_logits(needed(state.hidden, "hidden"))
         output = {"predicate_prob": predicate_logits.sigmoid() * mask}
         frames = predicate.any(dim=1)
         if tags is not None:
             cross_entropy = self.output_space.cross_entropy(state.logits, tags, mask)
-            finder_loss = _finder_loss(predicate_logits, is_predicate, mask)
+            finder_loss = _finder_loss(predicate_logits, needed(is_predicate, "is_predicate"), mask)
             scored = frames & known_rows(unknown, cross_entropy)
             output["loss"] = mean_of(cross_entropy, scored) + mean_of(finder_loss, ~frames)
         if not self.training:
@@ -174,7 +177,7 @@ class SrlModel(SealModel):
 
     def _predict(self, output, state: TaskState, frames, metadata) -> torch.Tensor:
         """Adds `tags` and `log_prob`; returns the task-net's own tags."""
-        logits, mask = state.logits, state.mask
+        logits, mask = state.logits, needed(state.mask, "mask")
         if not self.chooses:
             output["tags"] = self.output_space.decode(logits, mask)
             output["log_prob"] = self.output_space.log_prob(logits, output["tags"].unsqueeze(1), mask).squeeze(1)
@@ -211,7 +214,7 @@ class SrlModel(SealModel):
     def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
         state = self.task_state(**batch)
         frames = batch["predicate"].any(dim=1).nonzero().squeeze(1).tolist()
-        return self.paths(state, (batch["metadata"][row] for row in frames)).record(state.gold)
+        return self.paths(state, (batch["metadata"][row] for row in frames)).record(self.gold(state))
 
     def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
         return self.structure.fit(*([TagPaths(**record) for record in records] for records in (training, validation)))
@@ -224,10 +227,10 @@ class SrlModel(SealModel):
 
     def takes_pseudo_labels(self, instance: Instance) -> bool:
         # In files with frames, a sentence's own instance is for the predicate finder.
-        return any(instance["predicate"].labels) or self.needs_expansion(instance)
+        return _has_predicate(instance) or self.needs_expansion(instance)
 
     def needs_expansion(self, instance: Instance) -> bool:
-        return "tags" not in instance.fields and not any(instance["predicate"].labels)
+        return "tags" not in instance.fields and not _has_predicate(instance)
 
     @torch.no_grad()
     def expansions(self, batch: dict[str, Any]) -> list[list[int]]:
@@ -236,7 +239,7 @@ class SrlModel(SealModel):
         return [row.nonzero().squeeze(1).tolist() for row in found]
 
     def expanded(self, instance: Instance, expansion: int) -> Instance:
-        tokens = instance["tokens"]
+        tokens: Any = instance["tokens"]
         predicate = SequenceLabelField([int(place == expansion) for place in range(len(tokens))], tokens)
         return replaced(instance, {"predicate": expansion}, predicate=predicate)
 
@@ -278,6 +281,11 @@ class SrlModel(SealModel):
             if found._pred_sum is not None and found._pred_sum.sum() > 0:
                 metrics["predicate_f1"] = 100 * found.get_metric(reset)["fscore"][0]
         return metrics
+
+
+def _has_predicate(instance: Instance) -> bool:
+    field: Any = instance["predicate"]
+    return any(field.labels)
 
 
 def _finder_loss(logits: torch.Tensor, is_predicate: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -6,6 +6,7 @@ from allennlp.data import Instance, TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
+from seal.common.setting_checks import needed
 from seal.common.signatures import with_parameters_of
 from seal.common.tag_encodings import tags_to_spans
 from seal.metrics import TaggingScore
@@ -35,6 +36,8 @@ class TaggingModel(SealModel):
     structure_kind = TagStructure
     can_pseudo_label = True
     own_scores = ("accuracy", "exact_match", "f1")
+
+    output_space: TagSequence
 
     @with_parameters_of(SealModel.__init__)
     def __init__(
@@ -81,7 +84,7 @@ class TaggingModel(SealModel):
         logits, hidden, earlier = self._task_net_output(inputs, *mask.shape, len(self._labels), mask=mask)
         return TaskState(inputs, logits, hidden, mask, tags, earlier=earlier)
 
-    def forward(
+    def forward(  # type: ignore[override]
         self,
         tokens: TextFieldTensors,
         tags: Optional[torch.Tensor] = None,
@@ -117,7 +120,7 @@ class TaggingModel(SealModel):
         # In training nothing here needs the cost-augmented network.
         make = self.task_state if self.training else self.state_of_all_nets
         state = make(tokens=tokens, tags=tags, metadata=metadata, **features)
-        mask, space = state.mask, self.output_space
+        mask, space = needed(state.mask, "mask"), self.output_space
         output: dict[str, Any] = {"num_words": mask.sum(dim=1)}
         unknown = [] if self.training or tags is None else self.unknown_gold.note(metadata)
         logits = state.logits
@@ -129,7 +132,7 @@ class TaggingModel(SealModel):
             logits = space.to_logits(self.infer(state).unsqueeze(1)).squeeze(1)
         if not self.training:
             if self.chooses:
-                paths = self.paths(state, metadata)
+                paths = self.paths(state, metadata or [])
                 output["tags"], output["log_prob"] = self.structure.decide(paths)
                 own = paths.tags[:, 0]
             else:
@@ -140,7 +143,7 @@ class TaggingModel(SealModel):
             if tags is not None:
                 check_scored(output["log_prob"].unsqueeze(1), metadata)
                 # Gold as strings, which have no padding: tags predicted there do not count.
-                gold = [sentence["tags"] for sentence in metadata]
+                gold = [sentence["tags"] for sentence in metadata or ()]
                 self._score(self._strings(output), gold)
                 if self.has_learned_structure:
                     self._own_score(self._strings({**output, "tags": own}), gold)
@@ -158,7 +161,7 @@ class TaggingModel(SealModel):
         tags = self.output_space.decode(logits, state.mask)
         if self.inference is None:
             return tags
-        rows = (tags != logits.argmax(dim=-1) * state.mask).any(dim=1).nonzero().squeeze(1)
+        rows = (tags != logits.argmax(dim=-1) * needed(state.mask, "mask")).any(dim=1).nonzero().squeeze(1)
         if len(rows):
             chosen = state.of_rows(rows)
             # Enough for each tag in the place of either tag of an illegal pair.
@@ -178,7 +181,7 @@ class TaggingModel(SealModel):
 
     def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
         state = self.task_state(**batch)
-        return self.paths(state, batch["metadata"]).record(state.gold)
+        return self.paths(state, batch["metadata"]).record(self.gold(state))
 
     def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
         return self.structure.fit(*([TagPaths(**record) for record in records] for records in (training, validation)))

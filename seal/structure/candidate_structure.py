@@ -59,7 +59,7 @@ class CandidateStructure(Structure):
 
     @main_score.setter
     def main_score(self, score: str) -> None:
-        check_choice("model.score", score, self.scores)
+        check_choice("score", score, self.scores)
         self._main_score = score
 
     def _choose_decisions(self, options: Mapping[str, dict[str, Ratio]]) -> dict:
