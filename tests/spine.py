@@ -94,7 +94,6 @@ def encoder_params(size: int = 4) -> dict:
         "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 5}}},
         "encoder": {"type": "lstm", "input_size": 7, "hidden_size": size, "bidirectional": True},
         "predicate_dim": 2,
-        "word_dropout": 0.0,
     }
 
 

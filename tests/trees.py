@@ -96,7 +96,6 @@ ENCODER = {
     "symbol_dim": 4,
     "source": {
         "type": "seq2seq",
-        "word_dropout": 0.0,
         "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 5}}},
         "encoder": {"type": "lstm", "input_size": 5, "hidden_size": 4, "bidirectional": True},
     },

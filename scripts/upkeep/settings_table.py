@@ -150,7 +150,7 @@ MEANING = {
     "`'late'` or `'equal'`",
     "width": "channels inside a coupling step",
     "word_dim": "the size of a word's vector",
-    "word_dropout": "the share of words that are unknown in training; `null`: 0.25, the encoder's own",
+    "word_dropout": "the share of words that are unknown in training",
 }
 #: A setting, the function that has it (or none), and its default as jsonnet; without one the default is empty.
 Entry = tuple[str, str, str]

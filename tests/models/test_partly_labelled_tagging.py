@@ -17,7 +17,6 @@ from tests.citations import TAGS, reference
 
 ENCODER = {
     "type": "seq2seq",
-    "word_dropout": 0.0,
     "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 5}}},
     "encoder": {"type": "lstm", "input_size": 5, "hidden_size": 3, "bidirectional": True},
 }

@@ -32,7 +32,6 @@ VOCAB = Vocabulary.from_instances(instances_of())
 LABELS = list(VOCAB.get_token_to_index_vocabulary("tags"))
 ENCODER = {
     "type": "seq2seq",
-    "word_dropout": 0.0,
     "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 5}}},
     "encoder": {"type": "lstm", "input_size": 8, "hidden_size": 4, "bidirectional": True},
     "features": {"case": {"type": "embedding", "embedding_dim": 3, "vocab_namespace": "case_features"}},

@@ -46,7 +46,6 @@ def config(
         "type": "seq2seq",
         "predicate_dim": 3,
         "dropout": dropout,
-        "word_dropout": 0.0,
         "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 6}}},
         "encoder": {"type": "lstm", "bidirectional": True, "input_size": 9, "hidden_size": 5},
     }

@@ -153,37 +153,39 @@ def test_word_dropout(library):
     config = evaluated(library, "{}", "nce()", encoder="bilstm(word_dropout=0.25)")
     for net in ("task_net", "loss_net"):
         assert config["model"][net]["encoder"]["word_dropout"] == 0.25
-    assert "word_dropout" not in evaluated(library, "{}", "nce()")["model"]["task_net"]["encoder"]
+    config = evaluated(library, "{}", "nce()", encoder="bilstm(word_dropout=0)")
+    assert "word_dropout" not in config["model"]["task_net"]["encoder"]
 
 
-@pytest.mark.parametrize("library, hidden, layers", [("srl", 96, 2), ("tagging", 100, 1)])
-def test_the_defaults_that_were_searched(library, hidden, layers):
+@pytest.mark.parametrize("library, hidden, layers, word_dropout", [("srl", 96, 2, 0.25), ("tagging", 100, 1, 0)])
+def test_the_defaults_that_were_searched(library, hidden, layers, word_dropout):
     """A config without settings has those of docs/measurements; those of before are one line away."""
+    before = "bilstm(layers=1, characters=0, word_dropout=0)"
     vocabulary = Vocabulary.empty()
-    for call, characters, word_dropout in (("bilstm()", 24, 0.25), ("bilstm(characters=0, word_dropout=0)", 0, 0)):
+    for call, *expected in (("bilstm()", layers, word_dropout, 24), (before, 1, 0, 0)):
         config = evaluated(library, "{}", "crf()", encoder=call)
         settings = config["model"]["task_net"]["encoder"]
-        for part in (config["dataset_reader"]["token_indexers"], settings["embedder"]["token_embedders"]):
-            assert ("characters" in part) is (characters > 0)
-        if characters:
-            assert settings["embedder"]["token_embedders"]["characters"]["encoder"]["num_filters"] == characters
+        embedders = settings["embedder"]["token_embedders"]
+        filters = embedders["characters"]["encoder"]["num_filters"] if "characters" in embedders else 0
+        assert ("characters" in config["dataset_reader"]["token_indexers"]) is (filters > 0)
         encoder = Encoder.from_params(Params(settings), vocab=vocabulary)
-        assert (encoder._word_dropout, encoder.get_output_dim()) == (word_dropout, 2 * hidden)
-        assert encoder._encoder._module.num_layers == layers
+        assert [encoder._encoder._module.num_layers, encoder._word_dropout, filters] == expected
+        assert encoder.get_output_dim() == 2 * hidden
 
 
-def test_the_rate_of_roles_falls():
+def test_the_rates_that_were_searched():
     config = evaluated("srl", "{}", "crf()", training="+ lib.training.sample")
     scheduler = {"type": "slanted_triangular", "cut_frac": 0.1}
     assert config["trainer"]["task_net"]["learning_rate_scheduler"] == scheduler
+    assert evaluated("tagging", "{}", "crf()")["trainer"]["task_net"]["optimizer"]["lr"] == 3e-3
     before = evaluated("srl", "{}", "crf()", training="+ lib.training.sample { scheduler: null }")
     assert "learning_rate_scheduler" not in before["trainer"]["task_net"]
 
 
 @pytest.mark.parametrize("call", ["tagging.libsonnet').encoder.ner()", "citation_tagging.libsonnet').encoder"])
-def test_the_papers_encoders_drop_no_words(call):
+def test_the_papers_encoders_read_words_alone(call):
     settings = json.loads(_jsonnet.evaluate_snippet("test", f"(import '{LIBRARIES.as_posix()}/{call}.settings"))
-    assert settings["word_dropout"] == 0 and "characters" not in settings["embedder"]["token_embedders"]
+    assert "word_dropout" not in settings and list(settings["embedder"]["token_embedders"]) == ["tokens"]
 
 
 @pytest.mark.parametrize("library", ["srl", "tagging", "text"])

@@ -1,6 +1,6 @@
 // A BiLSTM over words: word embeddings (`words.libsonnet`) and, if asked for, a CNN over characters with `characters`
 // filters of each width, feature columns with their sizes by name, and a mark of the predicate, `predicate_dim` wide.
-// `word_dropout` is the share of words that are unknown in training; null: that of the encoder, `Seq2SeqWordEncoder`.
+// `word_dropout` is the share of words that are unknown in training.
 local character_net = import 'characters.libsonnet';
 local check = import 'check.libsonnet';
 local words = import 'words.libsonnet';
@@ -16,7 +16,7 @@ function(
   characters=0,
   features={},
   predicate_dim=null,
-  word_dropout=null,
+  word_dropout=0,
 )
   assert check.from('encoder', { characters: characters }, 'characters', 0);
   words(word_dim, vectors, vector_words, trainable) {
@@ -32,7 +32,7 @@ function(
     settings: {
       type: 'seq2seq',
       dropout: dropout,
-      [if word_dropout != null then 'word_dropout']: word_dropout,
+      [if word_dropout > 0 then 'word_dropout']: word_dropout,
       [if predicate_dim != null then 'predicate_dim']: predicate_dim,
       embedder: {
         token_embedders: {

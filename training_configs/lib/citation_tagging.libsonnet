@@ -51,7 +51,7 @@ local tagging = (import 'tagging.libsonnet') {
   },
 
   encoder: tagging.encoder.bilstm(
-    word_dim=50, hidden=50, dropout=0.5, features={ case: 10 }, characters=0, word_dropout=0
+    word_dim=50, hidden=50, dropout=0.5, features={ case: 10 }, characters=0
   ),
 
   // The methods of `tagging`, and two more.

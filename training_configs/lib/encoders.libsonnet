@@ -13,7 +13,7 @@ local words_bilstm = import 'bilstm.libsonnet';
     vector_words=100000,
     trainable=true,
     characters=24,
-    word_dropout=null,
+    word_dropout=0.25,
   ): words_bilstm(
     word_dim,
     hidden,

@@ -23,7 +23,6 @@ local decoder(words, hidden_dim, symbol_dim, dropout, next_word) = words {
     vector_words=100000,
     trainable=true,
     characters=0,
-    // Not searched for trees.
     word_dropout=0,
     decoder_dim=200,
     symbol_dim=32,

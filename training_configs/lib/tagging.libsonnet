@@ -28,7 +28,7 @@ local sentences = import 'sentences.libsonnet';
 
   // Settings of training. Change one with `tagging.training.sample { epochs: 30 }`.
   training: {
-    default: sentences.training { epochs: 20 },
+    default: sentences.training { epochs: 20, task_net_lr: 3e-3 },
     sample: self.default { epochs: 10, task_net_lr: 5e-3, loss_net_lr: 5e-3 },
     twitter_pos: self.default { epochs: 30, patience: 10, batch_size: 10 },
     wnut17: self.default { epochs: 20, patience: 6 },

@@ -8,7 +8,6 @@ local encoders = import 'encoders.libsonnet';
   //   trainable    whether the word vectors change in training
   //   features     sizes of the reader's feature columns by name, and of `case`: "NER+" in the paper
   //   characters   how many filters of each of the two widths a character CNN has: "NER++"; 0 makes none
-  //   word_dropout the share of words that are unknown in training; null: that of the encoder
   bilstm(
     word_dim=100,
     hidden=100,
@@ -19,7 +18,7 @@ local encoders = import 'encoders.libsonnet';
     trainable=true,
     features={},
     characters=24,
-    word_dropout=null,
+    word_dropout=0,
   ): words_bilstm(
     word_dim, hidden, layers, dropout, vectors, vector_words, trainable, characters, features, word_dropout=word_dropout
   ),
@@ -51,7 +50,6 @@ local encoders = import 'encoders.libsonnet';
       trainable=if trainable != null then trainable else vectors == null || !words_alone,
       features=if features != null then features else if words_alone then {} else { pos: 16, chunk: 8, case: 4 },
       characters=if characters != null then characters else if inputs == 'NER++' then 25 else 0,
-      word_dropout=0,
     ),
 
   // Any transformer, by its name on the hub or as a local folder.

@@ -35,7 +35,7 @@ class Seq2SeqWordEncoder(Encoder):
     predicate_dim : `int`, optional (default = `0`)
     dropout : `float`, optional (default = `0.0`)
         On the embeddings and on the encoder's output.
-    word_dropout : `float`, optional (default = `0.25`)
+    word_dropout : `float`, optional (default = `0.0`)
         The probability that a word counts as unknown in training, so that the net learns to read what is around it: its
         index becomes that of unknown words wherever it has an index (indexers `single_id`); its characters and features
         stay.
@@ -54,7 +54,7 @@ class Seq2SeqWordEncoder(Encoder):
         encoder: Seq2SeqEncoder,
         predicate_dim: int = 0,
         dropout: float = 0.0,
-        word_dropout: float = 0.25,
+        word_dropout: float = 0.0,
         features: Optional[dict[str, TokenEmbedder]] = None,
     ) -> None:
         super().__init__()
