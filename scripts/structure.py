@@ -41,12 +41,13 @@ def parser() -> argparse.ArgumentParser:
         default="",
         metavar="NAMES",
         help="of training_configs/lib/multilabel_data.libsonnet, text:NAME of text_data.libsonnet (TF-IDF), or "
-        "folder:NAME for the ARFF files and the XML of data/NAME; commas between",
+        "folder:NAME for the ARFF files and the XML of data/NAME or of a folder of your own, or texts:FOLDER for "
+        "train.*, dev.* and test.* of your own (paths from the repository's root, or absolute); commas between",
     )
     add("--task-nets", default=",".join(TASK_NETS), metavar="NAMES", help="(default: %(default)s)")
     add("--skip", default="", metavar="DATA/NAME,...", help="pairs of data and classifier that are left out")
     add("--seeds", type=int, default=3, help="(default: %(default)s)")
-    add("--others", action="store_true", help="also classifier chains and the label powerset, seed 1")
+    add("--others", action="store_true", help="also classifier chains, their ensemble and the label powerset, seed 1")
     add(
         "--noise",
         type=int,
@@ -99,7 +100,7 @@ def run(arguments: argparse.Namespace, command: str) -> None:
 
 
 def _folder(out: Path, data: str, net: str) -> Path:
-    return out / "runs" / f"{data.replace(':', '_')}-{net.replace(' ', '_')}"
+    return out / "runs" / f"{data.replace(':', '_').replace('/', '_')}-{net.replace(' ', '_')}"
 
 
 def _measure(data: str, net: str, arguments: argparse.Namespace, out: Path, bar: tqdm) -> None:
@@ -128,7 +129,7 @@ def _measure(data: str, net: str, arguments: argparse.Namespace, out: Path, bar:
         write_json(paths[seed], {"report": found["report"], "rows": {k: v.tolist() for k, v in found["rows"].items()}})
         bar.update()
     if with_others:
-        bar.set_postfix_str(f"{data}: classifier chain, label powerset")
+        bar.set_postfix_str(f"{data}: classifier chains, label powerset")
         write_json(others_path, classifiers.others(rows, make, 1))
 
 

@@ -17,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain
+from sklearn.preprocessing import StandardScaler
 
 from scripts.measure.configs import library_value
 from scripts.measure.suite import UserError
@@ -26,6 +27,7 @@ from seal.sklearn import StructuredClassifier, log_odds
 from seal.structure.scores import LABEL_SET_SCORES
 from seal.structure.thresholds import best_threshold_for
 
+CHAINS = 10
 MOST_CLASSES = 500
 """A powerset has a class for each label set of the training data; with more it is left out."""
 
@@ -42,15 +44,27 @@ class Data(NamedTuple):
 def read(name: str) -> Data:
     """
     A data set of `multilabel_data.libsonnet` (features), as `text:NAME` of `text_data.libsonnet` (TF-IDF), or as
-    `folder:NAME` the ARFF files and the XML of `data/NAME`.
+    `folder:NAME` the ARFF files and the XML of `data/NAME` or of any folder; `texts:FOLDER` has files of texts of any
+    format of the reader `seal_text_multilabel`. Vectors that are mostly not 0 are standardised.
     """
-    kind, _, dataset = name.rpartition(":")
+    kind, _, dataset = name.partition(":") if ":" in name else ("", "", name)
     if kind == "folder":
-        labels = list(Path("data", dataset).glob("*.xml"))
+        known = Path("data", dataset)
+        folder = Path(dataset) if Path(dataset).is_dir() and not known.is_dir() else known
+        labels = list(folder.glob("*.xml"))
         if len(labels) != 1:
-            raise UserError(f"--data {name}: data/{dataset} must have train.arff, valid.arff, test.arff and one .xml.")
-        found = {split: f"data/{dataset}/{split}.arff" for split in ("train", "valid", "test")}
+            raise UserError(f"--data {name}: {folder} must have train.arff, valid.arff, test.arff and one .xml.")
+        found = {split: str(folder / f"{split}.arff") for split in ("train", "valid", "test")}
         found["reader"] = {"label_xml": str(labels[0])}
+    elif kind == "texts":
+        found = {"reader": {}}
+        for split in ("train", "dev", "test"):
+            files = [path for path in sorted(Path(dataset).glob(f"{split}.*")) if path.is_file()]
+            if len(files) != 1:
+                raise UserError(
+                    f"--data {name}: {dataset} must have one file of texts each: train.*, dev.* and test.*."
+                )
+            found[split] = str(files[0])
     else:
         sets = library_value("text_data.libsonnet" if kind == "text" else "multilabel_data.libsonnet", "lib")
         if dataset not in sets or kind not in ("", "text"):
@@ -60,7 +74,7 @@ def read(name: str) -> Data:
         path = Path(found.get(split, ".").partition("#")[0])
         if not path.exists():
             raise UserError(f"--data {name}: there is no {path}; data/README.md says where it comes from.")
-    if kind == "text":
+    if kind in ("text", "texts"):
         return _texts(found)
     reader = MultilabelReader(**found["reader"])
     tables = [reader.read_table(found[split]) for split in ("train", "valid", "test")]
@@ -73,6 +87,9 @@ def read(name: str) -> Data:
     if (train != 0).mean() < 0.2:
         # Words and the like: liblinear takes a fraction of the time.
         train, test = sparse.csr_matrix(train), sparse.csr_matrix(test)
+    else:
+        scaler = StandardScaler().fit(train)
+        train, test = scaler.transform(train), scaler.transform(test)
     return Data(train, numpy.concatenate(gold[:2]), test, gold[2])
 
 
@@ -104,7 +121,7 @@ def forest(leaf: int, seed: int) -> RandomForestClassifier:
 
 
 TASK_NETS: dict[str, tuple[Callable[..., Any], tuple]] = {
-    "logistic regression": (logistic_regression, (0.3, 1.0, 3.0, 10.0)),
+    "logistic regression": (logistic_regression, (0.01, 0.1, 0.3, 1.0, 3.0, 10.0)),
     "random forest": (forest, (1, 3)),
 }
 
@@ -140,14 +157,16 @@ def measure(data: Data, make: Callable[[int], Any], seed: int) -> dict[str, Any]
     alone = make(seed).fit(data.train, data.train_gold.astype(int))
     alone_seconds = time.perf_counter() - began
     began = time.perf_counter()
-    scores = log_odds(alone, data.test, data.test_gold.shape[1])
+    log_odds(alone, data.test, data.test_gold.shape[1])
     predicting = time.perf_counter() - began
     began = time.perf_counter()
     fitted = StructuredClassifier(make(seed), random_state=seed).fit(data.train, data.train_gold.astype(int))
     seconds = time.perf_counter() - began
     began = time.perf_counter()
+    scores = fitted.scores(data.test)
     structured = fitted.structure_.decide_all(scores)
-    deciding = time.perf_counter() - began
+    # All that is more than the classifier's own scores, those of whole sets among it.
+    deciding = max(time.perf_counter() - began - predicting, 0.0)
     gold = torch.from_numpy(data.test_gold)
     rows = {}
     for score, ratio in LABEL_SET_SCORES.items():
@@ -173,10 +192,16 @@ def others(data: Data, make: Callable[[int], Any], seed: int) -> dict[str, dict[
     single = make(seed).estimator
     # A chain cannot learn a label that no row has.
     there = data.train_gold.any(axis=0) & ~data.train_gold.all(axis=0)
-    chain = ClassifierChain(clone(single), order="random", random_state=seed)
-    chained = numpy.tile(data.train_gold.all(axis=0), (len(data.test_gold), 1))
-    chained[:, there] = chain.fit(data.train, data.train_gold[:, there].astype(int)).predict(data.test) > 0.5
-    found = {"classifier chain": chained}
+    labels = data.train_gold[:, there].astype(int)
+    always = numpy.tile(data.train_gold.all(axis=0), (len(data.test_gold), 1))
+    chained, together = always.copy(), always.copy()
+    chains = [
+        ClassifierChain(clone(single), order="random", random_state=number).fit(data.train, labels)
+        for number in range(seed, seed + CHAINS)
+    ]
+    chained[:, there] = chains[0].predict(data.test) > 0.5
+    together[:, there] = numpy.mean([chain.predict_proba(data.test) for chain in chains], axis=0) > 0.5
+    found = {"classifier chain": chained, f"ensemble of {CHAINS} chains": together}
     sets, classes = numpy.unique(data.train_gold, axis=0, return_inverse=True)
     if len(sets) <= MOST_CLASSES:
         powerset = OneVsRestClassifier(clone(single)).fit(data.train, classes.reshape(-1))

@@ -41,9 +41,9 @@ def page(runs: Sequence[tuple[str, str, Path]], seeds: int, command: str) -> Pag
     for net in dict.fromkeys(net for _, net, _ in runs):
         parts += [f"## {net}", _scores(table[table["classifier"] == net]), _means(table[table["classifier"] == net])]
     parts += ["## What competes", _competing(runs, seeds)]
-    others = _others(runs)
+    others = _others(runs, table)
     if others:
-        parts += ["## Against classifier chains and the label powerset", others]
+        parts += ["## Against classifier chains, their ensemble and the label powerset", others]
     return Page("\n\n".join(parts) + "\n", table)
 
 
@@ -140,12 +140,15 @@ def _competing(runs: Sequence[tuple[str, str, Path]], seeds: int) -> str:
     return markdown_table(header, rows)
 
 
-def _others(runs: Sequence[tuple[str, str, Path]]) -> str:
+def _others(runs: Sequence[tuple[str, str, Path]], table: pandas.DataFrame) -> str:
     rows = []
-    for data, _, folder in runs:
+    for data, net, folder in runs:
         path = folder / "others.json"
         if path.exists():
             found: dict[str, dict[str, float]] = read_json(path)
+            ours = table[(table["data"] == data) & (table["classifier"] == net)].set_index("score")
+            for kind in ("own", "structured"):
+                rows.append([data, kind, *(str(ours.loc[score, kind]) for score in SCORES)])
             for name, scores in found.items():
                 rows.append([data, name, *(f"{100 * scores[score]:.2f}" for score in SCORES)])
     return markdown_table(["data", "method", *SCORES.values()], rows) if rows else ""

@@ -14,7 +14,7 @@ from seal.structure.decisions import Likeliest
 from seal.structure.gate import gate
 from seal.structure.k_best_sets import k_best_sets
 from seal.structure.label_sets import ClassifierScores, CompetingLabelSets, LikelySets, SetIndex, known_sets
-from seal.structure.scores import LABEL_SET_SCORES, gold_among_candidates, label_set_scores
+from seal.structure.scores import LABEL_SET_SCORES, Ratio, gold_among_candidates, label_set_scores
 from seal.structure.structure import Structure, declare, logger, make_energies
 from seal.structure.thresholds import best_threshold_for
 
@@ -274,7 +274,8 @@ class LabelSetStructure(Structure):
     def _choose(self, own: torch.Tensor, q: torch.Tensor, gold: torch.Tensor) -> dict:
         self.chosen, report = {}, {}
         for name, score in label_set_scores(self.empty_f1).items():
-            options, settings = {}, {}
+            options: dict[str, Ratio] = {}
+            settings: dict[str, dict] = {}
             for blend in (0.0, *BLENDS):
                 mixed = _blended(own, lambda: q, blend)
                 option = f"blend {blend:g}" if blend else "own"

@@ -227,6 +227,8 @@ class LikelySets:
     """
 
     unseen = True
+    #: They are no classes.
+    set_log_prob: torch.Tensor | None = None
 
     def __init__(self, logits: torch.Tensor, k: int, known: "SetIndex", gold: torch.Tensor | None = None) -> None:
         found = k_best_sets(logits, k)

@@ -257,7 +257,7 @@ class TagStructure(CandidateStructure):
                     tags, index = self._choose(competing, decision)
                     found[decision.name].append(tags)
                     if decision.name == Likeliest.name:
-                        first.append(index == competing.gold)
+                        first.append(index == needed(competing.gold, "gold"))
         masks = [part.mask for part in validation]
         scores = dict(zip(self.scores, (self._score, self._exact_match)))
         options = {

@@ -6,7 +6,7 @@ import pytest
 
 from scripts import structure
 from scripts.measure import classifiers, structure_tables
-from scripts.measure.files import read_json
+from scripts.measure.files import read_json, write_json
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +64,53 @@ def test_texts_are_weighted_words_with_the_labels_of_training():
     assert data.train_gold.any(axis=1).all() and data.test_gold.any(axis=1).all()
 
 
+def test_folders_of_ones_own(tmp_path):
+    """Vectors are standardised by the training data, and any file of texts is read."""
+    for name in ("train", "valid", "test"):
+        values = [(1000 + 10 * row, row % 2, (row // 2) % 2) for row in range(8)]
+        lines = ["@relation r", "@attribute x numeric", "@attribute a {0,1}", "@attribute b {0,1}", "@data"]
+        text = "\n".join([*lines, *(",".join(map(str, row)) for row in values)])
+        (tmp_path / f"{name}.arff").write_text(text + "\n")
+    (tmp_path / "labels.xml").write_text('<labels><label name="a"></label><label name="b"></label></labels>')
+    data = classifiers.read(f"folder:{tmp_path}")
+    assert data.train.shape == (16, 1) and data.train_gold.shape == (16, 2) and data.test.shape == (8, 1)
+    assert data.train.mean() == pytest.approx(0, abs=1e-5) and data.train.std() == pytest.approx(1, abs=1e-4)
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    for name in ("train", "dev", "test"):
+        rows = ['{"text": "dogs bark", "labels": ["a"]}', '{"text": "dogs and cats", "labels": ["a", "b"]}'] * 2
+        (texts / f"{name}.jsonl").write_text("\n".join(rows) + "\n")
+    data = classifiers.read(f"texts:{texts}")
+    assert data.train.shape[0] == 8 and data.train_gold.sum() == 12 and data.test_gold.shape == (4, 2)
+
+
+def test_rivals_stand_beside_the_structure(small, tmp_path):
+    rng = numpy.random.default_rng(0)
+    x, gold = rng.standard_normal((80, 3)), rng.random((80, 3)) < 0.4
+    data = classifiers.Data(x[:60], gold[:60], x[60:], gold[60:])
+    found = classifiers.others(data, lambda seed: classifiers.logistic_regression(1.0, seed), 1)
+    assert list(found) == ["classifier chain", "ensemble of 10 chains", "label powerset"]
+    out, _ = small
+    folder = out / "runs" / "sample-random_forest"
+    table = pandas.read_csv(out / "results.csv")
+    write_json(tmp_path / "others.json", found)
+    page = structure_tables._others([("sample", "random forest", tmp_path)], table)
+    names = [line.split("|")[2].strip() for line in page.splitlines()[2:]]
+    assert names == ["own", "structured", *found] and folder.is_dir()
+
+
+def test_how_often_the_gate_opens_is_printed(capsys):
+    assert structure.main(["--noise", "2"]) == 0
+    assert "| exact_match | 500 |" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [
         (["--data", "sample", "--task-nets", "forest"], "--task-nets: one of logistic regression, random forest"),
         (["--data", "sample", "--seeds", "0"], "--seeds"),
+        ([], "--data: name at least one data set"),
+        (["--data", "texts:nope"], "nope must have one file of texts each: train.*, dev.* and test.*"),
         (["--data", "nope"], "--data: there is no 'nope' here; there are bibtex, "),
         (["--data", "text:nope"], "--data: there is no 'text:nope' here; there are aapd, "),
         (["--data", "folder:nope"], "data/nope must have train.arff, valid.arff, test.arff and one .xml"),
