@@ -29,7 +29,7 @@ from scripts.measure.files import write_text
 from scripts.measure.suite import LIBRARY_FOLDER, ROOT, Settings, UserError, all_suites
 from scripts.reproduce import names_of
 
-DECAY = "{ type: 'linear_with_warmup', warmup_steps: 0 }"
+DECAY = "{ type: 'slanted_triangular', cut_frac: 0.1 }"
 #: The settings in the order in which they are searched, with their values, as jsonnet.
 AXES: dict[str, tuple[str, ...]] = {
     "characters": ("0", "24"),
@@ -38,7 +38,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "scheduler": ("null", DECAY),
     "dropout": ("0.3", "0.5"),
 }
-SHORT = {DECAY: "linear decay", "null": "constant"}
+SHORT = {DECAY: "rise and fall", "null": "constant"}
 SHOWN = ("f1", "accuracy", "exact_match", "ucr")
 TAGS = {"word_dropout": "0", "characters": "0", "task_net_lr": "1e-3", "scheduler": "null", "dropout": "0.3"}
 ROLES = {**TAGS, "characters": "24", "task_net_lr": "3e-3"}

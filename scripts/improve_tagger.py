@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
@@ -219,13 +219,13 @@ def _module(kind: str, words: int, labels: int) -> Any:
 
 
 def counts_of(predicted: Sequence[Sequence[str]], frames: Sequence[Frame]) -> list[list[int]]:
-    """For each frame: whether it is right as a whole, 1, and its correct, predicted and gold arguments."""
+    """For each frame: whether all its arguments are right, 1, and its correct, predicted and gold arguments."""
     from seal.common.tag_encodings import arguments_of, tags_to_spans
 
     rows = []
     for tags, frame in zip(predicted, frames):
         found, gold = (set(arguments_of(tags_to_spans(each))) for each in (tags, frame.tags))
-        rows.append([int(list(tags) == frame.tags), 1, len(found & gold), len(found), len(gold)])
+        rows.append([int(found == gold), 1, len(found & gold), len(found), len(gold)])
     return rows
 
 
@@ -240,36 +240,26 @@ def measure(arguments: argparse.Namespace, seed: int, folder: Path) -> dict[str,
     torch.set_num_threads(1)
     frames, valid, test = read_parts(arguments)
     labels = sorted({tag for frame in frames for tag in frame.tags})
-    started = time.process_time()
 
     def train(seen: list[Frame], unseen: list[Frame]) -> list[Any]:
         return Net(arguments.net, seen, labels, seed, arguments.epochs).emissions(unseen)
 
     # The frames of a sentence are in one fold: the input of a tuple is its first part.
     held_out = cross_fit(train, frames, folder=folder / "folds", seed=seed)
-    net = Net(arguments.net, frames, labels, seed, arguments.epochs)
-    chosen_by, of_test = net.emissions(valid), net.emissions(test)
-    trained = time.process_time()
+    chosen_by, of_test = _final(lambda: Net(arguments.net, frames, labels, seed, arguments.epochs), valid, test, folder)
     known = [place for place, frame in enumerate(valid) if set(frame.tags) <= set(labels)]
-    tagger = StructuredTagger(labels).fit(
-        held_out,
-        [frame.tags for frame in frames],
-        keys=_keys(frames),
-        valid={
-            "emissions": [chosen_by[place] for place in known],
-            "gold": [valid[place].tags for place in known],
-            "keys": _keys([valid[place] for place in known]),
-        },
-    )
-    learned = time.process_time()
+    seen = [valid[place] for place in known]
+    told = {"emissions": [chosen_by[place] for place in known], "gold": [frame.tags for frame in seen], **_sees(seen)}
+    started = time.process_time()
+    tagger = StructuredTagger(labels).fit(held_out, [frame.tags for frame in frames], valid=told, **_sees(frames))
+    seconds = time.process_time() - started
     systems = {
         "argmax": [[labels[tag] for tag in rows.argmax(dim=1).tolist()] for rows in of_test],
-        "own": tagger.predict(of_test, keys=_keys(test), own=True),
-        "f1": tagger.predict(of_test, keys=_keys(test)),
-        "exact_match": tagger.predict(of_test, keys=_keys(test), score="exact_match"),
+        "own": tagger.predict(of_test, own=True, **_sees(test)),
+        "f1": tagger.predict(of_test, **_sees(test)),
+        "exact_match": tagger.predict(of_test, score="exact_match", **_sees(test)),
     }
     tagger.save(folder / "tagger")
-    seconds = {"training": trained - started, "structure": learned - trained}
     return {
         "counts": {name: counts_of(predicted, test) for name, predicted in systems.items()},
         "seconds": seconds,
@@ -278,9 +268,31 @@ def measure(arguments: argparse.Namespace, seed: int, folder: Path) -> dict[str,
     }
 
 
-def _keys(frames: Sequence[Frame]) -> list[str]:
-    """The word that the net sees, and no lemma."""
-    return [frame.words[frame.predicate].lower() for frame in frames]
+def _final(train: Callable[[], Net], valid: list[Frame], test: list[Frame], folder: Path) -> list[list[Any]]:
+    """The emissions of validation and of test data by the net of all frames, which are kept for a run that goes on."""
+    import torch
+
+    from seal.files.tensor_files import read_tensors, write_tensors
+
+    path = folder / "final.safetensors"
+    if not path.exists():
+        net = train()
+        parts = {name: net.emissions(some) for name, some in (("valid", valid), ("test", test))}
+        write_tensors(str(path), {name: torch.cat(rows) for name, rows in parts.items()})
+    tensors, _ = read_tensors(str(path))
+    return [
+        list(tensors[name].split([len(frame.words) for frame in some]))
+        for name, some in (("valid", valid), ("test", test))
+    ]
+
+
+def _sees(frames: Sequence[Frame]) -> dict[str, list]:
+    """What the energy sees beside the emissions: what the net sees, and no lemma."""
+    return {
+        "words": [frame.words for frame in frames],
+        "predicates": [frame.predicate for frame in frames],
+        "keys": [frame.words[frame.predicate].lower() for frame in frames],
+    }
 
 
 def table(arguments: argparse.Namespace, results: Sequence[dict[str, Any]], command: str) -> str:
@@ -307,12 +319,13 @@ def table(arguments: argparse.Namespace, results: Sequence[dict[str, Any]], comm
             cells += [f"{value:.1f}", p]
         lines.append(f"| {told} | {' | '.join(cells)} |")
     learned, valid, test, labels = results[0]["sizes"]
-    training, structure = (sum(one["seconds"][part] for one in results) for part in ("training", "structure"))
+    seeds = "seed 1" if len(results) == 1 else f"seeds 1 to {len(results)} together"
+    seconds = sum(one["seconds"] for one in results) / len(results)
     lines += [
         "",
-        f"Sentences of at most {arguments.longest} words; {learned:,} frames to learn from, {valid:,} to choose by, "
-        f"{test:,} to test, {labels} tags; seeds 1 to {len(results)} together; {training:.0f} CPU seconds for the four "
-        f"nets, {structure:.0f} for the energy; {machine.machine()}.",
+        f"Sentences of at most {arguments.longest} words; {learned:,} frames to learn from, {valid:,} to choose by,",
+        f"{test:,} to test, {labels} tags; {seeds}; {seconds:.0f} CPU seconds to learn the energy;",
+        f"{machine.machine()}.",
         "",
         "```sh",
         command,

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from seal.sklearn_scores import (
     LabelScorer,
+    SetScorer,
     check_estimator,
     equal_rows,
     is_regressor,
@@ -27,7 +28,8 @@ from seal.sklearn_scores import (
     read_labels,
     tags_of,
 )
-from seal.structure.label_set_structure import LabelSetStructure
+from seal.structure.label_set_structure import ENERGIES, LabelSetStructure
+from seal.structure.label_sets import ClassifierScores
 
 __all__ = ["StructuredClassifier", "log_odds"]
 
@@ -72,6 +74,10 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         training data does. Labels are called by their number: `Implication({"3": "0"})`.
     num_likely : `int`, optional (default = `0`)
         As for `LabelSetStructure`: so many sets beside those of the training data compete.
+    powerset : `int`, optional (default = `500`)
+        A classifier of whole sets, the same `estimator` with a class for each label set, is fitted beside, and what it
+        says of a set is a term of the energy (`powerset`). It is left out, and `report_["powerset"]` says why, where
+        there are more label sets than this, or the estimator cannot give probabilities of classes. 0: never.
     random_state : `int`, optional (default = `0`)
         Of the folds.
     max_samples : `int`, optional (default = `20000`)
@@ -86,6 +92,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator_ : the estimator, fitted to all rows and, where it cannot learn a label that no row has or all, to the
         other labels.
     scorer_ : gives each label's log-odds by `estimator_`; of label sets alone.
+    set_scorer_ : gives each label set's log-probability by a classifier of whole sets, or `None`.
     encoding_ : the two numbers of `y`, of which the second is yes; of label sets alone.
     structure_ : `LabelSetStructure`, or `None` with one output a row.
     report_ : `dict`, what was learned and chosen, and why.
@@ -108,6 +115,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         energies=None,
         constraints=None,
         num_likely=0,
+        powerset=500,
         random_state=0,
         max_samples=20000,
         verbose=0,
@@ -119,6 +127,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.energies = energies
         self.constraints = constraints
         self.num_likely = num_likely
+        self.powerset = powerset
         self.random_state = random_state
         self.max_samples = max_samples
         self.verbose = verbose
@@ -153,10 +162,15 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         scorer = LabelScorer(self._estimator())
         same = equal_rows(X)
         groups = same if groups is None else equal_rows(groups)
-        scores = self._held_out(scorer, X, gold, same, groups)
+        sets = numpy.unique(gold, axis=0)
+        whole, told = self._set_scorer(sets)
+        scores, told = self._held_out(scorer, whole, told, X, gold, same, groups)
+        if scores.log_prob is None:
+            whole = None
+        energies = ENERGIES if self.energies is None else self.energies
         self.structure_ = LabelSetStructure(
             gold.shape[1],
-            self.energies,
+            [*energies, "powerset"] if whole is not None else energies,
             num_likely=self.num_likely,
             constraints=self.constraints,
             most_rows=self.max_samples,
@@ -165,8 +179,10 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.report_ = self.structure_.fit(
                 scores, torch.from_numpy(gold), groups=torch.from_numpy(groups), say=self._say
             )
+        self.report_["powerset"] = told
         with self._step("the estimator of all rows"):
             self.scorer_ = scorer.fit(X, gold)
+            self.set_scorer_ = None if whole is None else whole.fit(X, gold)
         self.estimator_ = scorer.estimator
         self.encoding_ = labels.encoding
         return self
@@ -190,7 +206,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if self.structure_ is None:
             return self.estimator_.predict(X)
-        score, scores = SCORES[self.scoring], self.scorer_.log_odds(X)
+        score, scores = SCORES[self.scoring], self.scores(X)
         if self.decision == "own":
             labels = self.structure_.own(scores, score)
         elif self.decision == "auto":
@@ -206,7 +222,17 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         whose labels at 0.5 would have to be those of `predict`.)
         """
         check_is_fitted(self, "structure_")
-        return self.structure_.marginals(self.scorer_.log_odds(X)).numpy()
+        return self.structure_.marginals(self.scores(X)).numpy()
+
+    def scores(self, X: Any) -> ClassifierScores:
+        """By what `structure_` decides: what the estimator, and the classifier of whole sets, say of the rows."""
+        check_is_fitted(self, "structure_")
+        logits = self.scorer_.log_odds(X)
+        # Estimators that were fitted by earlier versions have no classifier of whole sets.
+        whole = getattr(self, "set_scorer_", None)
+        if whole is None:
+            return ClassifierScores(logits)
+        return ClassifierScores(logits, torch.from_numpy(whole.sets), whole.log_prob(X))
 
     @property
     def classes_(self):
@@ -240,11 +266,31 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.verbose > 1:
             print(f"[{type(self).__name__}] {text}", flush=True)
 
+    def _set_scorer(self, sets: numpy.ndarray) -> tuple[SetScorer | None, str]:
+        """The classifier of whole sets, unfitted, and what is said of it; `None` where it is left out."""
+        if not 0 < len(sets) <= self.powerset:
+            reason = f"{len(sets)} label sets would be as many classes, more than powerset={self.powerset}"
+            return None, f"left out: {reason}"
+        if is_regressor(self._estimator()):
+            return None, "left out: a regressor has no classes"
+        return SetScorer(self._estimator(), sets), f"a term of the energy, of {len(sets)} classes"
+
     def _held_out(
-        self, scorer: LabelScorer, X: Any, gold: numpy.ndarray, same: numpy.ndarray, groups: numpy.ndarray
-    ) -> torch.Tensor:
-        """The log-odds of each row by a copy of the estimator that has seen neither it nor one that equals it."""
+        self,
+        scorer: LabelScorer,
+        whole: SetScorer | None,
+        told: str,
+        X: Any,
+        gold: numpy.ndarray,
+        same: numpy.ndarray,
+        groups: numpy.ndarray,
+    ) -> tuple[ClassifierScores, str]:
+        """
+        The scores of each row by a copy of the estimator that has seen neither it nor one that equals it, and what is
+        said of the classifier of whole sets, which is left out where it fails.
+        """
         scores = torch.full(gold.shape, torch.nan)
+        of_sets = None if whole is None else torch.full((len(gold), len(whole.sets)), torch.nan)
         with warnings.catch_warnings():
             if groups is same:
                 # Nobody asked for these.
@@ -262,11 +308,19 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             with self._step(f"fold {number} of {len(splits)}"), warnings.catch_warnings():
                 # A label that only the fold has is not there for the others.
                 warnings.filterwarnings("ignore", message="Label .* is present in all")
-                scorer.fit(_safe_indexing(X, seen), gold[seen])
-                scores[unseen] = scorer.log_odds(_safe_indexing(X, unseen))
+                rows, others = _safe_indexing(X, seen), _safe_indexing(X, unseen)
+                scorer.fit(rows, gold[seen])
+                scores[unseen] = scorer.log_odds(others)
+                if whole is not None and of_sets is not None:
+                    try:
+                        of_sets[unseen] = whole.fit(rows, gold[seen]).log_prob(others)
+                    except Exception as error:
+                        of_sets, told = None, f"left out: as a classifier of whole sets it fails ({error})"
         if scores.isnan().any():
             raise ValueError("cv: each row must be held out once; a shuffled split of a part of the rows does not do.")
-        return scores
+        if whole is None or of_sets is None:
+            return ClassifierScores(scores), told
+        return ClassifierScores(scores, torch.from_numpy(whole.sets), of_sets), told
 
     def _splits(self, X: Any, gold: numpy.ndarray, groups: numpy.ndarray) -> Iterator[tuple[Any, Any]]:
         """The rows of the training part and of the test part of each split, by their places."""

@@ -9,7 +9,7 @@ import torch
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, MultiOutputRegressor
 from sklearn.utils import get_tags
 
 from seal.common.equal_contents import digest
@@ -49,7 +49,7 @@ class LabelScorer:
     An estimator that gives each label a score, whatever it was made for: of label sets, of one label (it is then fitted
     to each of them), a regressor (of 0 and 1, whose predictions are taken as probabilities), or of no declared kind.
 
-    Labels that no row has, or all, are told by that; estimators that cannot learn them are fitted to the others alone.
+    Labels that no row has, or all, are known by that; estimators that cannot learn them are fitted to the others alone.
 
     # Parameters
 
@@ -99,6 +99,40 @@ class LabelScorer:
         scores = _logit(torch.from_numpy(self._constant)).repeat(len(found), 1)
         scores[:, torch.from_numpy(self._varies)] = found[:, torch.from_numpy(self._varies[self._columns])]
         return scores
+
+
+class SetScorer:
+    """
+    A classifier of whole label sets, whose classes are those that its training rows have: the powerset of an estimator.
+
+    # Parameters
+
+    estimator : a classifier
+        Of several labels: its form for classes, which is itself or what it fits to each label.
+    sets : `numpy.ndarray`, `(sets, labels)`, boolean
+        Those that may be asked for.
+    """
+
+    def __init__(self, estimator: Any, sets: numpy.ndarray) -> None:
+        several = isinstance(estimator, (MultiOutputClassifier, ClassifierChain))
+        self._given = estimator.estimator if several else estimator
+        self.sets = sets
+        self._places = {row.tobytes(): place for place, row in enumerate(sets)}
+
+    def fit(self, X: Any, gold: numpy.ndarray) -> "SetScorer":
+        """Raises what the estimator raises, and `ValueError` if it has no probabilities."""
+        classes = numpy.array([self._places[row.tobytes()] for row in gold])
+        self.estimator = clone(self._given).fit(X, classes)
+        if not hasattr(self.estimator, "predict_proba"):
+            raise ValueError(f"{type(self._given).__name__} has no predict_proba")
+        return self
+
+    def log_prob(self, X: Any) -> torch.Tensor:
+        """Of each set in nats, NaN of those that no row of `fit` has: `(rows, sets)`."""
+        found = numpy.log(numpy.clip(self.estimator.predict_proba(X), LEAST, 1.0))
+        whole = numpy.full((len(found), len(self.sets)), numpy.nan, dtype=numpy.float32)
+        whole[:, self.estimator.classes_] = found
+        return torch.from_numpy(whole)
 
 
 def _in_one_sentence(error: Exception, estimator: Any, what: str) -> Exception:
@@ -167,7 +201,7 @@ def _logit(probabilities: torch.Tensor) -> torch.Tensor:
 
 
 class LabelMatrix(NamedTuple):
-    """`gold`, `(rows, labels)`, boolean, and the two numbers by which labels were told, of which the second is yes."""
+    """`gold`, `(rows, labels)`, boolean, and the two numbers that stood for labels, of which the second is yes."""
 
     gold: numpy.ndarray
     encoding: tuple[int, int]

@@ -133,7 +133,8 @@ class StructuredTagger:
         self.constraints = [_constraint(each, place) for place, each in enumerate(constraints or ())]
         self._space = _space(self.labels, encoding, transitions)
         self.structure_ = self._structure(keyed=False)
-        self.keyed = False
+        #: What it has learned with, of `keys`, `words` and `predicates`, and prediction needs.
+        self.needs: list[str] = []
         self.report_: dict[str, Any] = {}
 
     def _structure(self, keyed: bool) -> TagStructure:
@@ -157,6 +158,8 @@ class StructuredTagger:
         valid: float | Mapping[str, Any] = 0.25,
         word_ids: Iterable[Any] | None = None,
         groups: Sequence[Any] | None = None,
+        words: Iterable[Sequence[str]] | None = None,
+        predicates: Iterable[int] | None = None,
     ) -> "StructuredTagger":
         """
         Learns the energy, and lets validation data choose how far to follow it.
@@ -184,12 +187,18 @@ class StructuredTagger:
             Hugging Face give it. A word's first token counts.
         groups : `Sequence`, optional
             With a share: sentences of one group, such as the frames of a sentence, are on the same side. Otherwise
-            those of equal emissions are.
+            those of equal words are or, where these are not given, of equal emissions.
+        words : `Iterable[Sequence[str]]`, optional
+            The words of each sentence's tokens that count. With them the energy also knows between which words a span
+            stands, and which are entities by name; prediction needs them, too.
+        predicates : `Iterable[int]`, optional
+            Of frames, the index of the predicate among these words; prediction needs it, too.
         """
-        rows = list(self._read(emissions, gold, mask_or_lengths, keys, word_ids))
-        keyed = keys is not None
+        rows = list(self._read(emissions, gold, mask_or_lengths, keys, word_ids, words, predicates))
+        given = {"keys": keys, "words": words, "predicates": predicates}
+        needs = [name for name, values in given.items() if values is not None]
         if isinstance(valid, Mapping):
-            training, validation = rows, list(self._read_valid(valid, keyed))
+            training, validation = rows, list(self._read_valid(valid, needs))
         else:
             training, validation = _parted(rows, valid, groups)
         if not training or not validation:
@@ -197,8 +206,8 @@ class StructuredTagger:
                 f"fit: sentences to learn from and others to choose by are needed, found {len(training)} and "
                 f"{len(validation)}."
             )
-        structure = self._structure(keyed)
-        parts, choosing = ([paths for _, paths in self._paths(each)] for each in (training, validation))
+        structure = self._structure("keys" in needs)
+        parts, choosing = ([paths for _, paths in self._paths(each, structure)] for each in (training, validation))
         report = structure.fit(parts, choosing)
         if not isinstance(valid, Mapping) and report["l2"] is not None:
             every = parts + choosing
@@ -210,25 +219,24 @@ class StructuredTagger:
                 penalties=[report["l2"]],
             )
         sizes = {"learned_from": len(rows), "chosen_by": len(validation)}
-        self.structure_, self.keyed, self.report_ = structure, keyed, {**sizes, **report}
+        self.structure_, self.needs, self.report_ = structure, needs, {**sizes, **report}
         return self
 
-    def _read_valid(self, valid: Mapping[str, Any], keyed: bool) -> Iterator[Row]:
-        known = ("emissions", "gold", "mask_or_lengths", "keys", "word_ids")
+    def _read_valid(self, valid: Mapping[str, Any], needs: list[str]) -> Iterator[Row]:
+        known = ("emissions", "gold", "mask_or_lengths", "keys", "word_ids", "words", "predicates")
         for name in valid:
             if name not in known:
                 raise ConfigurationError(f"valid: {name!r} is none of {', '.join(known)}.")
-        for name in known[:2] + known[3:4] * keyed:
+        for name in ("emissions", "gold", *needs):
             if valid.get(name) is None:
                 raise ConfigurationError(f"valid: {name!r} is missing.")
-        return self._read(**{name: valid.get(name) for name in known})
+        return self._read(*(valid.get(name) for name in known))
 
-    def _read(self, emissions, gold, mask_or_lengths, keys, word_ids) -> Iterator[Row]:
+    def _read(self, emissions, gold, *others) -> Iterator[Row]:
         if gold is None:
             raise ConfigurationError("gold: the tags of each sentence are needed, and are not given.")
-        rows = read_rows(self.labels, emissions, gold, mask_or_lengths, keys, word_ids)
         # Of nothing, nothing is learned.
-        return (row for row in rows if len(row.emissions))
+        return (row for row in read_rows(self.labels, emissions, gold, *others) if len(row.emissions))
 
     # Prediction.
 
@@ -240,6 +248,8 @@ class StructuredTagger:
         word_ids: Iterable[Any] | None = None,
         score: str | None = None,
         own: bool = False,
+        words: Iterable[Sequence[str]] | None = None,
+        predicates: Iterable[int] | None = None,
     ) -> list[list[str]]:
         """
         The names of the tags of each sentence's tokens that count, by the decision that was chosen for `score` (that
@@ -248,7 +258,8 @@ class StructuredTagger:
         """
         found: list[list[str]] = []
         wanted = self._score(score)
-        for place, paths in self._batches(emissions, mask_or_lengths, keys, word_ids, found):
+        given = {"keys": keys, "words": words, "predicates": predicates}
+        for place, paths in self._batches(emissions, mask_or_lengths, word_ids, given, found):
             tags = paths.tags[:, 0] if own else self.structure_.decide(paths, wanted)[0]
             for there, sentence, length in zip(place, tags.tolist(), paths.mask.sum(dim=1).tolist()):
                 found[there] = [self.labels[tag] for tag in sentence[:length]]
@@ -262,6 +273,8 @@ class StructuredTagger:
         keys: Iterable[str] | None = None,
         word_ids: Iterable[Any] | None = None,
         score: str | None = None,
+        words: Iterable[Sequence[str]] | None = None,
+        predicates: Iterable[int] | None = None,
     ) -> list[list[Candidate]]:
         """
         For each sentence at most `k` of the sequences that compete (by default all), those of the highest joint
@@ -271,7 +284,8 @@ class StructuredTagger:
             raise ConfigurationError(f"k: at least 1 is needed, found {k}.")
         found: list[list[Candidate]] = []
         wanted = self._score(score)
-        for place, paths in self._batches(emissions, mask_or_lengths, keys, word_ids, found):
+        given = {"keys": keys, "words": words, "predicates": predicates}
+        for place, paths in self._batches(emissions, mask_or_lengths, word_ids, given, found):
             for there, candidates in zip(place, self._candidates(paths, wanted)):
                 found[there] = sorted(candidates, key=lambda one: -one.joint)[:k]
         return found
@@ -283,25 +297,23 @@ class StructuredTagger:
         mask_or_lengths: Iterable[Any] | None = None,
         keys: Iterable[str] | None = None,
         word_ids: Iterable[Any] | None = None,
-        words: Sequence[Sequence[str]] | None = None,
+        words: Iterable[Sequence[str]] | None = None,
+        predicates: Iterable[int] | None = None,
         score: str | None = None,
     ) -> "Explanation":
         """
-        Why the `i`th sentence, from 0, is predicted as it is; arguments are as for `predict`. `words` are the words of
-        each sentence; without them tokens are called by their numbers.
+        Why the `i`th sentence, from 0, is predicted as it is; arguments are as for `predict`. Without `words` tokens
+        are called by their numbers.
         """
-        given = (emissions, mask_or_lengths, keys, word_ids, words)
-        parts = [None if each is None else list(islice(each, i, i + 1)) for each in given]
-        if i < 0 or not parts[0]:
+        given = (emissions, mask_or_lengths, keys, word_ids, words, predicates)
+        parts = [None if each is None else list(islice(each, i, i + 1)) for each in given] if i >= 0 else [None]
+        if not parts[0]:
             raise ConfigurationError(f"explain: there is no sentence {i}.")
-        candidates = self.predict_k(parts[0], None, parts[1], parts[2], parts[3], score)[0]
+        _, lengths, key, ids, told, predicate = parts
+        candidates = self.predict_k(parts[0], None, lengths, key, ids, score, told, predicate)[0]
         if not candidates:
             raise ConfigurationError(f"explain: sentence {i} has no token.")
-        length = len(candidates[0].tags)
-        told = list(map(str, parts[4][0])) if parts[4] else [str(number) for number in range(length)]
-        if len(told) != length:
-            raise ConfigurationError(f"words[{i}]: {length} words are needed, found {len(told)}.")
-        return Explanation(told, candidates)
+        return Explanation(list(map(str, told[0] if told else range(len(candidates[0].tags)))), candidates)
 
     def _score(self, score: str | None) -> str:
         wanted = self.score if score is None else score
@@ -310,17 +322,23 @@ class StructuredTagger:
         check_choice("score", wanted, _SCORES if self.encoding is None else ("f1", "exact_match"))
         return self.structure_.main_score if wanted in ("f1", "accuracy") else wanted
 
-    def _batches(self, emissions, mask_or_lengths, keys, word_ids, found: list) -> Iterator[tuple[list[int], TagPaths]]:
+    def _batches(
+        self, emissions, mask_or_lengths, word_ids, given: dict[str, Any], found: list
+    ) -> Iterator[tuple[list[int], TagPaths]]:
         """Some sentences of similar length at once, and their places. An empty list for each is added to `found`."""
-        if self.keyed and keys is None:
-            raise ConfigurationError("keys: this tagger has learned with keys; give one for each sentence.")
-        rows = read_rows(self.labels, emissions, None, mask_or_lengths, keys if self.keyed else None, word_ids)
+        for name in self.needs:
+            if given.get(name) is None:
+                raise ConfigurationError(f"{name}: this tagger has learned with {name}; give those of each sentence.")
+        # What it has not learned with is checked, and not used.
+        rows = read_rows(self.labels, emissions, None, mask_or_lengths, word_ids=word_ids, **given)
         while some := list(islice(rows, _AHEAD)):
             found.extend([] for _ in some)
-            for batch, paths in self._paths([row for row in some if len(row.emissions)]):
+            for batch, paths in self._paths([row for row in some if len(row.emissions)], self.structure_, self.needs):
                 yield [row.place for row in batch], paths
 
-    def _paths(self, rows: Sequence[Row]) -> Iterator[tuple[list[Row], TagPaths]]:
+    def _paths(
+        self, rows: Sequence[Row], structure: TagStructure, needs: Sequence[str] = ("keys", "words", "predicates")
+    ) -> Iterator[tuple[list[Row], TagPaths]]:
         """The k best sequences of some sentences at once, and these sentences; on the CPU, where energies are small."""
         sizes = [Size(len(row.emissions), 0) for row in rows]
         for places in length_groups(sizes, _BATCH):
@@ -328,15 +346,25 @@ class StructuredTagger:
             emissions = pad_sequence([row.emissions for row in batch], batch_first=True)
             lengths = torch.tensor([len(row.emissions) for row in batch])
             mask = torch.arange(emissions.shape[1]) < lengths.unsqueeze(1)
-            space = self._space.to(emissions.device)
-            tags, log_prob = space.k_best(emissions, self.num_candidates, mask.to(emissions.device))
-            golds = [row.gold for row in batch if row.gold is not None]
-            gold = pad_sequence(golds, batch_first=True).to(torch.int16) if golds else None
-            keys = [row.key for row in batch]
+            space, there = self._space.to(emissions.device), mask.to(emissions.device)
+            tags, log_prob = space.k_best(emissions, self.num_candidates, there)
             of_tokens = None
-            if self.structure_.reads_token_scores:
-                of_tokens = space.log_marginals_of(emissions, tags, mask.to(emissions.device)).float().cpu()
-            yield batch, TagPaths(tags.to("cpu", torch.int16), log_prob.float().cpu(), mask, gold, keys, of_tokens)
+            if structure.reads_token_scores:
+                of_tokens = space.log_marginals_of(emissions, tags, there).to("cpu", torch.half)
+            golds = [row.gold for row in batch if row.gold is not None]
+            yield (
+                batch,
+                TagPaths(
+                    tags.to("cpu", torch.int16),
+                    log_prob.float().cpu(),
+                    mask,
+                    pad_sequence(golds, batch_first=True).to(torch.int16) if golds else None,
+                    [row.key for row in batch] if "keys" in needs else [],
+                    of_tokens,
+                    [row.words for row in batch if row.words is not None] if "words" in needs else [],
+                    [row.predicate for row in batch if row.predicate is not None] if "predicates" in needs else [],
+                ),
+            )
 
     @torch.no_grad()
     def _candidates(self, paths: TagPaths, score: str) -> Iterator[list[Candidate]]:
@@ -375,7 +403,7 @@ class StructuredTagger:
             "constraints": [_settings_of(constraint) for constraint in self.constraints],
             "score": self.score,
             "num_candidates": self.num_candidates,
-            "keyed": self.keyed,
+            "needs": self.needs,
             "report": self.report_,
         }
         tensors = {f"structure.{name}": tensor for name, tensor in self.structure_.state_dict().items()}
@@ -395,7 +423,7 @@ class StructuredTagger:
                 settings = json.load(file)
             taken = ("labels", "encoding", "energies", "constraints", "score", "num_candidates")
             given = {name: settings[name] for name in taken}
-            keyed, report = settings["keyed"], settings["report"]
+            needs, report = settings["needs"], settings["report"]
         except OSError as error:
             raise ConfigurationError(f"'{path}' cannot be read ({error.strerror}).") from error
         except (KeyError, TypeError, ValueError) as error:
@@ -403,8 +431,8 @@ class StructuredTagger:
         tensors, _ = read_tensors(os.path.join(folder, NUMBERS))
         pairs = {name: tensors.pop(name) for name in _PAIRS if name in tensors}
         tagger = cls(**given, transitions=pairs or None)
-        tagger.structure_ = tagger._structure(keyed)
-        tagger.keyed, tagger.report_ = keyed, report
+        tagger.structure_ = tagger._structure("keys" in needs)
+        tagger.needs, tagger.report_ = needs, report
         try:
             tagger.structure_.load_state_dict({name.partition(".")[2]: tensor for name, tensor in tensors.items()})
         except RuntimeError as error:
@@ -433,10 +461,12 @@ class Explanation:
     def table(self, most: int = 5) -> str:
         """A line for each of at most `most` candidates and for the chosen one, which a `*` marks."""
         shown = [one for place, one in enumerate(self.candidates) if place < most or one.chosen]
-        head = ["", "log P", *shown[0].terms, "energy", "joint", ""]
+        # Those that have nothing to say, such as of words that are not given, are left out.
+        terms = [name for name in shown[0].terms if any(one.terms[name] for one in shown)]
+        head = ["", "log P", *terms, "energy", "joint", ""]
         rows = [
             ["*" if one.chosen else "", f"{one.log_prob:.2f}"]
-            + [f"{value:.2f}" for value in (*one.terms.values(), one.energy)]
+            + [f"{value:.2f}" for value in (*(one.terms[name] for name in terms), one.energy)]
             + [f"{one.joint:.3f}", self.text(one)]
             for one in shown
         ]
@@ -546,7 +576,8 @@ def _parted(rows: list[Row], share: Any, groups: Sequence[Any] | None) -> tuple[
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
         raise ConfigurationError(f"valid: a share between 0 and 1, or data by name, is needed, found {short(share)}.")
     if groups is None:
-        numbers = [digest(row.emissions.cpu().numpy(), row.key.encode()) for row in rows]
+        told = (row.emissions.cpu().numpy() if row.words is None else "\0".join(row.words).encode() for row in rows)
+        numbers = [digest(part) for part in told]
     else:
         names = {name: number for number, name in enumerate(dict.fromkeys(groups))}
         if len(groups) <= max((row.place for row in rows), default=-1):

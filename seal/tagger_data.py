@@ -75,12 +75,18 @@ class Row(NamedTuple):
         Of the tokens that count, floating and without NaN.
     gold : `torch.LongTensor`, `(tokens,)`, optional
     key : `str`
+    words : `list[str]`
+        Of the tokens that count, where they are known.
+    predicate : `int`, optional
+        Its place among these.
     """
 
     place: int
     emissions: torch.Tensor
-    gold: torch.Tensor | None
-    key: str
+    gold: torch.Tensor | None = None
+    key: str = ""
+    words: list[str] | None = None
+    predicate: int | None = None
 
 
 def read_rows(
@@ -90,6 +96,8 @@ def read_rows(
     mask_or_lengths: Iterable[Any] | None = None,
     keys: Iterable[str] | None = None,
     word_ids: Iterable[Any] | None = None,
+    words: Iterable[Sequence[str]] | None = None,
+    predicates: Iterable[int] | None = None,
 ) -> Iterator[Row]:
     """
     The sentences, one after the other, so that no more than one need be in memory.
@@ -109,13 +117,17 @@ def read_rows(
     word_ids : `Iterable`, optional
         For each sentence the number of each token's word, `None` or -1 where it is of none, as a tokenizer of Hugging
         Face gives it: the first token of each word counts.
+    words : `Iterable[Sequence[str]]`, optional
+        For each sentence those of its tokens that count.
+    predicates : `Iterable[int]`, optional
+        For each sentence, a frame, the index of its predicate among these.
 
     # Raises
 
     `ConfigurationError` naming the sentence, what was found and what is needed.
     """
     given = {"emissions": emissions, "gold": gold, "mask_or_lengths": mask_or_lengths, "keys": keys}
-    given["word_ids"] = word_ids
+    given |= {"word_ids": word_ids, "words": words, "predicates": predicates}
     columns = {name: column for name, column in given.items() if column is not None}
     for name, column in columns.items():
         if getattr(column, "ndim", 1) == 0 or not isinstance(column, Iterable):
@@ -129,7 +141,10 @@ def read_rows(
         scores = _scores(row["emissions"], place, labels)
         counted = _counted(row.get("mask_or_lengths"), row.get("word_ids"), len(scores), place)
         tags = None if gold is None else _gold(row["gold"], place, counted, len(scores), index)
-        yield Row(place, scores[counted.to(scores.device)], tags, str(row.get("keys", "")))
+        told = None if words is None else _words(row["words"], len(counted), place)
+        predicate = None if predicates is None else _predicate(row["predicates"], len(counted), place)
+        key = str(row["keys"]) if "keys" in row else ""
+        yield Row(place, scores[counted.to(scores.device)], tags, key, told, predicate)
 
 
 _MISSING: Any = object()
@@ -214,6 +229,22 @@ def _gold(value: Any, place: int, counted: torch.Tensor, tokens: int, index: dic
             why = "counts, and has no tag" if missing else f"has {short(tag)}, which is none of the labels"
             raise ConfigurationError(f"gold[{place}]: token {token} {why}.")
     return torch.tensor(tags, dtype=torch.long)
+
+
+def _words(value: Any, tokens: int, place: int) -> list[str]:
+    words = [str(value)] if isinstance(value, str) or value is None else list(map(str, value))
+    if len(words) != tokens:
+        raise ConfigurationError(f"words[{place}]: {tokens} words are needed, found {len(words)}.")
+    return words
+
+
+def _predicate(value: Any, tokens: int, place: int) -> int:
+    value = _plain(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < tokens:
+        raise ConfigurationError(
+            f"predicates[{place}]: an index of one of the {tokens} tokens that count is needed, found {short(value)}."
+        )
+    return value
 
 
 def _plain(value: Any) -> Any:

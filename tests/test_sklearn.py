@@ -29,8 +29,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
 
 from seal.constraints import AtMostOne
-from seal.sklearn import SCORES, StructuredClassifier, log_odds
-from seal.sklearn_scores import equal_rows, read_labels
+from seal.sklearn import SCORES, StructuredClassifier
+from seal.sklearn_scores import SetScorer, equal_rows, read_labels
 
 SETS = numpy.unique(numpy.random.default_rng(3).integers(2, size=(12, 6)), axis=0)
 
@@ -94,16 +94,63 @@ def test_scores_are_of_copies_that_have_not_seen_the_row():
 
     x, gold = rows(60)
     fitted = StructuredClassifier(Remembers(), cv=4).fit(x, gold)
-    assert len(seen) == 4 * gold.shape[1] and set(seen) == {0}
+    # One for each label, and one of whole sets.
+    number = 4 * (gold.shape[1] + 1)
+    assert len(seen) == number and set(seen) == {0}
     fitted.predict(x)
-    assert set(seen[4 * gold.shape[1] :]) == {60}
+    assert set(seen[number:]) == {60}
+
+
+def corners(count, seed):
+    """Points around four corners, each with a label set of its own, of which no label is to one side of a line."""
+    generator = numpy.random.default_rng(seed)
+    corner = generator.integers(4, size=count)
+    x = numpy.array([[0, 0], [0, 1], [1, 0], [1, 1]])[corner] + 0.25 * generator.standard_normal((count, 2))
+    return x, numpy.array([[1, 0, 0], [0, 1, 0], [0, 1, 1], [1, 0, 1]])[corner]
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(C=30), OneVsRestClassifier(LogisticRegression(C=30))])
+def test_a_powerset_is_followed_where_it_knows_better(estimator):
+    (x, gold), (new, wanted) = corners(300, 0), corners(400, 1)
+    found = {}
+    for most in (0, 500):
+        fitted = StructuredClassifier(estimator, powerset=most, scoring="accuracy").fit(x, gold)
+        found[most] = (fitted.predict(new) == wanted).all(axis=1).mean()
+    assert fitted.report_["powerset"] == "a term of the energy, of 4 classes"
+    alone = SetScorer(estimator, numpy.unique(gold, axis=0).astype(bool)).fit(x, gold.astype(bool))
+    classes = alone.log_prob(new).argmax(dim=1)
+    powerset = (alone.sets[classes] == wanted).all(axis=1).mean()
+    assert found[500] >= powerset - 0.01 and found[500] > found[0] + 0.03
+
+
+@pytest.mark.parametrize(
+    "estimator, most, reason",
+    [
+        (None, 3, "left out: 4 label sets would be as many classes, more than powerset=3"),
+        (LinearSVC(), 500, "left out: as a classifier of whole sets it fails (LinearSVC has no predict_proba)"),
+        (Ridge(), 500, "left out: a regressor has no classes"),
+    ],
+)
+def test_why_there_is_no_powerset(estimator, most, reason):
+    x, gold = corners(60, 0)
+    fitted = StructuredClassifier(estimator, powerset=most).fit(x, gold)
+    assert fitted.report_["powerset"] == reason and fitted.set_scorer_ is None
+    assert fitted.predict(x).shape == gold.shape
+
+
+def test_a_set_that_a_fold_lacks_is_no_class_there():
+    x, gold = corners(40, 0)
+    scorer = SetScorer(LogisticRegression(), numpy.unique(gold, axis=0).astype(bool))
+    found = scorer.fit(x[gold[:, 2] == 0], gold[gold[:, 2] == 0].astype(bool)).log_prob(x)
+    assert found.isnan().any(dim=0).tolist() == (scorer.sets[:, 2] == 1).tolist()
+    torch.testing.assert_close(found[:, ~scorer.sets[:, 2]].exp().sum(dim=1), torch.ones(40), atol=1e-3, rtol=0)
 
 
 @pytest.mark.parametrize("decision", ["likeliest", "expected_score"])
 def test_a_decision_by_name(decision):
     x, gold = rows()
     fitted = StructuredClassifier(decision=decision).fit(x, gold)
-    wanted = fitted.structure_.decide_by(log_odds(fitted.estimator_, x, 6), decision)
+    wanted = fitted.structure_.decide_by(fitted.scores(x), decision)
     assert (fitted.predict(x) == wanted.numpy()).all()
 
 
@@ -123,7 +170,7 @@ def test_marginals():
     fitted = StructuredClassifier().fit(x, gold)
     marginals = fitted.marginals(x)
     assert marginals.shape == gold.shape and ((marginals >= 0) & (marginals <= 1)).all()
-    q = fitted.structure_.joint.probabilities(fitted.structure_.competing(log_odds(fitted.estimator_, x, 6)))
+    q = fitted.structure_.joint.probabilities(fitted.structure_.competing(fitted.scores(x)))
     wanted = sum(q[:, i : i + 1].detach() * known for i, known in enumerate(fitted.structure_.sets))
     assert marginals == pytest.approx(wanted.numpy(), abs=1e-5)
 

@@ -131,7 +131,7 @@ def test_long_input_is_read_a_part_at_a_time(fitted):
             yield row
 
     seen = []
-    for places, _ in fitted._batches(rows(), None, None, None, seen):
+    for places, _ in fitted._batches(rows(), None, None, {}, seen):
         assert len(places) <= 128 and taken <= len(seen) <= 3000 and len(seen) % 1024 in (0, 3000 % 1024)
     assert taken == 3000 == len(seen)
 
@@ -200,6 +200,50 @@ def test_keys_say_what_a_sentence_is_about():
     assert "key_roles" in tagger.predict_k(scores[:1], keys=["give"])[0][0].terms
     with pytest.raises(ConfigurationError, match="learned with keys"):
         tagger.predict(scores)
+
+
+def test_words_say_more_than_the_order_of_entities(tmp_path):
+    """Emissions know nothing, and each sentence has its `A` where the words `in Paris` stand."""
+    starts = [number % 4 for number in range(240)]
+    words = [["we"] * start + ["in", "Paris"] + ["we"] * (4 - start) for start in starts]
+    gold = [["O"] * (start + 1) + ["B-A"] + ["O"] * (4 - start) for start in starts]
+    scores = torch.zeros(240, 6, 5) + torch.tensor([1.0, 0.9, -1, -1, -1])
+    scores = scores + 0.01 * torch.rand(scores.shape, generator=torch.Generator().manual_seed(0))
+    blind = StructuredTagger(TAGS, num_candidates=40).fit(scores[:200], gold[:200])
+    seeing = StructuredTagger(TAGS, num_candidates=40).fit(scores[:200], gold[:200], words=words[:200])
+    found = seeing.predict(scores[200:], words=words[200:])
+    assert found == gold[200:] != blind.predict(scores[200:])
+    terms = seeing.predict_k(scores[:1], 1, words=words[:1])[0][0].terms
+    assert (
+        terms["span_context"]
+        and terms["token_scores"]
+        and "span_context" in str(seeing.explain(0, scores, words=words))
+    )
+    assert "span_context" not in str(blind.explain(0, scores, words=words))
+    seeing.save(tmp_path)
+    assert StructuredTagger.load(tmp_path).predict_k(scores, words=words) == seeing.predict_k(scores, words=words)
+    with pytest.raises(ConfigurationError, match="words: this tagger has learned with words"):
+        seeing.predict(scores)
+    with pytest.raises(ConfigurationError, match=r"words\[1\]: 6 words are needed, found 2"):
+        seeing.predict(scores[:2], words=[words[0], ["we", "went"]])
+
+
+def test_the_place_of_a_predicate_is_seen():
+    """Of two words alike, the one after the predicate is the argument."""
+    generator = torch.Generator().manual_seed(0)
+    before = torch.randint(2, (200,), generator=generator).tolist()
+    words = [["it", "go", "it"]] * 200
+    gold = [["B-A", "O", "O"] if first else ["O", "O", "B-A"] for first in before]
+    predicates = [1 - first for first in before]
+    scores = torch.zeros(200, 3, 5) + torch.tensor([1.0, 0.9, -3, -3, -3])
+    given = {"words": words, "predicates": predicates}
+    tagger = StructuredTagger(TAGS).fit(scores, gold, valid={"emissions": scores, "gold": gold, **given}, **given)
+    assert "predicates" in tagger.needs
+    with pytest.raises(ConfigurationError, match="predicates: this tagger has learned with predicates"):
+        tagger.predict(scores, words=words)
+    for wrong in (3, -1, None, "go"):
+        with pytest.raises(ConfigurationError, match=r"predicates\[0\]: an index of one of the 3 tokens"):
+            tagger.predict(scores[:1], words=words[:1], predicates=[wrong])
 
 
 def test_declared_rules_are_kept():
@@ -387,7 +431,7 @@ def test_an_explanation_is_a_table_and_a_picture(fitted):
     )
     found = fitted.explain(changed, scores, words=words)
     lines = str(found).splitlines()
-    terms = list(found.candidates[0].terms)
+    terms = ["role_counts", "role_ngrams", "role_sets", "token_scores"]
     assert lines[0].split() == ["log", "P", *terms, "energy", "joint"]
     (marked,) = [line for line in lines if line.startswith("*")]
     chosen = next(one for one in found.candidates if one.chosen)
@@ -527,9 +571,12 @@ def test_the_program_of_the_page_runs_and_more_sentences_are_right(tmp_path, mon
     printed = capsys.readouterr().out
     before, after = map(int, re.search(r"\[(\d+), (\d+)\] of 200", printed).groups())
     assert after > before + 20 and f"of 200\n{names['explained'].table(3)}\n" in printed
-    assert names["picture"].startswith("<svg") and names["again"].predict(names["emissions"]) == names["after"]
+    assert (
+        names["picture"].startswith("<svg")
+        and names["again"].predict(names["emissions"], words=names["texts"]) == names["after"]
+    )
     # Numbers differ between machines; the table on the page is of the same form.
-    heads = ["log P", "role_counts", "role_ngrams", "role_sets", "energy", "joint"]
+    heads = ["log P", *names["explained"].candidates[0].terms, "energy", "joint"]
     assert all(head in page and head in printed for head in heads)
 
 

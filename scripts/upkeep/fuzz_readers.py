@@ -34,7 +34,7 @@ from PIL import Image
 
 import seal  # noqa: F401  (registers the readers)
 from scripts.convert import LAYOUTS
-from seal.allennlp.input_lines import input_lines
+from seal.files.input_lines import input_lines
 from seal.files.kept_arrays import VARIABLE
 
 DATA = Path(__file__).resolve().parents[2] / "data"

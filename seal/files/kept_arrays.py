@@ -240,7 +240,7 @@ def _entry(folder: str, key: str) -> Optional[KeptArrays]:
         with open(os.path.join(place, _LIST), encoding="utf-8") as file:
             sums = json.load(file)["sums"]
         paths = {name: os.path.join(place, f"{name}.npy") for name in sums}
-        if any(_checksum(paths[name]) != told for name, told in sums.items()):
+        if any(_checksum(paths[name]) != known for name, known in sums.items()):
             raise ValueError("a sum differs")
         arrays = {name: mapped(path) for name, path in paths.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -307,9 +307,9 @@ def _warn(folder: str, reason: str) -> None:
 
 
 def _header(dtype: numpy.dtype, shape: tuple[int, ...]) -> bytes:
-    told = f"{{'descr': {numpy.lib.format.dtype_to_descr(dtype)!r}, 'fortran_order': False, 'shape': {shape}, }}"
-    room = _HEADER_BYTES - len(_MAGIC) - 2
-    return _MAGIC + room.to_bytes(2, "little") + told.ljust(room - 1).encode() + b"\n"
+    header = f"{{'descr': {numpy.lib.format.dtype_to_descr(dtype)!r}, 'fortran_order': False, 'shape': {shape}, }}"
+    size = _HEADER_BYTES - len(_MAGIC) - 2
+    return _MAGIC + size.to_bytes(2, "little") + header.ljust(size - 1).encode() + b"\n"
 
 
 def _bytes(values: numpy.ndarray) -> memoryview:

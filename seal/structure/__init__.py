@@ -14,7 +14,7 @@ from seal.structure.decisions import Decision, ExpectedScore, Likeliest
 from seal.structure.gate import Verdict, gate
 from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, LinearEnergy
 from seal.structure.label_set_structure import LabelSetStructure
-from seal.structure.label_sets import CompetingLabelSets, known_sets
+from seal.structure.label_sets import ClassifierScores, CompetingLabelSets, known_sets
 from seal.structure.scores import LABEL_SET_SCORES, Ratio
 from seal.structure.structure import Structure
 from seal.structure.tag_sequences import CompetingTags, TagScheme
@@ -26,6 +26,7 @@ __all__ = [
     "LABEL_SET_SCORES",
     "CandidateEnergy",
     "CandidateStructure",
+    "ClassifierScores",
     "Competing",
     "CompetingLabelSets",
     "CompetingTags",

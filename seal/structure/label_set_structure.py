@@ -13,7 +13,7 @@ from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.decisions import Likeliest
 from seal.structure.gate import gate
 from seal.structure.k_best_sets import k_best_sets
-from seal.structure.label_sets import CompetingLabelSets, LikelySets, SetIndex, known_sets
+from seal.structure.label_sets import ClassifierScores, CompetingLabelSets, LikelySets, SetIndex, known_sets
 from seal.structure.scores import LABEL_SET_SCORES, gold_among_candidates, label_set_scores
 from seal.structure.structure import Structure, declare, logger, make_energies
 from seal.structure.thresholds import best_threshold_for
@@ -114,9 +114,9 @@ class LabelSetStructure(Structure):
 
     def fit(
         self,
-        logits: torch.Tensor,
+        logits: torch.Tensor | ClassifierScores,
         gold: torch.Tensor,
-        valid_logits: torch.Tensor | None = None,
+        valid_logits: torch.Tensor | ClassifierScores | None = None,
         valid_gold: torch.Tensor | None = None,
         folds: int = 3,
         groups: torch.Tensor | None = None,
@@ -132,8 +132,9 @@ class LabelSetStructure(Structure):
 
         # Parameters
 
-        logits : `torch.Tensor`, `(rows, labels)`
-            Held-out log-odds of the training data: of nets that have not seen the row.
+        logits : `torch.Tensor`, `(rows, labels)`, or `ClassifierScores`
+            Held-out log-odds of the training data: of nets that have not seen the row. As `ClassifierScores` with
+            probabilities of whole sets, here and wherever `logits` are taken, for the energy `powerset`.
         gold : `torch.Tensor`, `(rows, labels)`, 0 or 1
         valid_logits, valid_gold : optional
             The final task-net's log-odds of the validation data. Without these, the rows are parted into `folds`, and
@@ -155,7 +156,7 @@ class LabelSetStructure(Structure):
         """
         if len(logits) == 0:
             raise ConfigurationError("The structure of label sets is learned from rows, and there is none.")
-        gold = gold.bool()
+        scores, gold = ClassifierScores.of(logits), gold.bool()
         if valid_logits is None:
             q = torch.zeros(len(gold), 3, gold.shape[1], dtype=torch.float)
             reached, judged = torch.zeros(2, len(gold), dtype=torch.bool)
@@ -165,33 +166,33 @@ class LabelSetStructure(Structure):
             for number, (rest, held) in enumerate(parts):
                 say(f"Judging {int(held.sum())} rows, part {number + 1} of {len(parts)}.")
                 some = None if groups is None else groups[rest]
-                report = self._learn(logits[rest], gold[rest], logits[held], gold[held], some, None)
+                report = self._learn(scores[rest], gold[rest], scores[held], gold[held], some, None)
                 learned = learned and self._learned
                 for penalty in report["penalties"]:
                     losses[penalty["l2"]] += penalty["validation_loss"]
-                q[held] = self._outputs(logits[held])
-                reached[held] = self._reaches(logits[held], gold[held])
+                q[held] = self._outputs(scores[held])
+                reached[held] = self._reaches(scores.logits[held], gold[held])
                 judged |= held
             if len(gold) <= self.most_rows:
                 best = min(losses, key=losses.__getitem__)
-                report = self._learn(logits, gold, logits, gold, groups, say, [best])
+                report = self._learn(scores, gold, scores, gold, groups, say, [best])
             else:
                 # Those that were judged would not be among the few that energies are learned from.
                 self._know(gold)
-            valid_logits, valid_gold, q, reached = logits[judged], gold[judged], q[judged], reached[judged]
+            valid, valid_gold, q, reached = scores[judged], gold[judged], q[judged], reached[judged]
             # Of a part's energies that were not learned the gate sees nothing that is to come.
             self._learned = self._learned and learned
         else:
-            valid_gold = needed(valid_gold, "valid_gold").bool()
-            report = self._learn(logits, gold, valid_logits, valid_gold, groups, say)
-            q = self._outputs(valid_logits)
-            reached = self._reaches(valid_logits, valid_gold)
+            valid, valid_gold = ClassifierScores.of(valid_logits), needed(valid_gold, "valid_gold").bool()
+            report = self._learn(scores, gold, valid, valid_gold, groups, say)
+            q = self._outputs(valid)
+            reached = self._reaches(valid.logits, valid_gold)
         likeliest = q[:, 1].bool()
         right = (likeliest == valid_gold).all(dim=1)
         report["sets"] = len(self.sets)
         report["judged"] = len(valid_gold)
         report.update(gold_among_candidates(reached, right))
-        report["decisions"] = self._choose(valid_logits.sigmoid(), q, valid_gold)
+        report["decisions"] = self._choose(valid.logits.sigmoid(), q, valid_gold)
         report["violations"] = {"likeliest": self.broken(likeliest), "gold": self.broken(valid_gold)}
         return report
 
@@ -225,29 +226,34 @@ class LabelSetStructure(Structure):
         self.sets, self.counts = known_sets(gold, self.most_sets)
         self._index = None
 
-    def _learn(self, logits, gold, valid_logits, valid_gold, groups=None, say=logger.info, penalties=None) -> dict:
+    def _learn(self, scores, gold, valid_scores, valid_gold, groups=None, say=logger.info, penalties=None) -> dict:
         self._know(gold)
         # Where the validation rows are the training rows themselves, the penalty must not see their own counts either.
-        same = valid_logits is logits
+        same = valid_scores is scores
         own = torch.ones(len(gold))
         if groups is not None and len(gold):
             own = _occurrences_in_group(groups, self.set_index().of(gold))
         most = min(max(self._chunk(), LEAST_ROWS), MOST_ROWS)
-        if len(logits) > most:
-            kept = torch.randperm(len(logits), generator=torch.Generator().manual_seed(0))[:most]
-            logits, gold, own = logits[kept], gold[kept], own[kept]
-        training = self._parts(logits, gold, own)
-        validation = training if same else self._parts(valid_logits, valid_gold)
+        if len(scores) > most:
+            kept = torch.randperm(len(scores), generator=torch.Generator().manual_seed(0))[:most]
+            scores, gold, own = scores[kept], gold[kept], own[kept]
+        training = self._parts(scores, gold, own)
+        validation = training if same else self._parts(valid_scores, valid_gold)
         return self.learn(training, training[0], validation, say, penalties)
 
-    def _parts(self, logits, gold, own: torch.Tensor | None = None) -> list[CompetingLabelSets]:
+    def _parts(self, scores: ClassifierScores, gold, own: torch.Tensor | None = None) -> list[CompetingLabelSets]:
         """`own`, `(rows,)`, is that of `CompetingLabelSets`."""
         index, size = self.set_index().of(gold), self._chunk()
         owns = itertools.repeat(0) if own is None else own.split(size)
         return [
-            CompetingLabelSets(part, self.sets, self.counts, indices, owned, self._likely(part, sets))
-            for part, indices, owned, sets in zip(logits.split(size), index.split(size), owns, gold.split(size))
+            self._competing(part, indices, owned, sets)
+            for part, indices, owned, sets in zip(scores.split(size), index.split(size), owns, gold.split(size))
         ]
+
+    def _competing(self, scores: ClassifierScores, index=None, own=0, gold=None) -> CompetingLabelSets:
+        likely = self._likely(scores.logits, gold)
+        whole = scores.of_sets(self.sets)
+        return CompetingLabelSets(scores.logits, self.sets, self.counts, index, own, likely, whole)
 
     def _likely(self, logits: torch.Tensor, gold: torch.Tensor | None = None) -> LikelySets | None:
         return LikelySets(logits, self.num_likely, self.set_index(), gold) if self.num_likely else None
@@ -292,17 +298,18 @@ class LabelSetStructure(Structure):
 
     # Prediction.
 
-    def competing(self, logits: torch.Tensor) -> CompetingLabelSets:
-        return CompetingLabelSets(logits, self.sets, self.counts, likely=self._likely(logits))
+    def competing(self, logits: torch.Tensor | ClassifierScores) -> CompetingLabelSets:
+        return self._competing(ClassifierScores.of(logits))
 
     @torch.no_grad()
-    def _outputs(self, logits: torch.Tensor) -> torch.Tensor:
+    def _outputs(self, logits: torch.Tensor | ClassifierScores) -> torch.Tensor:
         """The marginals, the likeliest set and that of the best expected F1: `(rows, 3, labels)`."""
-        found = [self._outputs_of(part) for part in logits.split(self._chunk())]
-        return torch.cat(found) if found else logits.new_zeros(0, 3, logits.shape[1])
+        scores = ClassifierScores.of(logits)
+        found = [self._outputs_of(part) for part in scores.split(self._chunk())] if len(scores) else []
+        return torch.cat(found) if found else scores.logits.new_zeros(0, 3, self.num_labels)
 
-    def _outputs_of(self, logits: torch.Tensor) -> torch.Tensor:
-        competing = self.competing(logits)
+    def _outputs_of(self, scores: ClassifierScores) -> torch.Tensor:
+        competing = self._competing(scores)
         q = self.probabilities(competing)
         expected = self._expected(competing, q).nan_to_num(-1.0).argmax(dim=1)
         chosen = torch.stack([Likeliest().choose(q), expected], dim=1)
@@ -318,17 +325,17 @@ class LabelSetStructure(Structure):
         return self.expected_score.within(q, competing.expected_f1(q, self.empty_f1))
 
     @torch.no_grad()
-    def marginals(self, logits: torch.Tensor) -> torch.Tensor:
+    def marginals(self, logits: torch.Tensor | ClassifierScores) -> torch.Tensor:
         """The structured marginals `sum_y q(y|x) y_l`: `(rows, labels)`."""
         return self._outputs(logits)[:, 0]
 
     @torch.no_grad()
-    def decide(self, logits: torch.Tensor, score: str = "f1") -> torch.Tensor:
+    def decide(self, logits: torch.Tensor | ClassifierScores, score: str = "f1") -> torch.Tensor:
         """The labels by the decision that was chosen for `score`: `(rows, labels)`, boolean."""
         return self.decide_all(logits, [score])[score]
 
     @torch.no_grad()
-    def decide_by(self, logits: torch.Tensor, decision: str) -> torch.Tensor:
+    def decide_by(self, logits: torch.Tensor | ClassifierScores, decision: str) -> torch.Tensor:
         """The labels by the decision `likeliest` or `expected_score`, whatever the gate chose; as of `decide`."""
         return self._outputs(logits)[:, _PLACES[decision]].bool()
 
@@ -336,24 +343,28 @@ class LabelSetStructure(Structure):
         return chosen["option"] != "own"
 
     @torch.no_grad()
-    def draw(self, logits: torch.Tensor, number: int) -> torch.Tensor:
+    def draw(self, logits: torch.Tensor | ClassifierScores, number: int) -> torch.Tensor:
         """Independent draws from `q(y|x)`: `(rows, number, labels)`, 0 or 1."""
         found = []
-        for part in logits.split(self._chunk()):
-            competing = self.competing(part)
+        for part in ClassifierScores.of(logits).split(self._chunk()):
+            competing = self._competing(part)
             found.append(competing.outputs(torch.multinomial(self.probabilities(competing), number, replacement=True)))
         return torch.cat(found)
 
-    def own(self, logits: torch.Tensor, score: str = "f1") -> torch.Tensor:
+    def own(self, logits: torch.Tensor | ClassifierScores, score: str = "f1") -> torch.Tensor:
         """
         The labels without the structure, by the best threshold for `score`, and by the rule of never none where that is
         better: `(rows, labels)`, boolean.
         """
         chosen = self.chosen[score]
-        return _passing(logits.sigmoid(), chosen["own_threshold"], chosen.get("own_never_nothing", False))
+        return _passing(
+            ClassifierScores.of(logits).logits.sigmoid(),
+            chosen["own_threshold"],
+            chosen.get("own_never_nothing", False),
+        )
 
     @torch.no_grad()
-    def deciding(self, logits: torch.Tensor, score: str = "f1") -> tuple[torch.Tensor, float] | None:
+    def deciding(self, logits: torch.Tensor | ClassifierScores, score: str = "f1") -> tuple[torch.Tensor, float] | None:
         """
         By what labels are chosen for `score`: their probabilities, `(rows, labels)`, and the least one of a chosen
         label, but for a single one that is chosen where none has so much. `None` where whole sets are chosen.
@@ -361,15 +372,17 @@ class LabelSetStructure(Structure):
         return self._deciding(logits, score, partial(self._outputs, logits))
 
     def _deciding(
-        self, logits: torch.Tensor, score: str, outputs: Callable[[], torch.Tensor]
+        self, logits: torch.Tensor | ClassifierScores, score: str, outputs: Callable[[], torch.Tensor]
     ) -> tuple[torch.Tensor, float] | None:
         settings = self.chosen[score]
         if "threshold" not in settings:
             return None
-        return _blended(logits.sigmoid(), outputs, settings["blend"]), settings["threshold"]
+        return _blended(ClassifierScores.of(logits).logits.sigmoid(), outputs, settings["blend"]), settings["threshold"]
 
     @torch.no_grad()
-    def decide_all(self, logits: torch.Tensor, scores: Sequence[str] = tuple(LABEL_SET_SCORES)) -> dict:
+    def decide_all(
+        self, logits: torch.Tensor | ClassifierScores, scores: Sequence[str] = tuple(LABEL_SET_SCORES)
+    ) -> dict:
         """`decide` for several scores at the cost of one."""
         outputs = cache(partial(self._outputs, logits))
         decided = {}

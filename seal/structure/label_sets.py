@@ -11,6 +11,46 @@ from seal.structure.k_best_sets import k_best_sets
 
 
 @dataclass
+class ClassifierScores:
+    """
+    What a structure chooses by.
+
+    # Parameters
+
+    logits : `torch.Tensor`, `(rows, labels)`
+        Log-odds of each label.
+    classes : `torch.Tensor`, `(classes, labels)`, optional
+        0 or 1: label sets of which a classifier of whole sets has given probabilities.
+    log_prob : `torch.Tensor`, `(rows, classes)`, optional
+        In nats; NaN where the classifier that has not seen the row does not know the set.
+    """
+
+    logits: torch.Tensor
+    classes: torch.Tensor | None = None
+    log_prob: torch.Tensor | None = None
+
+    @classmethod
+    def of(cls, scores: "torch.Tensor | ClassifierScores") -> "ClassifierScores":
+        return scores if isinstance(scores, ClassifierScores) else cls(scores)
+
+    def __len__(self) -> int:
+        return len(self.logits)
+
+    def __getitem__(self, rows: torch.Tensor) -> "ClassifierScores":
+        return ClassifierScores(self.logits[rows], self.classes, None if self.log_prob is None else self.log_prob[rows])
+
+    def split(self, size: int) -> "list[ClassifierScores]":
+        return [self[rows] for rows in torch.arange(len(self), device=self.logits.device).split(size)]
+
+    def of_sets(self, sets: torch.Tensor) -> torch.Tensor | None:
+        """`log_prob` of these sets, `(sets, labels)`: `(rows, sets)`, NaN of those that are no class."""
+        if self.classes is None or self.log_prob is None:
+            return None
+        place = SetIndex(self.classes).of(sets).to(self.log_prob.device)
+        return self.log_prob[:, place].masked_fill(place < 0, torch.nan)
+
+
+@dataclass
 class CompetingLabelSets:
     """
     Label sets that compete: known ones, the same for all instances, and of each instance those that are likely.
@@ -29,6 +69,8 @@ class CompetingLabelSets:
         How many of the occurrences of each instance's gold are its own, at least 1 in training data: its own row, and
         those of its group. They are left out: gold counts so many less, and gold that occurs nowhere else is not known.
     likely : `LikelySets`, optional
+    set_log_prob : `torch.Tensor`, `(batch, candidates)`, optional
+        Of the known sets, by a classifier of whole sets; NaN of those that it does not know.
     """
 
     logits: torch.Tensor
@@ -37,6 +79,7 @@ class CompetingLabelSets:
     gold: torch.Tensor | None = None
     own: int | torch.Tensor = 0
     likely: "LikelySets | None" = None
+    set_log_prob: torch.Tensor | None = None
     #: Whether the training data have none of them, the instance itself left out.
     unseen = False
 
@@ -138,6 +181,7 @@ class CompetingLabelSets:
         some.logits, some.gold, some.log_prob = self.logits[rows], gold[rows], self.log_prob[rows]
         some.own = self.own[rows] if isinstance(self.own, torch.Tensor) else self.own
         some.likely = None if self.likely is None else self.likely.of_rows(rows)
+        some.set_log_prob = None if self.set_log_prob is None else self.set_log_prob[rows]
         return some
 
     def product(self, weights: torch.Tensor) -> torch.Tensor:

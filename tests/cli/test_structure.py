@@ -58,7 +58,7 @@ def test_a_crf_keys_and_validation_data_of_their_own(files, capsys):
     more = ["--valid-scores", str(files / "valid.npz"), "--valid-gold", valid, "--score", "exact_match"]
     assert learned(files, *more, "--settings", '{"num_candidates": 5}') == 0
     tagger = StructuredTagger.load(files / "tagger")
-    assert tagger.keyed and tagger.num_candidates == 5 and tagger.score == "exact_match"
+    assert tagger.needs == ["keys"] and tagger.num_candidates == 5 and tagger.score == "exact_match"
     assert tagger.report_["chosen_by"] == 60 and float(tagger._space.crf.start_transitions[0]) == 1
     apply = ["apply", str(files / "tagger"), str(files / "valid.npz")]
     assert main(apply) == 1 and "learned with keys" in capsys.readouterr().err

@@ -10,6 +10,7 @@ from seal.predictors import MultilabelPredictor
 from seal.predictors.multilabel import read_record
 from tests.multilabel import LABELS, seal_parts, write_data
 from tests.predictors.multilabel_nets import ENERGY_ONLY, ROWS_IN_ORDER, by_hand, net, predictor, vocabulary
+from tests.predictors.records import of_lines
 
 
 @pytest.mark.parametrize("decision, thresholds", [(None, 0.5), ("tuned", 0.3), ("per_label", [0.1, 0.6, 0.9])])
@@ -69,10 +70,10 @@ def test_where_the_energy_predicts_the_labels_are_what_inference_finds():
 def test_where_no_energy_is_finite_the_record_is_an_error():
     made = MultilabelPredictor(net(**ENERGY_ONLY), MultilabelReader(), energy=True, probabilities=True, top_k=1)
     large = json.dumps({"id": 7, "features": [3e38, 3e38, -3e38]})
-    wrong, right = made.predict_batch_json([made.load_line(large), made.load_line('{"features": [1, 2, 3]}')])
+    wrong, right = of_lines(made, [large, '{"features": [1, 2, 3]}'])
     told = "the energy is not finite wherever the search for a prediction has looked"
     assert wrong.keys() == {"id", "error"} and wrong["id"] == 7
-    assert wrong["error"].startswith(f"line 1 (blank lines not counted): {told}")
+    assert wrong["error"].startswith(f"line 1: {told}")
     assert right["labels"].keys() == made.predict([1, 2, 3])["labels"].keys()
     with pytest.raises(ConfigurationError, match=f"^{told}"):
         made.predict([3e38, 3e38, -3e38])
@@ -83,7 +84,7 @@ def test_a_batch_is_one_pass_of_the_model(monkeypatch):
     sizes = []
     run = made._model.forward
     monkeypatch.setattr(made._model, "forward", lambda features: (sizes.append(len(features)), run(features))[1])
-    made.predict_batch_json([made.load_line(line) for line in ['{"features": {}}'] * 50 + ["{"]])
+    of_lines(made, ['{"features": {}}'] * 50 + ["{"])
     assert sizes == [50]
 
 
@@ -215,15 +216,15 @@ WRONG = {
 def test_a_wrong_line_has_its_error_in_its_place_and_the_others_go_on():
     made = predictor()
     lines = [line for wrong in WRONG for line in (wrong, '{"id": "x", "features": {"ripe": 1}}')]
-    records = made.predict_batch_json([made.load_line(line + "\n") for line in lines])
+    records = of_lines(made, [line + "\n" for line in lines])
     right = made.predict_json({"id": "x", "features": {"ripe": 1}})
     for number, (line, record) in enumerate(zip(lines, records), start=1):
         if line not in WRONG:
             assert record["id"] == "x" and record["labels"] == pytest.approx(right["labels"], abs=1e-6)
             continue
         assert list(record) == ["error"]
-        where, _, sentence = record["error"].partition("(blank lines not counted): ")
-        assert where == f"line {number} "
+        where, _, sentence = record["error"].partition(": ")
+        assert where == f"line {number}"
         assert WRONG[line] in sentence
         assert sentence.endswith(".") and sentence.isascii() and "\n" not in sentence
         assert len(sentence) < 300
@@ -289,6 +290,6 @@ def test_standardizing_without_the_training_data_is_refused(tmp_path):
         made.predict([1, 2, 3])
     with pytest.raises(ConfigurationError, match=message):
         # An error of the whole call, not of a line.
-        made.predict_batch_json([made.load_line('{"features": [1, 2, 3]}')])
+        of_lines(made, ['{"features": [1, 2, 3]}'])
     with pytest.raises(ConfigurationError, match=message):
         made.predict_batch_instance([])

@@ -156,8 +156,8 @@ def test_word_dropout(library):
     assert "word_dropout" not in evaluated(library, "{}", "nce()")["model"]["task_net"]["encoder"]
 
 
-@pytest.mark.parametrize("library, before", [("srl", 96), ("tagging", 100)])
-def test_the_defaults_that_were_searched(library, before):
+@pytest.mark.parametrize("library, hidden, layers", [("srl", 96, 2), ("tagging", 100, 1)])
+def test_the_defaults_that_were_searched(library, hidden, layers):
     """A config without settings has those of docs/measurements; those of before are one line away."""
     vocabulary = Vocabulary.empty()
     for call, characters, word_dropout in (("bilstm()", 24, 0.25), ("bilstm(characters=0, word_dropout=0)", 0, 0)):
@@ -168,7 +168,16 @@ def test_the_defaults_that_were_searched(library, before):
         if characters:
             assert settings["embedder"]["token_embedders"]["characters"]["encoder"]["num_filters"] == characters
         encoder = Encoder.from_params(Params(settings), vocab=vocabulary)
-        assert (encoder._word_dropout, encoder.get_output_dim()) == (word_dropout, 2 * before)
+        assert (encoder._word_dropout, encoder.get_output_dim()) == (word_dropout, 2 * hidden)
+        assert encoder._encoder._module.num_layers == layers
+
+
+def test_the_rate_of_roles_falls():
+    config = evaluated("srl", "{}", "crf()", training="+ lib.training.sample")
+    scheduler = {"type": "slanted_triangular", "cut_frac": 0.1}
+    assert config["trainer"]["task_net"]["learning_rate_scheduler"] == scheduler
+    before = evaluated("srl", "{}", "crf()", training="+ lib.training.sample { scheduler: null }")
+    assert "learning_rate_scheduler" not in before["trainer"]["task_net"]
 
 
 @pytest.mark.parametrize("call", ["tagging.libsonnet').encoder.ner()", "citation_tagging.libsonnet').encoder"])

@@ -6,7 +6,7 @@ local words_bilstm = import 'bilstm.libsonnet';
   bilstm(
     word_dim=64,
     hidden=96,
-    layers=1,
+    layers=2,
     predicate_dim=16,
     dropout=0.3,
     vectors=null,

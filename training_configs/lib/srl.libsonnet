@@ -26,7 +26,12 @@ local sentences = import 'sentences.libsonnet';
       // long as a frame, and the roles gain from it, too.
       sentence_share: 1.0,
     },
-    sample: self.default { epochs: 15, task_net_lr: 3e-3 },
+    // For a BiLSTM: on real text, too.
+    sample: self.default {
+      epochs: 15,
+      task_net_lr: 3e-3,
+      scheduler: $.training.small_data.scheduler,
+    },
     ewt: self.default {
       epochs: 3,
       batch_size: 16,

@@ -4,6 +4,7 @@ from seal.structure.energies.at_most_once import AtMostOnce
 from seal.structure.energies.key_roles import KeyRoles
 from seal.structure.energies.label_pairs import LabelPairs
 from seal.structure.energies.label_scores import LabelScores
+from seal.structure.energies.powerset import Powerset
 from seal.structure.energies.role_counts import RoleCounts
 from seal.structure.energies.role_ngrams import RoleNgrams
 from seal.structure.energies.role_sets import RoleSets
@@ -24,6 +25,7 @@ __all__ = [
     "SpanCounts",
     "LabelPairs",
     "LabelScores",
+    "Powerset",
     "RoleCounts",
     "RoleNgrams",
     "RoleSets",

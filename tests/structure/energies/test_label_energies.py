@@ -5,8 +5,9 @@ import math
 import pytest
 import torch
 
-from seal.structure.energies import LabelPairs, LabelScores, SetCount, SetSize
-from seal.structure.label_sets import CompetingLabelSets, LikelySets, SetIndex, known_sets
+from seal.registry import ConfigurationError
+from seal.structure.energies import LabelPairs, LabelScores, Powerset, SetCount, SetSize
+from seal.structure.label_sets import ClassifierScores, CompetingLabelSets, LikelySets, SetIndex, known_sets
 
 GOLD = torch.tensor([[1, 1, 0, 0], [1, 1, 0, 0], [0, 1, 1, 1], [0, 0, 0, 0], [1, 0, 0, 1]])
 
@@ -32,6 +33,28 @@ def values(energy, competing):
 @pytest.mark.parametrize("kind", [LabelScores, SetCount, SetSize, LabelPairs])
 def test_every_energy_is_0_at_first(kind, competing):
     assert not values(kind(4), competing).any()
+
+
+def test_powerset(competing):
+    """Of each set its own probability, whatever the order, and one parameter for those that are no class."""
+    classes = competing.sets[[2, 0, 3]]
+    log_prob = torch.randn(3, 3).log_softmax(dim=1)
+    log_prob[1, 0] = torch.nan
+    scores = ClassifierScores(competing.logits, classes, log_prob)
+    competing.set_log_prob = scores.of_sets(competing.sets)
+    energy = filled(Powerset(4))
+    weight, no_class = float(energy.weight.detach()), float(energy.no_class.detach())
+    assert len(competing.sets) == 4
+    for row in range(3):
+        of_place = {place: float(log_prob[row, number]) for number, place in enumerate([2, 0, 3])}
+        wanted = [-weight * of_place[place] if place in of_place else -no_class for place in range(4)]
+        if row == 1:
+            wanted[2] = -no_class
+        assert values(energy, competing)[row].tolist() == pytest.approx(wanted)
+    assert torch.equal(scores[torch.tensor([2])].of_sets(competing.sets[[0]]), log_prob[2:, 1:2])
+    competing.set_log_prob = None
+    with pytest.raises(ConfigurationError, match="log_prob of ClassifierScores, by the energy 'powerset', is needed"):
+        energy(competing)
 
 
 def test_label_scores(competing):

@@ -1,0 +1,154 @@
+"""The inputs that `predict` reads from a file or from standard input, one a line or a row."""
+
+import itertools
+import json
+import logging
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from typing import Any, Optional
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
+
+from seal.files.csv_rows import csv_records
+from seal.files.other_formats import OPENINGS, data_format, look_of_row, other_format
+from seal.files.paths import user_path
+from seal.files.shards import Shard
+from seal.files.text_lines import (
+    HEAD,
+    READ_ERRORS,
+    NumberedLine,
+    check_text_bytes,
+    opened,
+    text_lines,
+    without_packing,
+)
+
+logger = logging.getLogger(__name__)
+
+
+def input_lines(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLine]:
+    """
+    The inputs in a file, or in a shard of it, each row once: a blank line of text is the row of a text that is missing,
+    for which the predictor has an error. Blank lines between objects of JSON, or between rows of several columns, are
+    no rows.
+
+    A file whose name ends in `.csv` is a table, each row of which is an object with the names of the columns as keys.
+    In another file a carriage return ends a line, on standard input it does not. Each byte that is not UTF-8 is one
+    character U+DC80 to U+DCFF.
+
+    # Parameters
+
+    path : `str`
+        `-` is standard input; `~` is the home folder.
+    shard : `Optional[Shard]`, optional (default = `None`)
+
+    # Raises
+
+    `ConfigurationError` if the file cannot be read, or is of another format, such as a JSON array over several lines.
+    """
+    path = path if path == "-" else user_path(path)
+    if without_packing(path).endswith(".csv"):
+        yield from _rows_of(path, shard)
+        return
+    begin, further = _begin(_lines_of(path), path)
+    # By the name and the beginning of the whole file, for all shards alike.
+    is_json = without_packing(path).endswith((".jsonl", ".json")) or any(line.lstrip()[:1] == "{" for line in begin)
+    if shard is None:
+        lines = _with_a_look(itertools.chain(begin, further), path)
+    else:
+        lines = _lines_of(path, shard)
+    yield from (line for line in lines if not (is_json and line.isspace()))
+
+
+def _lines_of(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLine]:
+    """The lines of the input, or of a shard of it, with undecodable bytes as surrogates."""
+    try:
+        # Not every replacement of standard input (a notebook's, a test's) has bytes. It is not closed here.
+        source = nullcontext(getattr(sys.stdin, "buffer", sys.stdin)) if path == "-" else opened(cached_path(path))
+        with source as lines:
+            if path == "-" and hasattr(lines, "peek"):
+                check_text_bytes(lines.peek(1)[:HEAD], "standard input", has_name=False)
+            for number, line in enumerate(lines) if shard is None else _of_shard(lines, path, shard):
+                if isinstance(line, bytes):
+                    line = line.decode("utf-8", errors="surrogateescape")
+                line = line.removeprefix("\ufeff") if number == 0 else line
+                if line:
+                    yield NumberedLine(f"{line[:-2]}\n" if line.endswith("\r\n") else line, number + 1)
+    except READ_ERRORS as error:
+        # An error with a file's name, as that of a missing file, says enough.
+        if isinstance(error, FileNotFoundError) or getattr(error, "filename", None) is not None:
+            raise
+        raise ConfigurationError(f"{path}: the file cannot be read ({error})") from error
+
+
+def _of_shard(lines: Iterable[Any], path: str, shard: Shard) -> Iterator[tuple[int, Any]]:
+    """The lines of a shard of the file, with their indices in the whole file."""
+    with opened(cached_path(path)) as whole:
+        places = shard.lines(sum(1 for _ in whole))
+    return itertools.islice(enumerate(lines), places.start, places.stop)
+
+
+def _rows_of(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLine]:
+    """The rows of a CSV file, or of a shard of it, as lines of JSON."""
+
+    def records() -> Iterator[tuple[int, dict[str, str]]]:
+        return csv_records(path, text_lines(cached_path(path)))
+
+    rows = records()
+    if shard is not None:
+        places = shard.lines(sum(1 for _ in records()))
+        rows = itertools.islice(rows, places.start, places.stop)
+    for number, record in rows:
+        yield NumberedLine(json.dumps(record), number)
+
+
+def _begin(lines: Iterator[NumberedLine], path: str) -> tuple[list[NumberedLine], Iterator[NumberedLine]]:
+    """
+    The lines up to the first that is not blank, and the further ones. Refuses input that is neither lines of text nor
+    of JSON.
+    """
+    name = "standard input" if path == "-" else path
+    blank: list[NumberedLine] = []
+    begin: list[NumberedLine] = []
+    for line in lines:
+        if not line.isspace():
+            begin.append(line)
+            break
+        blank.append(line)
+    # The next line is only waited for where it is needed: standard input may be a person.
+    if begin and begin[0].strip() in OPENINGS:
+        between = next((line for line in lines if not line.isspace()), None)
+        begin += [] if between is None else [between]
+    found = other_format(begin, json_lines=True)
+    if found is not None:
+        raise ConfigurationError(f"{name}: this looks like {found}; a line of the input is one input.")
+    found = data_format(begin[0]) if begin else None
+    if found is not None:
+        raise ConfigurationError(
+            f"{name}: this looks like {found}; give the text alone, a line an input, or add --use-dataset-reader if "
+            "the file has the format of the training data."
+        )
+    return blank + begin, lines
+
+
+def _with_a_look(lines: Iterable[NumberedLine], path: str) -> Iterator[NumberedLine]:
+    """Passes the lines on, and warns where each, but for blank ones, looks like a row of columns."""
+    name = "standard input" if path == "-" else path
+    looks: set[Optional[str]] = set()
+    count = 0
+    for line in lines:
+        if not line.isspace():
+            looks.add(look_of_row(line))
+            count += 1
+        yield line
+    look = looks.pop() if count > 1 and len(looks) == 1 else None
+    if look is not None:
+        logger.warning(
+            "%s: each of the %d lines %s, as rows of columns do, and was read as text; if the file has the format of "
+            "the training data, add --use-dataset-reader",
+            name,
+            count,
+            look,
+        )
