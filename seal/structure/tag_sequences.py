@@ -108,6 +108,12 @@ class Spans:
         slot = torch.where(self._inside(), self._number, self._width + 1)
         return self._filled(-1).scatter_reduce_(2, slot, self._places(), reduce="amax")[..., 1:-1]
 
+    def role_counts(self) -> torch.Tensor:
+        """How often each role occurs, `(batch, candidates, roles)`."""
+        counts = torch.zeros(*self.marked.shape[:2], self.filler + 1, dtype=torch.long, device=self.marked.device)
+        counts.scatter_add_(2, self.marked, torch.ones_like(self.marked))
+        return counts[..., : self.filler].contiguous()
+
     def codes(self, tokens: int, num_roles: int) -> torch.Tensor:
         """A number for each span, equal for equal spans; -1 for fillers."""
         code = (self.first * tokens + self.last) * num_roles + self.roles
@@ -162,11 +168,8 @@ class CompetingTags:
     def __post_init__(self) -> None:
         #: The spans that the candidates' tags encode.
         self.spans = self.scheme.spans(self.tags, self.mask)
-        marked, size = self.spans.marked, len(self.scheme.roles)
-        counts = torch.zeros(*marked.shape[:2], size + 1, dtype=torch.long, device=marked.device)
-        counts.scatter_add_(2, marked, torch.ones_like(marked))
         #: How often each role occurs, `(batch, candidates, roles)`.
-        self.role_counts = counts[..., :size].contiguous()
+        self.role_counts = self.spans.role_counts()
 
     @cached_property
     def listed_spans(self) -> "ListedSpans":

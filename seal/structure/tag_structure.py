@@ -103,9 +103,10 @@ class TagPaths:
         return CompetingTags(gold, log_prob, self.mask, scheme, first, self.keys, **seen)
 
 
-# New ones come last: see `TagStructure._load_from_state_dict`.
 _OF_SPANS = ["role_counts", "role_ngrams", "role_sets"]
-_DEFAULT: dict[tuple[bool, bool], list[Any]] = {
+#: By whether tags encode spans, and whether instances have keys. New ones come last: structures that were learned
+#: before there were these are loaded without them.
+DEFAULT_ENERGIES: dict[tuple[bool, bool], list[Any]] = {
     (True, True): [*_OF_SPANS, "key_roles", "token_scores", "span_context", "span_counts"],
     (True, False): [
         *_OF_SPANS,
@@ -172,7 +173,7 @@ class TagStructure(CandidateStructure):
         self_scheme = TagScheme(tags, encoding)
         self._by_default = energies is None
         if energies is None:
-            energies = _DEFAULT[encoding is not None, keyed]
+            energies = DEFAULT_ENERGIES[encoding is not None, keyed]
         declared = declare(constraints, tags, sequences=True, encoding=encoding)
         terms = make_energies(energies, len(self_scheme.roles))
         super().__init__(terms, num_candidates, penalties, level, declared, least, margin)

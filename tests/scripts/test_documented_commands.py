@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from allennlp.common import Params
 
-from scripts import benchmark, convert, improve_tagger, make_word_vectors, refine, reproduce, trajectories, tune
+from scripts import benchmark, convert, energies, improve_tagger, make_word_vectors, refine, reproduce, trajectories, tune
 from scripts.measure import (
     bench_chains,
     bench_gpu,
@@ -45,6 +45,7 @@ BENCHMARKS = {
     "gpu": (bench_gpu, "GpuBenchmark"),
 }
 PARSERS = {
+    "energies": energies,
     "tune": tune,
     "refine": refine,
     "trajectories": trajectories,
