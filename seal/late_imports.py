@@ -2,7 +2,7 @@
 Puts off the import of large libraries until something of them is used.
 
 AllenNLP's modules begin with imports of torchvision, scikit-learn, `scipy.stats`, NLTK, TensorBoard and all of spaCy,
-for parts that most runs do not use. `seal.__main__` lists those that the command `seal` puts off.
+for parts that most runs do not use. `seal.cli.main` lists those that the command `seal` puts off.
 """
 
 import importlib

@@ -20,45 +20,39 @@ from seal.allennlp.replacing import apply
 
 #: What all of AllenNLP's packages import but its basics, `allennlp.common` and `allennlp.nn`, of which `seal.registry`
 #: takes some.
-ROOM = "allennlp.data"
+FIRST_NEEDED = "allennlp.data"
 
-_COMMANDS = ("allennlp.__main__", "seal.__main__")
-#: Nothing is registered in the command, which `python -m seal` runs, nor in what is for programs with scikit-learn; and
-#: no other module imports from them, so that the room can be put in order while they are imported.
-_APART = ("seal.__main__", "seal.sklearn", "seal.sklearn_scores")
+#: Nothing is registered in the command, nor in what is for programs with scikit-learn; and no other module imports from
+#: them, so that they may be imported when AllenNLP is put in order.
+_APART = ("seal.__main__", "seal.cli", "seal.sklearn", "seal.sklearn_scores")
 
 
 def put_in_order() -> None:
     """Patches AllenNLP and imports all modules of the package."""
+    compat.silence_known_warnings()
     for name in IN_ORDER:
         apply(importlib.import_module(f"seal.allennlp.{name}").PATCHES)
-    if runs_the_command():
-        from seal.allennlp import user_errors
-
-        user_errors.install()
     for module in pkgutil.walk_packages(sys.modules["seal"].__path__, prefix="seal."):
-        if module.name not in _APART:
+        if not _is_apart(module.name):
             importlib.import_module(module.name)
 
 
-def runs_the_command() -> bool:
-    """Whether this process is the command `allennlp` or `seal`, as a script or by `python -m`."""
-    main = getattr(sys.modules["__main__"], "__spec__", None)
-    return any(name in sys.modules or getattr(main, "name", None) == name for name in _COMMANDS)
+def _is_apart(module: str) -> bool:
+    return any(f"{module}.".startswith(f"{name}.") for name in _APART)
 
 
 class _Door:
     """
     An import finder. It hands modules of AllenNLP and of this package to the other finders. When the outermost import
-    that loads AllenNLP's room has ended, it sets the room up and removes itself; not earlier, because nothing can be
-    imported from modules that are still being imported.
+    that loads AllenNLP's data has ended, it puts AllenNLP in order and removes itself; not earlier, because nothing can
+    be imported from modules that are still being imported.
     """
 
     def __init__(self) -> None:
         self._depth = 0
 
     def find_spec(self, name: str, path=None, target=None) -> Optional[ModuleSpec]:
-        if name.partition(".")[0] not in ("allennlp", "seal") or name in _APART:
+        if name.partition(".")[0] not in ("allennlp", "seal") or _is_apart(name):
             return None
         if name == "allennlp":
             compat.silence_known_warnings()  # Some are raised by AllenNLP's own imports.
@@ -77,7 +71,7 @@ class _Door:
                 run(module)
             finally:
                 self._depth -= 1
-            if self._depth == 0 and ROOM in sys.modules and self in sys.meta_path:
+            if self._depth == 0 and FIRST_NEEDED in sys.modules and self in sys.meta_path:
                 sys.meta_path.remove(self)
                 put_in_order()
 
@@ -85,7 +79,7 @@ class _Door:
 
 
 def install() -> None:
-    """Puts the room in order: now where AllenNLP was imported before `seal`, and otherwise once it is entered."""
+    """Puts AllenNLP in order: now where AllenNLP was imported before `seal`, and otherwise once it is entered."""
     if "allennlp" in sys.modules:
         put_in_order()
     else:

@@ -21,7 +21,7 @@ except ImportError:
     T = TypeVar("T")
 
     class ConfigurationError(Exception):  # type: ignore[no-redef]
-        """A setting that cannot work, told in one sentence."""
+        """A setting that cannot work, in one sentence."""
 
         def __init__(self, message: str) -> None:
             super().__init__(message)

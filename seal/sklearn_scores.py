@@ -49,7 +49,7 @@ class LabelScorer:
     An estimator that gives each label a score, whatever it was made for: of label sets, of one label (it is then fitted
     to each of them), a regressor (of 0 and 1, whose predictions are taken as probabilities), or of no declared kind.
 
-    Labels that no row has, or all, are told by that; estimators that cannot learn them are fitted to the others alone.
+    Labels that no row has, or all, are known by that; estimators that cannot learn them are fitted to the others alone.
 
     # Parameters
 
@@ -167,7 +167,7 @@ def _logit(probabilities: torch.Tensor) -> torch.Tensor:
 
 
 class LabelMatrix(NamedTuple):
-    """`gold`, `(rows, labels)`, boolean, and the two numbers by which labels were told, of which the second is yes."""
+    """`gold`, `(rows, labels)`, boolean, and the two numbers that stood for labels, of which the second is yes."""
 
     gold: numpy.ndarray
     encoding: tuple[int, int]

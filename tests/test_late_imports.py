@@ -102,7 +102,7 @@ def test_what_is_loaded_already_is_given_itself(libraries):
 
 
 def test_the_command_starts_without_what_it_does_not_need(tmp_path):
-    """Of the names that `seal.__main__` lists, none that has been imported; another name would cost seconds again."""
-    code = "import sys, seal.__main__ as m; print(sorted(n for n in (*m.LATE, 'torch._dynamo') if n in sys.modules))"
+    """Of the names that `seal.cli.main` lists, none that has been imported; another name would cost seconds again."""
+    code = "import sys, seal.cli.main as m; print(sorted(n for n in (*m.LATE, 'torch._dynamo') if n in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert done.stdout.strip() == "[]" and done.returncode == 0, done.stderr

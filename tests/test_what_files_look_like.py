@@ -22,9 +22,9 @@ from allennlp.common.checks import ConfigurationError
 
 import seal  # noqa: F401
 from seal.allennlp.evaluating import _inputs_of_evaluation
-from seal.dataset_readers.file_parts import split_off_part
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.parsing import ParsingReader
+from seal.dataset_readers.sentences import split_off_part
 from seal.dataset_readers.srl import SrlReader
 from seal.dataset_readers.tagging import TaggingReader
 from seal.dataset_readers.text_multilabel import TextMultilabelReader

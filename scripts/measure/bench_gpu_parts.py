@@ -121,7 +121,7 @@ def model_quantities(name: str) -> dict[str, float]:
     model = bench_base.build_model(config["model"], vocab).eval()
     model.requires_grad_()
     state = model.state_of_all_nets(**batch)
-    candidates = None if model.loss_net is None else model.draw(state)
+    candidates = None if model.loss_net is None else model.sample(state)
 
     def quantities(device: torch.device) -> dict[str, Any]:
         model.to(device)

@@ -11,7 +11,7 @@ from allennlp.data import TensorDict
 from scripts.measure import bench_multilabel_parts as parts
 from seal.hypergradients import Curvature, InverseHessianVector, ParameterLayout
 from seal.hypergradients.vector_products import loss_products
-from seal.training.players import TASK_NET
+from seal.two_player import TASK_NET
 
 # The nets and sizes of bibtex with random data: the time of a step does not depend on what the data mean.
 DATASET = "bibtex"
@@ -76,7 +76,7 @@ class LinearProblem:
 
     def __init__(self, batch: TensorDict) -> None:
         trainer = build_trainer("cd_neumann_5", [batch])
-        model, inner = trainer.model, trainer.parameters_of(TASK_NET)
+        model, inner = trainer.model, trainer.implicit.parameters_of(TASK_NET)
         layout = ParameterLayout(inner)
         products = loss_products(lambda: model.joint_loss(batch), layout)
         generator = torch.Generator().manual_seed(0)

@@ -13,7 +13,7 @@ from allennlp.training import Trainer
 
 from scripts.measure.bench_base import Batches, build_trainer
 from scripts.measure.bench_timing import Stopwatch, Timing, timed, train_epoch
-from seal.training.replicas import GradientExchange
+from seal.training.devices import GradientExchange
 
 
 class Variant(NamedTuple):

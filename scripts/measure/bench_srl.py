@@ -106,7 +106,7 @@ class SrlBenchmark(Benchmark):
         for batch in trainer.data_loader:
             state = trainer.model.task_state(**batch)
             if len(state.gold):
-                log_count = trainer.model.draw(state).log_count
+                log_count = trainer.model.sample(state).log_count
                 counts += torch.isfinite(log_count).sum(dim=1).tolist()
         return sum(counts) / len(counts)
 

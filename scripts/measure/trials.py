@@ -207,11 +207,13 @@ class Trainings:
     def _run(self, params: Any, overrides: dict[str, Any], dry_run: bool = False) -> dict[str, Any]:
         from allennlp.commands.train import train_model
 
+        from seal.cli.check import check, places_named
         from seal.training import NonFiniteLoss
 
         with tempfile.TemporaryDirectory(prefix="tune-") as folder, quiet(self._verbose):
             try:
-                with mistakes_of_the_library():
+                with mistakes_of_the_library(), places_named():
+                    check(params.as_dict(quiet=True))
                     train_model(params, os.path.join(folder, _RUN), dry_run=dry_run)
             except UserError as error:
                 if isinstance(error.__cause__, NonFiniteLoss):

@@ -8,7 +8,7 @@ import torch
 
 from seal.hypergradients.guards import twice_differentiable
 from seal.nets import LossNet
-from seal.two_player.module_modes import constant
+from seal.two_player.objectives import constant
 
 # Copies of sentences that are differentiated at a time; for two derivatives an LSTM of tags keeps a few hundred MiB.
 _COPIES = 512

@@ -4,13 +4,10 @@ What this package changes in AllenNLP, which is archived. There is a module for 
 - Current libraries: `compat`; the pieces of words that pretrained encoders know: `pretrained_encoders`.
 - The sub-commands `predict` and `evaluate`: `predicting`, with `input_lines`, and `evaluating`.
 - The library of configs under a name: `config_imports`.
-- A user's mistake in one sentence: `config_keys`, `whole_configs`, `unusable_files` and `command_files` find mistakes;
-  so do other modules, each in its subject. `user_errors` prints the sentence, which `error_sentences` makes.
+- The sentence of an error: `error_sentences`; the command `seal` prints it.
 - Archives that are safe to open, also from a hub, and training that goes on from them: `safe_archives`, `hub_models`,
   `continued_models`.
-- The folder of a run: no second run enters it (`run_lock`), it stays clean (`run_folder`), and it says what was trained
-  (`run_record`).
-- Data in one order, and workers that end together: `loading_order`, `lost_workers`.
+- Data in one order, and processes that load them and end together: `loading_order`.
 
 A patch is a small function. Its docstring names what it patches, the symptom without it, and when it can go; each has
 a test that fails without it. A module lists its patches in `PATCHES`, and `replacing` is the way to make one.
@@ -19,14 +16,7 @@ a test that fails without it. A module lists its patches in `PATCHES`, and `repl
 #: The modules in the order in which they are applied: where two replace one function, the later one is called first.
 IN_ORDER = (
     "compat",
-    "config_keys",
     "config_imports",
-    "lost_workers",
-    "whole_configs",
-    "run_folder",
-    "run_lock",
-    "run_record",
-    "unusable_files",
     "safe_archives",
     "hub_models",
     "command_files",

@@ -45,37 +45,12 @@ KNOWN_WARNINGS = [
 
 def silence_known_warnings() -> None:
     """
-    Patches: nothing; hides `KNOWN_WARNINGS`, each by its message and the module that raises it.
-
-    Symptom: deprecation warnings of AllenNLP's own code in the middle of the progress bars. The `allennlp`
-    command imports AllenNLP before any plugin, so what those imports raise is hidden only where `seal` is
-    imported first; `make demo` hides it with `PYTHONWARNINGS`.
-
-    Can go: with AllenNLP.
+    Hides `KNOWN_WARNINGS`, each by its message and the module that raises it: deprecation warnings of AllenNLP's own
+    code in the middle of the progress bars. The `allennlp` command imports AllenNLP before any plugin, so what those
+    imports raise is hidden only where `seal` is imported first; `make demo` hides it with `PYTHONWARNINGS`.
     """
     for message, category, module in KNOWN_WARNINGS:
         warnings.filterwarnings("ignore", message=message, category=category, module=module)
-
-
-def drop_tokenizer_constructor_keyword() -> None:
-    """
-    Patches: `allennlp.common.cached_transformers.get_tokenizer`.
-
-    Symptom: `AttributeError: add_special_tokens conflicts with the method add_special_tokens` for every
-    pretrained transformer tokenizer, with transformers >= 4.44. `PretrainedTransformerTokenizer` asks for one
-    tokenizer with `add_special_tokens=False` and one with `True`. The keyword never had an effect in the constructor
-    (special tokens are added where the call of `encode_plus` asks for them, as each of AllenNLP's calls says), so it is
-    dropped.
-
-    Can go: when AllenNLP no longer passes it.
-    """
-    from allennlp.common import cached_transformers
-
-    def get_tokenizer(original, model_name, **kwargs):
-        kwargs.pop("add_special_tokens", None)
-        return original(model_name, **kwargs)
-
-    replace_once(cached_transformers, "get_tokenizer", get_tokenizer)
 
 
 def build_plateau_scheduler_without_verbose() -> None:
@@ -117,30 +92,6 @@ def keep_tracked_metrics_plain() -> None:
         return plain(original(self))
 
     replace_once(MetricTracker, "state_dict", state_dict)
-
-
-def start_wandb_runs() -> None:
-    """
-    Patches: `allennlp.training.callbacks.WandBCallback.on_start`.
-
-    Symptom: `AttributeError: module 'wandb.util' has no attribute 'generate_id'` at the start of training,
-    and a warning that `anonymous` has no effect. wandb is imported only when the callback is used.
-
-    Can go: when AllenNLP asks the current wandb for a run id.
-    """
-    from allennlp.training.callbacks import WandBCallback
-
-    def on_start(original, self, trainer, is_primary: bool = True, **kwargs) -> None:
-        if is_primary:
-            import wandb.util
-            from wandb.sdk.lib import runid
-
-            if not hasattr(wandb.util, "generate_id"):
-                wandb.util.generate_id = runid.generate_id
-            self._wandb_kwargs.pop("anonymous", None)
-        original(self, trainer, is_primary=is_primary, **kwargs)
-
-    replace_once(WandBCallback, "on_start", on_start)
 
 
 def forget_pretrained_files_in_lists() -> None:
@@ -193,69 +144,46 @@ def encode_by_convolutions_in_full_precision() -> None:
 def find_submodules_without_importing() -> None:
     """
     Patches: the name `pkgutil` in `allennlp.common.util`, of which `import_module_and_submodules` calls
-    `walk_packages`.
+    `walk_packages`; and `sys.modules`, where `checklist` is marked as not there if it is not installed.
 
     Symptom: where plugins or `--include-package` are imported, a package's submodules are sought by
     `pkgutil.walk_packages` without the package's name, which imports every sub-package by its bare name, with the
     working folder on the path: a user's own `metrics.py` or `training.py` there is run in the place of
-    `seal.metrics`. The function itself goes into sub-packages, so the modules of one folder are enough.
+    `seal.metrics`. The function itself goes into sub-packages, so the modules of one folder are enough. It also tries
+    to import the library `checklist` anew for each module; Python seeks it on the whole path each time, for two seconds
+    of every command.
 
-    Can go: when AllenNLP passes the package's name as the prefix.
+    Can go: when AllenNLP passes the package's name as the prefix, and asks for that library once.
     """
     from allennlp.common import util
 
     util.pkgutil = SimpleNamespace(walk_packages=pkgutil.iter_modules)
-
-
-def seek_checklist_once() -> None:
-    """
-    Patches: `sys.modules`, where `checklist` is marked as not there if it is not installed.
-
-    Symptom: `import_module_and_submodules` tries to import that library anew for each module of AllenNLP and of the
-    plugins. Python seeks it on the whole path each time: two seconds of every command.
-
-    Can go: when AllenNLP asks for it once.
-    """
     if "checklist" not in sys.modules and importlib.util.find_spec("checklist") is None:
         sys.modules["checklist"] = None  # type: ignore[assignment]
 
 
-def spawn_data_workers_with_their_own_lock() -> None:
-    """
-    Patches: `allennlp.data.data_loaders.MultiProcessDataLoader._start_instance_workers` and `_start_batch_workers`.
-
-    Symptom: with `start_method: "spawn"`, `RuntimeError: A SemLock created in a fork context is being shared with a
-    process in a spawn context`: the lock of progress bars is made in the default context, not in that of the workers.
-
-    Can go: when AllenNLP makes the lock in the workers' context.
-    """
-    from allennlp.data.data_loaders import multiprocess_data_loader as module
-
-    def start(original, self, queue, ctx):
-        multiprocessing = module.mp
-        module.mp = SimpleNamespace(RLock=ctx.RLock)
-        try:
-            return original(self, queue, ctx)
-        finally:
-            module.mp = multiprocessing
-
-    replace_once(module.MultiProcessDataLoader, "_start_instance_workers", start)
-    replace_once(module.MultiProcessDataLoader, "_start_batch_workers", start)
-
-
-def log_distributions_from_the_first_batch() -> None:
+def start_log_writers() -> None:
     """
     Patches: `allennlp.training.callbacks.LogWriterCallback.on_start` (of TensorBoard and W&B).
 
-    Symptom: `AssertionError` at the first batch with `distribution_interval: 1`, and after `--recover` wherever the
-    next batch is one to log: the parameters before a batch, from which its updates are counted, are kept at the end of
-    the batch before it.
+    Symptom: of W&B, `AttributeError: module 'wandb.util' has no attribute 'generate_id'` at the start of training, and
+    a warning that `anonymous` has no effect. Of both, `AssertionError` at the first batch with
+    `distribution_interval: 1`, and after `--recover` wherever the next batch is one to log: the parameters before a batch, from which its
+    updates are counted, are kept at the end of the batch before it.
 
-    Can go: when AllenNLP keeps them at the start of training, too.
+    Can go: when AllenNLP asks the current wandb for a run id, and keeps the parameters at the start of training, too.
     """
+    from allennlp.training.callbacks import WandBCallback
     from allennlp.training.callbacks.log_writer import LogWriterCallback
 
     def on_start(original, self, trainer, is_primary: bool = True, **kwargs) -> None:
+        if is_primary and isinstance(self, WandBCallback):
+            import wandb.util  # Only where it is used.
+            from wandb.sdk.lib import runid
+
+            if not hasattr(wandb.util, "generate_id"):
+                wandb.util.generate_id = runid.generate_id
+            self._wandb_kwargs.pop("anonymous", None)
         original(self, trainer, is_primary=is_primary, **kwargs)
         if is_primary and (self._should_log_distributions_this_batch() or self._should_log_distributions_next_batch()):
             self._param_updates = {
@@ -266,15 +194,10 @@ def log_distributions_from_the_first_batch() -> None:
 
 
 PATCHES = (
-    silence_known_warnings,
     find_submodules_without_importing,
-    seek_checklist_once,
-    drop_tokenizer_constructor_keyword,
     build_plateau_scheduler_without_verbose,
     keep_tracked_metrics_plain,
-    start_wandb_runs,
+    start_log_writers,
     forget_pretrained_files_in_lists,
     encode_by_convolutions_in_full_precision,
-    spawn_data_workers_with_their_own_lock,
-    log_distributions_from_the_first_batch,
 )

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from allennlp.common import params as allennlp_params
 
-from seal.allennlp.config_keys import suggest
 from seal.allennlp.replacing import replace_once
+from seal.allennlp.safe_archives import config_of_archive
+from seal.common.setting_checks import suggest
 
 #: What a config writes before the name of a file of the library.
 PREFIX = "seal/"
@@ -81,18 +82,23 @@ def import_the_library_by_name() -> None:
 
     Symptom: `couldn't open import "seal/srl.libsonnet"`: a config has to give the path from its own folder to the
     library, which in an installed package lies among the packages. A command that is stopped while it reads its config
-    is told that as well.
+    is told that as well. The config of an archive is evaluated as jsonnet, which may import files and take all memory.
 
     Can go: when AllenNLP lets a plugin name folders of configs. (Jsonnet's `jpathdir` alone would need a folder `seal`
     that has the files.)
     """
 
-    def evaluate(original, *args, **kwargs):
+    def evaluate_snippet(original, *args, **kwargs):
         with stopped_afterwards():
             return original(*args, **{"import_callback": find_import, **kwargs})
 
-    replace_once(allennlp_params, "evaluate_file", evaluate)
-    replace_once(allennlp_params, "evaluate_snippet", evaluate)
+    def evaluate_file(original, filename, *args, **kwargs):
+        # Of an archive it was found to be JSON when it was unpacked, and is not evaluated.
+        text = config_of_archive(filename)
+        return evaluate_snippet(original, filename, *args, **kwargs) if text is None else text
+
+    replace_once(allennlp_params, "evaluate_file", evaluate_file)
+    replace_once(allennlp_params, "evaluate_snippet", evaluate_snippet)
 
 
 PATCHES = (import_the_library_by_name,)

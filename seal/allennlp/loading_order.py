@@ -1,15 +1,24 @@
 """
 The order of training data is the same in every run with the same seeds, and a run that is recovered goes on in it.
+Processes that load data end with the one that has started them.
 """
 
+import ctypes
+import multiprocessing
+import os
 import random
+import signal
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any, Optional
 
 import numpy
 import torch
 from allennlp.data import TensorDict
-from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.data_loaders import MultiProcessDataLoader, multiprocess_data_loader
 
 from seal.allennlp.replacing import replace_once
 from seal.common.random_states import random_state, set_random_state
@@ -54,33 +63,38 @@ class WorkerQueues:
             queue.close()
 
 
-def take_turns() -> None:
+def load_in_turns() -> None:
     """
     Patches: `allennlp.data.data_loaders.MultiProcessDataLoader._start_instance_workers`, `_start_batch_workers`,
     `_instance_worker` and `_batch_worker`.
 
     Symptom: with `num_workers`, instances and batches come in the order in which the processes happen to give them,
-    and spawned processes draw random numbers of their own, so that no two runs are the same.
+    and spawned processes draw random numbers of their own, so that no two runs are the same. With `start_method:
+    "spawn"`, `RuntimeError: A SemLock created in a fork context is being shared with a process in a spawn context`: the
+    lock of progress bars is made in the default context. Where one process fails, AllenNLP ends the others by SIGTERM;
+    they inherit the command's handler, which raises an error, so each prints its own traceback. And a process looks for
+    the one that has started it only before it hands out an instance, so that where that is killed, one that waits for a
+    lock, or reads, stays for ever.
 
-    Can go: when AllenNLP's loader takes from its processes in turn, and seeds them.
+    Can go: when AllenNLP's loader takes from its processes in turn, seeds them, and ends them in order.
     """
 
     def start(original: Callable, self: MultiProcessDataLoader, queue: Any, context: Any) -> Any:
-        if self.start_method != "fork" and not type(self.reader).__module__.startswith("seal."):
-            # Such a process imports what its reader needs, and may know nothing of this patch.
+        if self.start_method == "fork" or type(self.reader).__module__.startswith("seal."):
+            # Another process imports what its reader needs, and may know nothing of this patch.
+            queue = _queues(self, queue, context)
+        module: Any = multiprocess_data_loader
+        before, module.mp = module.mp, SimpleNamespace(RLock=context.RLock)
+        try:
             return original(self, queue, context)
-        # Without a change of the generator's state.
-        generator = random.Random()
-        generator.setstate(random.getstate())
-        self._worker_seed = generator.getrandbits(31)
-        size = max(1, queue._maxsize // self.num_workers)
-        queues = [context.JoinableQueue(maxsize=size) for _ in range(self.num_workers)]
-        turns = WorkerQueues(queues)
-        # The loader reads from the queue that it has made.
-        queue.get, queue.task_done, queue.close = turns.get, turns.task_done, turns.close
-        return original(self, queues, context)
+        finally:
+            module.mp = before
 
     def work(original: Callable, self: MultiProcessDataLoader, worker: int, queues: Any, *args: Any) -> Any:
+        # Only in a worker process: in the main process this would remove the command's own handler.
+        if multiprocessing.parent_process() is not None:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            _end_with_the_parent(getattr(self, "start_method", "fork"))
         if not isinstance(queues, list):
             return original(self, worker, queues, *args)
         seed = self._worker_seed + worker
@@ -93,6 +107,45 @@ def take_turns() -> None:
         replace_once(MultiProcessDataLoader, name, start)
     for name in ("_instance_worker", "_batch_worker"):
         replace_once(MultiProcessDataLoader, name, work)
+
+
+def _queues(loader: MultiProcessDataLoader, queue: Any, context: Any) -> list[Any]:
+    """A queue for each process; the loader reads them in turn, from the queue that it has made."""
+    # Without a change of the generator's state.
+    generator = random.Random()
+    generator.setstate(random.getstate())
+    loader._worker_seed = generator.getrandbits(31)
+    size = max(1, queue._maxsize // loader.num_workers)
+    queues = [context.JoinableQueue(maxsize=size) for _ in range(loader.num_workers)]
+    turns = WorkerQueues(queues)
+    queue.get, queue.task_done, queue.close = turns.get, turns.task_done, turns.close
+    return queues
+
+
+# Of `prctl` of Linux, in `linux/prctl.h`.
+_PR_SET_PDEATHSIG = 1
+
+
+def _end_with_the_parent(start_method: str, seconds: float = 1.0) -> None:
+    """
+    From now on this process is killed where the one that has started it has ended, in whatever way: by a thread, which
+    looks after it, and where it can be by Linux, as a thread does not run while other code keeps Python's lock.
+    """
+    parent = multiprocessing.parent_process()
+    # Workers that are forked keep each other's ends of the pipe that `is_alive` looks at. A fork server is the parent
+    # of its processes, and is none of ours.
+    is_child = os.getppid() == parent.pid
+
+    def watch() -> None:
+        while (os.getppid() == parent.pid) if is_child else parent.is_alive():
+            time.sleep(seconds)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    # Linux tells of the end of the thread that has forked, which may end before its process, if it is not the main one.
+    by_main_thread = threading.current_thread().name == "MainThread"
+    if sys.platform == "linux" and start_method == "fork" and is_child and by_main_thread:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def remember_passes() -> None:
@@ -135,4 +188,4 @@ def go_to_place(loader: Any, place: dict[str, Any]) -> None:
         next(loader._batch_generator)
 
 
-PATCHES = (take_turns, remember_passes)
+PATCHES = (load_in_turns, remember_passes)

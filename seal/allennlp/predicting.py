@@ -14,9 +14,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.predictors import Predictor
 
 from seal.allennlp.command_files import check_files_and_batch_size
-from seal.allennlp.config_keys import suggest
 from seal.allennlp.input_lines import input_lines
 from seal.allennlp.replacing import replace_once
+from seal.common.setting_checks import suggest
 from seal.files.paths import user_path
 from seal.files.whole_files import opened_alone
 

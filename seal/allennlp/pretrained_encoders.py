@@ -2,6 +2,7 @@
 Pretrained encoders of text: how their words were cut into pieces in training, and the folders where they are found.
 """
 
+import copy
 import os
 import re
 from typing import Any
@@ -35,23 +36,28 @@ def tell_old_models_from_new() -> None:
             OF_TRAINED_MODEL.reset(token)
 
     def train_model(original, params, serialization_dir, recover=False, *args, **kwargs):
-        _note_pieces(params, serialization_dir, recover)
+        params.params = note_pieces(params.params, os.fspath(serialization_dir), recover)
         return original(params, serialization_dir, recover, *args, **kwargs)
 
     replace_once(archival, "_load_dataset_readers", _load_dataset_readers)
     replace_once(train, "train_model", train_model)
 
 
-def _note_pieces(params: Params, serialization_dir: str, recover: bool) -> None:
-    """Writes into a run's config which pieces it reads; also into that of a run of before, which is continued."""
-    path = os.path.join(serialization_dir, archival.CONFIG_NAME)
+def note_pieces(config: dict[str, Any], folder: str, recover: bool) -> dict[str, Any]:
+    """
+    A config for training that says which pieces it reads. Where a run of before is continued, which does not say it,
+    that is written into its config, too.
+    """
+    path = os.path.join(folder, archival.CONFIG_NAME)
     pieces = IN_SENTENCE
     if recover and os.path.isfile(path):
         run = Params.from_file(path)
         if _set_pieces(run.params, ALONE):
             run.to_file(path)
             pieces = ALONE
-    _set_pieces(params.params, pieces)
+    config = copy.deepcopy(config)
+    _set_pieces(config, pieces)
+    return config
 
 
 def _set_pieces(config: Any, pieces: str) -> bool:
@@ -73,13 +79,17 @@ def find_encoders() -> None:
     """
     Patches: `allennlp.common.cached_transformers.get` and `get_tokenizer`.
 
-    Symptom: an encoder `~/bert` is sought on the hub, whereas files of word vectors are found there. A folder or a name
-    without an encoder ends in a traceback, with a list of all kinds of encoders.
+    Symptom: `AttributeError: add_special_tokens conflicts with the method add_special_tokens` for every pretrained
+    tokenizer, with transformers >= 4.44. The keyword never had an effect in the constructor (special tokens are added
+    where the call of `encode_plus` asks for them, as each of AllenNLP's calls says), so it is dropped. An encoder
+    `~/bert` is sought on the hub, whereas files of word vectors are found there. A folder or a name without an encoder
+    ends in a traceback, with a list of all kinds of encoders.
 
-    Can go: when transformers or AllenNLP expand `~`, and name what they do not find.
+    Can go: when AllenNLP no longer passes the keyword, expands `~`, and names what is not found.
     """
 
     def load(original, model_name, *args, **kwargs):
+        kwargs.pop("add_special_tokens", None)
         try:
             return original(user_path(model_name), *args, **kwargs)
         except (OSError, ValueError) as error:

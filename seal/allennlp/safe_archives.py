@@ -6,8 +6,10 @@ folder, runs none of its code, and takes a bounded part of the disk; nothing is 
 import functools
 import gzip
 import hashlib
+import io
 import json
 import os
+import re
 import shutil
 import sys
 import tarfile
@@ -25,9 +27,12 @@ from allennlp.common.file_utils import cached_path
 from allennlp.common.meta import META_NAME
 from allennlp.data import Vocabulary
 from allennlp.models import archival
+from allennlp.modules.token_embedders import embedding
 
 from seal.allennlp.error_sentences import describe
 from seal.allennlp.replacing import replace_once
+from seal.files.unpacked import bounded
+from seal.files.weights import check_finite, check_is_whole
 from seal.files.whole_files import FULL
 
 #: What an archive may unpack to: this many bytes, or as many times its own size, whichever is more.
@@ -230,6 +235,8 @@ def _check_json(path: str, folder: str) -> None:
             raise ConfigurationError(
                 f"{path}: its {what} is not plain JSON, which training writes; it is not evaluated as anything else."
             ) from None
+        if name == archival.CONFIG_NAME and not isinstance(found, dict):
+            raise ConfigurationError(f"{path}: its config must be an object, found {found!r:.80}; this is no model.")
         if name == META_NAME and text is not None and not _is_version(found):
             raise ConfigurationError(f"{path}: its {META_NAME} is not the version of AllenNLP, found {found!r:.80}.")
 
@@ -338,24 +345,28 @@ def unpack_safely() -> None:
     replace_once(Vocabulary, "from_files", from_files)
 
 
+@contextmanager
+def opening(archive: Optional[str]) -> Iterator[None]:
+    """Inside, what is constructed is of this archive, or the user's own (`None`)."""
+    token = _opening.set(archive)
+    try:
+        yield
+    finally:
+        _opening.reset(token)
+
+
 def construct_registered_classes_only() -> None:
     """
     Patches: `Registrable.resolve_class_name`, `_load_dataset_readers` and `_load_model` of
     `allennlp.models.archival`, and `allennlp.commands.evaluate.evaluate_from_archive`, which constructs further parts.
 
     Symptom: a class path in an archive's config, such as `evil.Model` or `subprocess.Popen`, is imported from the
-    working folder or from anywhere, and called.
+    working folder or from anywhere, and called. Damaged weights are loaded, as PyTorch does not look at the checksums
+    of the file that it writes, and so are those that are no numbers. Weights that do not fit the config, as where
+    overrides change the model, end in a traceback with the names of all of them.
 
     Can go: when AllenNLP constructs only registered classes of archives.
     """
-
-    @contextmanager
-    def opening(archive: Optional[str]) -> Iterator[None]:
-        token = _opening.set(archive)
-        try:
-            yield
-        finally:
-            _opening.reset(token)
 
     def load(original: Callable, config: Any, *args: Any, **kwargs: Any) -> Any:
         folder = next((arg for arg in args if arg in _unpacked), None)
@@ -367,8 +378,11 @@ def construct_registered_classes_only() -> None:
         with opening(None if os.path.isdir(archive_file) else str(archive_file)):
             return original(archive_file, *args, **kwargs)
 
+    def load_model(original: Callable, config: Any, weights_path: Any, *args: Any, **kwargs: Any) -> Any:
+        return load(functools.partial(_load_whole, original), config, weights_path, *args, **kwargs)
+
     replace_once(archival, "_load_dataset_readers", load)
-    replace_once(archival, "_load_model", load)
+    replace_once(archival, "_load_model", load_model)
     replace_once(evaluate, "evaluate_from_archive", evaluate_from_archive)
 
     def resolve_class_name(original: Callable, cls: type, name: str) -> Any:
@@ -389,4 +403,46 @@ def construct_registered_classes_only() -> None:
     replace_once(Registrable, "resolve_class_name", resolve_class_name)
 
 
-PATCHES = (unpack_safely, construct_registered_classes_only)
+def _load_whole(load: Callable, config: Any, weights_path: Any, *args: Any, **kwargs: Any) -> Any:
+    """AllenNLP's loading of a model, with a look at its weights."""
+    check_is_whole(weights_path)
+    try:
+        model = load(config, weights_path, *args, **kwargs)
+    except RuntimeError as error:
+        text = str(error)
+        if "loading state" not in text:
+            raise
+        # Where a size differs, torch itself has raised.
+        sizes = re.search(r"size mismatch for .*", text)
+        names = [re.findall(r"'([^']+)'", found) for found in re.findall(r"keys: \[(.*)\]", text)]
+        if sizes is not None or len(names) != 2:
+            told = (sizes[0] if sizes else text).rstrip(".")
+        else:
+            told = f'{len(names[0])} missing, {len(names[1])} unexpected, "{[*names[0], *names[1]][0]}" the first'
+        raise ConfigurationError(
+            f"the weights do not fit the config (see --overrides and --weights-file): {told}"
+        ) from error
+    check_finite(model.state_dict(), weights_path, {name for name, _ in model.named_parameters()})
+    return model
+
+
+def bound_unpacked_vectors() -> None:
+    """
+    Patches: the attribute `_handle` of `allennlp.modules.token_embedders.embedding.EmbeddingsTextFile`.
+
+    Symptom: a small compressed file of word vectors may unpack to more than memory holds, in one line.
+
+    Can go: when AllenNLP bounds what it unpacks.
+    """
+
+    def set_handle(self: Any, handle: Any) -> None:
+        # Of a file that is not compressed, the buffer is Python's own.
+        if type(handle.buffer) is not io.BufferedReader:
+            path = cached_path(embedding.parse_embeddings_file_uri(self.uri)[0], cache_dir=self._cache_dir)
+            handle = io.TextIOWrapper(bounded(handle.detach(), path), encoding=self._encoding)
+        self.__dict__["_handle"] = handle
+
+    embedding.EmbeddingsTextFile._handle = property(lambda self: self.__dict__["_handle"], set_handle)
+
+
+PATCHES = (unpack_safely, bound_unpacked_vectors, construct_registered_classes_only)

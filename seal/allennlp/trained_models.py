@@ -6,12 +6,11 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.data import Vocabulary
-from allennlp.nn import util
 
 from seal.allennlp.safe_archives import extracted_archive
-from seal.allennlp.unusable_files import check_finite
 from seal.common.vocabularies import WRITTEN, names_of
 from seal.files.paths import user_path
+from seal.files.weights import read_weights
 from seal.registry import give
 
 
@@ -68,7 +67,5 @@ def _read(folder: str) -> dict[str, torch.Tensor]:
     for file in ("best.th", "weights.th"):
         path = os.path.join(folder, file)
         if os.path.exists(path):
-            weights = util.read_state_dict(path)
-            check_finite(weights, path)
-            return weights
+            return read_weights(path)
     raise FileNotFoundError(f"neither best.th nor weights.th in '{folder}'")

@@ -1,3 +1,1 @@
-"""Sub-commands of the command `seal`."""
-
-from seal.cli.components import ComponentsCommand
+"""The command `seal`, and its sub-commands."""

@@ -12,11 +12,10 @@ from contextlib import nullcontext
 from types import UnionType
 from typing import Any, NamedTuple, Optional, Union
 
-from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Lazy, Registrable
 from allennlp.common.checks import ConfigurationError
 
-from seal.allennlp.config_keys import suggest
+from seal.common.setting_checks import suggest
 from seal.files.whole_files import replacing
 
 #: The kinds by the names of their base classes: how a config or a user calls them, and where a config has them.
@@ -92,24 +91,21 @@ class Component(NamedTuple):
     options: list[Option]
 
 
-@Subcommand.register("components")
-class ComponentsCommand(Subcommand):
+def add_parser(subparsers: argparse._SubParsersAction) -> argparse.ArgumentParser:
     """
     Lists what this package registers: the kinds; with a kind, what there is of it; with a name, its options with
     their types and defaults. The list is as long as what is registered, so that it cannot be out of date.
     """
-
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser = parser.add_parser(
-            self.name,
-            description="List what a config can name, with its options.",
-            help="List what a config can name, with its options.",
-        )
-        subparser.add_argument("kind", nargs="?", help="a kind, such as 'sampler', or else a name of any kind")
-        subparser.add_argument("name", nargs="?", help="a name of that kind")
-        subparser.add_argument("--out", metavar="FILE", help="write all of it as a page, FILE.md")
-        subparser.set_defaults(func=components_from_args)
-        return subparser
+    subparser = subparsers.add_parser(
+        "components",
+        description="List what a config can name, with its options.",
+        help="List what a config can name, with its options.",
+    )
+    subparser.add_argument("kind", nargs="?", help="a kind, such as 'sampler', or else a name of any kind")
+    subparser.add_argument("name", nargs="?", help="a name of that kind")
+    subparser.add_argument("--out", metavar="FILE", help="write all of it as a page, FILE.md")
+    subparser.set_defaults(func=components_from_args)
+    return subparser
 
 
 def components_from_args(args: argparse.Namespace) -> str:
@@ -131,8 +127,7 @@ def components() -> list[Component]:
         for name, (cls, constructor) in registered.items():
             if cls.__module__.startswith("seal."):
                 kind = kind_of(base)
-                options = [] if kind == "command" else _options(cls, constructor, kind)
-                found.append(Component(kind, name, cls, _first_paragraph(cls), options))
+                found.append(Component(kind, name, cls, _first_paragraph(cls), _options(cls, constructor, kind)))
     order = list(_kinds(found))
     return sorted(found, key=lambda one: (order.index(one.kind), one.name))
 

@@ -1,1 +1,1 @@
-"""What many rooms share: checks of settings and their messages, precision, labels, tags and trees, random states."""
+"""What many packages share: checks of settings and their messages, precision, labels, tags and trees, random states."""

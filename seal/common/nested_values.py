@@ -7,11 +7,12 @@ import numpy
 import torch
 
 
-def select_rows(inputs: Any, rows: torch.Tensor) -> Any:
+def select_rows(inputs: dict[str, Any], rows: torch.Tensor) -> dict[str, Any]:
     """The given rows of every tensor of a nested dictionary."""
-    if isinstance(inputs, dict):
-        return {name: select_rows(value, rows) for name, value in inputs.items()}
-    return inputs[rows]
+    selected = {}
+    for name, value in inputs.items():
+        selected[name] = select_rows(value, rows) if isinstance(value, dict) else value[rows]
+    return selected
 
 
 def shapes_of(weights: Mapping[str, torch.Tensor]) -> dict[str, tuple[int, ...]]:

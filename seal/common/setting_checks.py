@@ -1,7 +1,9 @@
 """Checks of settings, with one form of message for all of them, and how messages quote a value."""
 
+import difflib
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from operator import ge, gt, le, lt
 from typing import Any, Optional, TypeVar
 
@@ -50,7 +52,7 @@ def check_range(
 
 def check_choice(key: str, value: Any, choices: Collection[Optional[str]]) -> None:
     """
-    Refuses what is not one of the choices; `None` is called `null`, as in a config.
+    Refuses what is not one of the choices; `None` is called `null`.
 
     # Raises
 
@@ -59,6 +61,15 @@ def check_choice(key: str, value: Any, choices: Collection[Optional[str]]) -> No
     if value not in choices:
         named = ["null" if choice is None else repr(choice) for choice in choices]
         raise ConfigurationError(f"{key} must be {_listed(named, 'or')}, found {value!r}.")
+
+
+def suggest(wrong: Any, known: Iterable[Any]) -> str:
+    """The end of a message: `; did you mean "x"?`, or the known names where none is close and there are at most 20."""
+    known = sorted(map(str, known))
+    close = difflib.get_close_matches(str(wrong), known, n=1)
+    if close:
+        return f'; did you mean "{close[0]}"?'
+    return f"; choose from: {', '.join(known)}" if 0 < len(known) <= 20 else ""
 
 
 def needed(value: Optional[T], what: str) -> T:
@@ -72,6 +83,15 @@ def needed(value: Optional[T], what: str) -> T:
     if value is None:
         raise ConfigurationError(f"{what} is needed here, and is not given.")
     return value
+
+
+@contextmanager
+def under(key: str) -> Iterator[None]:
+    """Inside, what an error says of a setting `task_loss` it says of `key.task_loss`."""
+    try:
+        yield
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{key}.{error.message}") from error.__cause__
 
 
 def whole_number(text: str) -> Optional[int]:

@@ -243,6 +243,6 @@ def check_encoding(encoding: str, key: str = "encoding") -> None:
 
     # Raises
 
-    `ConfigurationError` if `encoding`, the value of the config key `key`, is none of the three.
+    `ConfigurationError` if `encoding`, the value of the argument `key`, is none of the three.
     """
     check_choice(key, encoding, ENCODINGS)

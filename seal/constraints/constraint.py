@@ -57,7 +57,7 @@ class Constraint(nn.Module, Registrable):
         self.name = name or self.default_name()
 
     def default_name(self) -> str:
-        """Its name where the config gives none."""
+        """Its name where none is given."""
         raise NotImplementedError
 
     def forward(self, outputs: Outputs) -> torch.Tensor:

@@ -5,10 +5,9 @@ A mistake in a file, or a file that is missing or damaged, is reported by a `Con
 starts with `file:line`; functions here that read files say so no more.
 """
 
-from seal.dataset_readers.batches_by_size import BatchesByLength, BatchesBySize, BatchesOfFrames
+from seal.dataset_readers.batches import BatchesByLength, BatchesBySize, BatchesOfFrames, PartlyLabelledBatches
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.parsing import ParsingReader
-from seal.dataset_readers.partly_labelled_batches import PartlyLabelledBatches
 from seal.dataset_readers.segmentation import SegmentationReader
 from seal.dataset_readers.sentence_pieces import SentencePiecesIndexer
 from seal.dataset_readers.sentences import SentenceReader

@@ -1,13 +1,20 @@
 """
-Fields of instances: labels that the vocabulary may lack, and words whose written forms it counts.
+Fields of instances: labels that the vocabulary may lack, words whose written forms it counts, and names of the columns
+of a table, which it keeps in their order.
 """
 
+from collections.abc import Sequence
+from typing import Any, Optional
+
+import numpy
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.fields import MetadataField, MultiLabelField, SequenceLabelField
 
 from seal.common.vocabularies import WRITTEN
 from seal.common.written_forms import count_forms
+from seal.files.names import composed
 
 
 class KnownLabelsField(SequenceLabelField):
@@ -49,3 +56,92 @@ class WordsField(MetadataField):
     def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
         for form, count in count_forms(self.metadata["words"]).items():
             counter[WRITTEN][form] += count
+
+
+class NamedColumns:
+    """
+    The names of a table's columns, as a namespace of the vocabulary. A model keeps them there, and finds its columns
+    in files that have them in another order.
+
+    # Parameters
+
+    names : `list[str]`
+    namespace : `str`
+        One without padding and unknown entries.
+    what : `str`
+        What a column is, for messages.
+    source : `str`
+        The file the names are from.
+    wheres : `dict[str, str]`, optional (default = `None`)
+        `file:line` of the names, as far as known.
+    """
+
+    def __init__(
+        self, names: list[str], namespace: str, what: str, source: str, wheres: Optional[dict[str, str]] = None
+    ) -> None:
+        self.names = names
+        self.namespace = namespace
+        self._what = what
+        self._source = source
+        self._wheres = wheres or {}
+        # Cached, because every row asks for it where rows are instances.
+        self._order: Optional[tuple[Vocabulary, numpy.ndarray]] = None
+
+    def count(self, counter: dict[str, dict[str, int]]) -> None:
+        """Counts every name once, so that the vocabulary keeps their order."""
+        for name in self.names:
+            counter[self.namespace][name] += 1
+
+    def order(self, vocab: Vocabulary) -> numpy.ndarray:
+        """
+        # Returns
+
+        `numpy.ndarray`, `(columns,)`: the table's column of each of the vocabulary's entries.
+
+        # Raises
+
+        `ConfigurationError` if the names are not those of the vocabulary, whatever their order, or one is there twice.
+        """
+        if self._order is None or self._order[0] is not vocab:
+            self._order = (vocab, self._order_of(vocab))
+        return self._order[1]
+
+    def _order_of(self, vocab: Vocabulary) -> numpy.ndarray:
+        known = vocab.get_token_to_index_vocabulary(self.namespace)
+        if not known.keys() >= set(self.names):
+            # A model of before names of labels were composed has them as its files did.
+            known = {name if name in self.names else composed(name): index for name, index in known.items()}
+        seen: set[str] = set()
+        for name in self.names:
+            if name in seen:
+                raise ConfigurationError(f"{self._source}: the {self._what} '{name}' is there twice.")
+            seen.add(name)
+            if name not in known:
+                where = self._wheres.get(name, self._source)
+                raise ConfigurationError(
+                    f"{where}: the {self._what} '{name}' is not among those the model was trained with."
+                )
+        if len(known) > len(self.names):
+            missing = next(name for name in known if name not in seen)
+            raise ConfigurationError(
+                f"{self._source}: the {self._what} '{missing}' is missing, which the model was trained with."
+            )
+        order = numpy.empty(len(self.names), dtype=numpy.int64)
+        order[[known[name] for name in self.names]] = numpy.arange(len(self.names))
+        return order
+
+    def ordered(self, order: numpy.ndarray) -> "NamedColumns":
+        """The same names in another order."""
+        return NamedColumns([self.names[i] for i in order], self.namespace, self._what, self._source, self._wheres)
+
+
+class NamesField(MetadataField):
+    """The source of a row, anything `more` about it, and the columns whose names the vocabulary counts from it."""
+
+    def __init__(self, source: Optional[str], columns: Sequence[NamedColumns], **more: Any) -> None:
+        super().__init__({"source": source, **more})
+        self._columns = columns
+
+    def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
+        for column in self._columns:
+            column.count(counter)

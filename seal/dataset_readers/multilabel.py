@@ -12,11 +12,10 @@ from scipy import sparse
 
 from seal.common.setting_checks import short
 from seal.common.vocabularies import ATTRIBUTES, LABELS
-from seal.dataset_readers.growing_matrix import Matrix, pieces
+from seal.dataset_readers.fields import NamedColumns, NamesField
 from seal.dataset_readers.multilabel_files import MultilabelData, read_multilabel
-from seal.dataset_readers.named_columns import NamedColumns, NamesField
 from seal.dataset_readers.tensor_table import TensorTable, dense_rows
-from seal.files.kept_arrays import Arrays, kept_or_read
+from seal.files.kept_arrays import Arrays, Matrix, kept_or_read, pieces
 from seal.files.names import clean_label
 from seal.files.paths import expanded
 

@@ -11,11 +11,8 @@ from scipy import sparse
 
 from seal.common.setting_checks import check_choice, short
 from seal.dataset_readers.arff import ArffHeader, ArffTable, read_arff, read_header
-from seal.dataset_readers.column_plan import ColumnPlan
-from seal.dataset_readers.feature_columns import fill_missing
-from seal.dataset_readers.growing_matrix import GrowingMatrix, Matrix, matrix_of
-from seal.dataset_readers.label_sources import HIERARCHIES
-from seal.files.kept_arrays import Arrays
+from seal.dataset_readers.column_plan import HIERARCHIES, ColumnPlan, fill_missing
+from seal.files.kept_arrays import Arrays, GrowingMatrix, Matrix, matrix_of
 from seal.files.names import composed
 from seal.files.taxonomy import Taxonomy
 

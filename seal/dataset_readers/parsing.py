@@ -11,9 +11,8 @@ from allennlp.data.fields import SequenceField, TextField
 
 from seal.common.linear_trees import check_tree, linearised
 from seal.dataset_readers.fields import KnownLabelsField, WordsField
-from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
 from seal.dataset_readers.penn_trees import cleaned, read_trees
-from seal.dataset_readers.sentences import SentenceReader, with_words
+from seal.dataset_readers.sentences import SentenceReader, check_valid_every, of_part, split_off_part, with_words
 from seal.files.other_formats import to_be_converted
 from seal.files.paths import data_files, expanded, not_empty
 from seal.files.text_lines import without_packing

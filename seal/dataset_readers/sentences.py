@@ -1,12 +1,14 @@
 """
-The base class of the readers of sentences.
+The base class of the readers of sentences, and paths that name a part of a file, `FILE#train` and `FILE#valid`, for
+data sets without a validation split. Every `valid_every`th item, starting with the first, belongs to `valid`; all other
+items belong to `train`. Where a file has the `#` in its own name, the path is that file, whole.
 """
 
 import itertools
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Optional, Union
+from typing import Optional, TypeVar, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
@@ -15,8 +17,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from seal.common.setting_checks import check_range
 from seal.common.tag_encodings import first_broken, repaired_tags
-from seal.dataset_readers.file_parts import split_off_part
-from seal.files.paths import expanded, user_path
+from seal.files.paths import expanded, one_path, user_path
 from seal.files.text_lines import text_lines
 
 logger = logging.getLogger(__name__)
@@ -252,3 +253,42 @@ class LegalTags:
             )
             self._told.add(path)
         self._repaired = 0
+
+
+PARTS = ("train", "valid")
+
+T = TypeVar("T")
+
+
+def split_off_part(path: Union[str, "os.PathLike[str]"]) -> tuple[str, Optional[str]]:
+    """
+    Splits a path into the file and its part; the part is `None` where the whole file is meant.
+
+    # Raises
+
+    `ConfigurationError` where there is no file of that name and the part is neither `train` nor `valid`, or `path` is
+    not a path.
+    """
+    path = one_path(path)
+    file, mark, part = path.rpartition("#")
+    # A part has no folder: in `run#1/dev.tsv` the sign is one of a folder's name.
+    if not mark or os.sep in part or os.path.exists(path):
+        return path, None
+    if part not in PARTS:
+        raise ConfigurationError(f"{path}: the part of a file after '#' is one of {', '.join(PARTS)}, not '{part}'.")
+    return file, part
+
+
+def of_part(items: Iterable[T], part: Optional[str], valid_every: float) -> Iterator[T]:
+    """
+    The items of a file that belong to the part; all items where the part is `None`. The share of `valid` is
+    `1 / valid_every`, rounded up to a whole item: of seven, `2.5` gives it the first, fourth and sixth.
+    """
+    for number, item in enumerate(items):
+        if part is None or (number % valid_every < 1) == (part == "valid"):
+            yield item
+
+
+def check_valid_every(valid_every: float) -> None:
+    """Raises a `ConfigurationError` where `valid_every` is too small to leave items for `train`."""
+    check_range("dataset_reader.valid_every", valid_every, least=2)

@@ -13,8 +13,14 @@ from allennlp.data.fields import SequenceLabelField, TextField
 
 from seal.common.setting_checks import check_range
 from seal.dataset_readers.fields import KnownLabelsField, WordsField
-from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
-from seal.dataset_readers.sentences import LegalTags, SentenceReader, with_words
+from seal.dataset_readers.sentences import (
+    LegalTags,
+    SentenceReader,
+    check_valid_every,
+    of_part,
+    split_off_part,
+    with_words,
+)
 from seal.dataset_readers.srl_files import SrlFrame, SrlSentence, read_srl_sentences
 
 logger = logging.getLogger(__name__)

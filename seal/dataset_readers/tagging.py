@@ -14,8 +14,14 @@ from allennlp.data.fields import LabelField, SequenceLabelField, TextField
 from seal.common.setting_checks import check_choice, check_range
 from seal.common.tag_encodings import check_encoding, convert_tags
 from seal.dataset_readers.fields import KnownLabelsField, WordsField
-from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
-from seal.dataset_readers.sentences import LegalTags, SentenceReader, with_words
+from seal.dataset_readers.sentences import (
+    LegalTags,
+    SentenceReader,
+    check_valid_every,
+    of_part,
+    split_off_part,
+    with_words,
+)
 from seal.dataset_readers.tag_columns import TagColumns, TaggedSentence
 from seal.files.paths import expanded, not_empty
 from seal.files.text_lines import text_lines

@@ -11,7 +11,7 @@ from allennlp.data import DataLoader, DatasetReader, Instance, TensorDict, Vocab
 from allennlp.nn.util import move_to_device
 
 from seal.common.setting_checks import check_range
-from seal.dataset_readers.named_columns import NamesField
+from seal.dataset_readers.fields import NamesField
 from seal.dataset_readers.tensor_table import TensorTable
 
 

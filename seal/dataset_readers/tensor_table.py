@@ -6,9 +6,8 @@ import torch
 from allennlp.data import TensorDict, Vocabulary
 from scipy import sparse
 
-from seal.dataset_readers.growing_matrix import Matrix
-from seal.dataset_readers.named_columns import NamedColumns
-from seal.files.kept_arrays import is_mapped
+from seal.dataset_readers.fields import NamedColumns
+from seal.files.kept_arrays import Matrix, is_mapped
 
 #: A sparse matrix in memory is made dense up to this size: rows are taken faster from a dense one.
 DENSE_BYTES = 2**30

@@ -13,8 +13,7 @@ from allennlp.data.tokenizers import PretrainedTransformerTokenizer, WhitespaceT
 
 from seal.common.setting_checks import check_choice, check_range, short
 from seal.common.vocabularies import LABELS
-from seal.dataset_readers.fields import LabelSetField
-from seal.dataset_readers.file_parts import check_valid_every, of_part, split_off_part
+from seal.dataset_readers.fields import LabelSetField, NamedColumns, NamesField
 from seal.dataset_readers.label_scheme import LabelScheme
 from seal.dataset_readers.labelled_texts import (
     CONVERTED,
@@ -24,8 +23,7 @@ from seal.dataset_readers.labelled_texts import (
     read_labelled_texts,
     text_of,
 )
-from seal.dataset_readers.named_columns import NamedColumns, NamesField
-from seal.dataset_readers.sentences import SentenceReader
+from seal.dataset_readers.sentences import SentenceReader, check_valid_every, of_part, split_off_part
 from seal.files.names import check_text
 from seal.files.paths import expanded, not_empty
 from seal.files.taxonomy import Taxonomy

@@ -77,7 +77,6 @@ def check_output_space(name: str, output_space: OutputSpace, kind: type[Space], 
     """
     if not isinstance(output_space, kind):
         raise ConfigurationError(
-            f"loss_net.energies: '{name}' is an energy of {what}; model.output_space is a "
-            f"{type(output_space).__name__}."
+            f"loss_net.energies: '{name}' is an energy of {what}; the output_space is a {type(output_space).__name__}."
         )
     return output_space

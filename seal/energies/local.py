@@ -14,7 +14,7 @@ class LocalEnergy(Energy):
     sequences the sum runs over tokens as well: `sum_t y_t^T B T_E(x)_t`. It is linear in `y`, so a set of candidates
     costs one product.
 
-    There is no bias: the parameter counts that the authors print leave no room for one.
+    There is no bias: the parameter counts that the authors print leave no place for one.
 
     # Parameters
 

@@ -36,7 +36,7 @@ class SelfAttentionEnergy(Energy):
     num_heads : `int`, optional (default = `1`)
     num_layers : `int`, optional (default = `1`)
     pooling : `str`, optional (default = `"mean"`)
-        `"mean"`, the printed formula, or `"sum"`, which `training_configs/lib/srl.libsonnet` takes unless told.
+        `"mean"`, the printed formula, or `"sum"`, which `training_configs/lib/srl.libsonnet` sets.
     dropout : `float`, optional (default = `0.0`)
         The dropout probability of the entries in the table of tag vectors. All candidates of a batch share one
         dropout mask, so that dropout never decides which of two candidates has the lower energy.

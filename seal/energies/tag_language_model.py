@@ -27,7 +27,7 @@ def load_pretrained_energy(
 
     energy : `Energy`
     key : `str`
-        The config key that names the file, for messages.
+        What names the file, for messages.
     path : `str`
         A `model.tar.gz`, or the folder of a run.
     output_space : `OutputSpace`

@@ -155,8 +155,8 @@ def _files_of_epochs(folder: str) -> list[str]:
 
 def _duration(epoch: dict[str, Any]) -> Optional[timedelta]:
     """How long a training took until the end of an epoch, as AllenNLP writes it; `None` where that is not known."""
-    told = epoch.get("training_duration")
-    found = re.fullmatch(r"(?:(\d+) days?, )?(\d+):(\d+):(\d+)(?:\.\d*)?", str(told))
+    duration = epoch.get("training_duration")
+    found = re.fullmatch(r"(?:(\d+) days?, )?(\d+):(\d+):(\d+)(?:\.\d*)?", str(duration))
     if found is None:
         return None
     days, hours, minutes, seconds = (int(part or 0) for part in found.groups())

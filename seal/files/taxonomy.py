@@ -1,7 +1,7 @@
 """
 Label taxonomies: which label is a kind of which, as a forest or any directed acyclic graph.
 
-Nothing here knows a file format; `label_sources` and `taxonomy_files` of `seal.dataset_readers` read taxonomies.
+Nothing here knows a file format; `column_plan` and `label_scheme` of `seal.dataset_readers` read taxonomies.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,10 +30,10 @@ class CircularTaxonomy(ConfigurationError):
 
     def __init__(self, circle: list[str]) -> None:
         named = circle if len(circle) <= _NAMED + 1 else [*circle[: _NAMED - 1], *circle[-2:]]
-        told = [short(label) for label in named]
+        shown = [short(label) for label in named]
         if len(named) < len(circle):
-            told.insert(_NAMED - 1, f"({len(circle) - len(named)} more)")
-        super().__init__(f"The taxonomy goes round in a circle: {' -> '.join(told)}.")
+            shown.insert(_NAMED - 1, f"({len(circle) - len(named)} more)")
+        super().__init__(f"The taxonomy goes round in a circle: {' -> '.join(shown)}.")
         self.edges = list(zip(circle, circle[1:]))
         """The cycle's edges, `(parent, child)`."""
 

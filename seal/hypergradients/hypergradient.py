@@ -15,7 +15,7 @@ from seal.hypergradients.solver import InverseHessianVector, Solution, max_abs
 from seal.hypergradients.vector_products import both_layouts, loss_products
 from seal.registry import ConfigurationError
 
-# The disagreement of finite differences above which the report tells of it.
+# The disagreement of finite differences above which the report says so.
 _DISAGREEMENT = 0.1
 
 

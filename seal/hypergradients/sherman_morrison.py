@@ -22,7 +22,7 @@ class ShermanMorrison(InverseHessianVector):
     damping : `float`, optional (default = `1.0`)
         Above 0, as `B_0` divides by it.
     average : `bool`, optional (default = `True`)
-        Whether the inner loss is the mean over examples, as the trainer's is: then the sum is divided by their number.
+        Whether the inner loss is the mean over examples: then the sum is divided by their number.
         If not, the inner loss is the sum of the examples' losses.
     max_steps : `int`, optional (default = `1024`)
         The maximum number of examples; later ones are left out.

@@ -193,8 +193,8 @@ class InverseHessianVector(Registrable):
             start = start.detach() / scale
             system, known = self._started(system, start)
             if known <= self.tolerance:
-                told, products = "the start solves it", system.products
-                return Solution(start * scale, known, 0, True, told, None, products, damping=self.damping)
+                status, products = "the start solves it", system.products
+                return Solution(start * scale, known, 0, True, status, None, products, damping=self.damping)
         problem = self._iterated(system)
         if start is not None and known < 1:
             system.iterate = system.iterate + start

@@ -1,10 +1,42 @@
-from typing import Optional
+from dataclasses import dataclass
+from typing import Optional, Union
 
 import torch
 
-from seal.losses.comparison import Comparison
+from seal.output_spaces import Candidates, OutputSpace
 from seal.registry import Registrable
-from seal.scores import Cost
+from seal.scores import Cost, Score
+
+
+@dataclass
+class Comparison:
+    """
+    What an energy loss is given of a batch: gold and its candidates, with their energies.
+
+    # Parameters
+
+    gold_energy : `torch.Tensor`, `(batch,)`
+        The energy of gold.
+    energy : `torch.Tensor`, `(batch, samples)`
+        The energy of each candidate.
+    candidates : `Candidates`
+        The candidates, with their noise log-probabilities and counts.
+    gold : `torch.Tensor`, `(batch, *output)`
+    output_space : `OutputSpace`
+    mask : `torch.BoolTensor`, optional
+        `(batch, tokens)`, True at real tokens; `None` where all instances have one size.
+    """
+
+    gold_energy: torch.Tensor
+    energy: torch.Tensor
+    candidates: Candidates
+    gold: torch.Tensor
+    output_space: OutputSpace
+    mask: Optional[torch.Tensor] = None
+
+    def measured(self, measure: Union[Cost, Score]) -> torch.Tensor:
+        """The cost or the score of each candidate against gold: `(batch, samples)`."""
+        return measure(self.output_space, self.candidates.outputs, self.gold, self.mask)
 
 
 class EnergyLoss(torch.nn.Module, Registrable):
@@ -29,3 +61,18 @@ class EnergyLoss(torch.nn.Module, Registrable):
         `torch.Tensor`, `(batch,)`: the loss of each instance, before the mean over the batch.
         """
         raise NotImplementedError
+
+
+@EnergyLoss.register("gold_energy")
+class GoldEnergyLoss(EnergyLoss):
+    """
+    The energy of gold, `E(x, y)`, alone. Where the energy is a negative log-probability, as that of a tag language
+    model (`type: 'tag_language_model'`, the loss-net's only term), this is maximum likelihood, which is how Tu &
+    Gimpel (2018) train such a model before it is frozen. With an energy that is not normalised the loss is unbounded
+    below.
+
+    The candidates are not used: take the sampler `gold`.
+    """
+
+    def forward(self, comparison: Comparison) -> torch.Tensor:
+        return comparison.gold_energy

@@ -19,7 +19,7 @@ class InferenceNetworkLoss(TaskLoss):
 
     `A` is the task-net and `F^c` the model's `cost_augmented_net`. Without a `cost_augmented_net` the task-net is both,
     and its cross-entropy counts once. With `lambda = 0` this is then the margin-rescaled objective of Tu & Gimpel
-    (2018), after which the task-net is tuned for the test (a phase with `supervised: false`); with `lambda` above 0 it
+    (2018), after which the task-net is tuned for the test, without gold; with `lambda` above 0 it
     is the margin-style auxiliary loss of implicit training, where `tau` is 0. `mu` is 1 in the paper; 0 leaves the
     perceptron's objective, which has no cost.
 

@@ -3,8 +3,7 @@ import math
 import torch
 
 from seal.common.setting_checks import check_range, needed
-from seal.losses.comparison import Comparison
-from seal.losses.energy_loss import EnergyLoss
+from seal.losses.energy_loss import Comparison, EnergyLoss
 
 
 @EnergyLoss.register("partition")

@@ -1,8 +1,7 @@
 import torch
 
 from seal.common.setting_checks import needed
-from seal.losses.comparison import Comparison
-from seal.losses.energy_loss import EnergyLoss
+from seal.losses.energy_loss import Comparison, EnergyLoss
 
 #: A term this many nats below the largest adds nothing to a sum, in single precision or in double.
 LOST = 40.0

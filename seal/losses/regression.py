@@ -4,8 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from seal.common.setting_checks import check_choice
-from seal.losses.comparison import Comparison
-from seal.losses.energy_loss import EnergyLoss
+from seal.losses.energy_loss import Comparison, EnergyLoss
 from seal.scores import Score, SoftF1
 
 

@@ -57,7 +57,7 @@ class TaskLoss(Registrable):
     needs_gold_energy = False
     #: Whether the loss draws from the task-net's distribution.
     draws = False
-    #: Whether the energy is that of draws, by `energy_of_draws`, and not of the relaxed output.
+    #: Whether the energy is that of draws, by `energy_of_samples`, and not of the relaxed output.
     through_draws = False
 
     def __init__(
@@ -98,7 +98,7 @@ class TaskLoss(Registrable):
         """
         return self.supervised(output_space, logits, gold, mask)
 
-    def energy_of_draws(
+    def energy_of_samples(
         self,
         output_space: OutputSpace,
         logits: torch.Tensor,

@@ -60,7 +60,7 @@ class ThroughDrawsLoss(TaskLoss):
         self._num_samples = num_samples
         self._jackknife = jackknife
 
-    def energy_of_draws(
+    def energy_of_samples(
         self,
         output_space: OutputSpace,
         logits: torch.Tensor,

@@ -11,8 +11,8 @@ from seal.common.setting_checks import check_choice
 from seal.common.signatures import with_parameters_of
 from seal.metrics import LabelSetScore, MultilabelScore, best_label_thresholds, best_micro_threshold, best_threshold
 from seal.models.batch_checks import check_scored
+from seal.models.pseudo_labels import predicted, sampled_labels, without_gold
 from seal.models.seal_model import SealModel
-from seal.models.teaching import drawn_labels, predicted, without_gold
 from seal.output_spaces import LabelSet, OutputSpace
 from seal.samplers import Sampler
 from seal.structure.label_set_structure import LabelSetStructure
@@ -50,7 +50,7 @@ class MultilabelModel(SealModel):
 
     default_predictor = "seal_multilabel"
     structure_kind = LabelSetStructure
-    can_teach = True
+    can_pseudo_label = True
     gold_key = "labels"
 
     @with_parameters_of(SealModel.__init__)
@@ -250,10 +250,10 @@ class MultilabelModel(SealModel):
         ]
         return self.structure.fit(*tensors)
 
-    def teach(self, batch: dict[str, Any], draws: Optional[int]) -> torch.Tensor:
-        if draws is None:
+    def pseudo_labels(self, batch: dict[str, Any], num_samples: Optional[int]) -> torch.Tensor:
+        if num_samples is None:
             return predicted(self, batch, "predicted")
-        return drawn_labels(self, self.task_state(**without_gold(batch)).logits, draws)
+        return sampled_labels(self, self.task_state(**without_gold(batch)).logits, num_samples)
 
     def _tuned_thresholds(
         self, probabilities: torch.Tensor, gold: torch.Tensor, missed: torch.Tensor

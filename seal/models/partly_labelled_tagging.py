@@ -115,8 +115,8 @@ class PartlyLabelledTaggingModel(TaggingModel):
         return super().forward(tokens, tags, metadata, **features)
 
     @torch.no_grad()
-    def draw(self, state: PartlyLabelledState) -> RewardedCandidates:
-        drawn = super().draw(state)
+    def sample(self, state: PartlyLabelledState) -> RewardedCandidates:
+        drawn = super().sample(state)
         outputs, target = drawn.outputs, state.gold.clone()
         labelled = torch.ones_like(target[:, 0], dtype=torch.bool) if state.labelled is None else state.labelled
         gap = torch.zeros(outputs.shape[:2], device=outputs.device)

@@ -10,6 +10,7 @@ from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.models import Model
 
 from seal.common.nested_values import shapes_of
+from seal.common.setting_checks import under
 from seal.losses import CompoundLoss, EnergyLoss, InferenceNetworkLoss, RegressionLoss, TaskLoss
 from seal.metrics import Monitors, UnknownGold
 from seal.nets import CostAugmentedNet, LossNet, TaskNet, TaskNetOutput
@@ -153,16 +154,21 @@ class SealModel(Model, Objectives):
     there; if nothing trains or uses the cost-augmented network; or if a pretrained file does not fit.
     """
 
+    task_net: Optional[TaskNet]
     #: The metric's name for the loss of further heads.
     auxiliary_name = "auxiliary_loss"
-    #: Whether `draw` returns `RewardedCandidates`.
+    #: Whether `sample` returns `RewardedCandidates`.
     gives_rewards = False
     #: Whether `inference` can predict in the place of the task-net.
     takes_inference = True
     #: The kind of `Structure` that can choose among the task's outputs.
     structure_kind: Optional[type[Structure]] = None
-    #: Whether it has `teach` and `taught`.
-    can_teach = False
+    #: Whether it has `pseudo_labels` and `pseudo_labelled`.
+    can_pseudo_label = False
+    no_gold = (
+        "train_data_path: the data have no gold to learn from; a phase of trainer.phases needs none if its "
+        "'supervised' is false, and the callback 'trace_inference_networks' always needs it."
+    )
     #: The key of gold in the metadata of an instance: a list of names.
     gold_key = "tags"
     #: The scores that, with a structure that has been learned, are also reported of the task-net's own output.
@@ -183,9 +189,15 @@ class SealModel(Model, Objectives):
         score: Optional[str] = None,
     ) -> None:
         super().__init__(vocab)
-        check_cost_augmented(cost_augmented_net, task_net, loss_net, sampler, energy_loss, task_loss)
-        check_who_predicts(task_net, loss_net, inference, sampler)
-        check_trained(task_net, task_loss)
+        with under("model"):
+            check_cost_augmented(cost_augmented_net, task_net, loss_net, sampler, energy_loss, task_loss)
+            check_who_predicts(task_net, loss_net, inference, sampler)
+            check_trained(task_net, task_loss)
+            check_structure(self, structure, score, inference)
+            if loss_net is None:
+                check_no_loss_net_parts(sampler, energy_loss, task_loss)
+            else:
+                check_loss_net_parts(sampler, energy_loss, self.gives_rewards)
         self.output_space = output_space
         # The task-net is built first, so that its random start is the same with a loss-net and without.
         self.task_net = None if task_net is None else task_net.construct(output_space=output_space)
@@ -194,16 +206,12 @@ class SealModel(Model, Objectives):
         self.sampler, self.energy_loss = sampler, energy_loss
         self.task_loss = task_loss or TaskLoss()
         self.inference = inference
-        check_structure(self, structure, score)
         self.structure: Optional[Structure] = None
         if structure is not None:
             self.structure = structure.construct(**self.structure_settings())
             if score is not None:
                 self.structure.main_score = score
-        if loss_net is None:
-            check_no_loss_net_parts(sampler, energy_loss, task_loss)
-        else:
-            check_loss_net_parts(sampler, energy_loss, self.gives_rewards)
+        if loss_net is not None:
             warn_of_differing_settings(sampler, energy_loss, self.task_loss)
             dim = None if self.task_net is None else self.task_net.get_output_dim()
             # The nets that train it draw their random starts from a copy of the generator, so that further heads,
@@ -247,34 +255,34 @@ class SealModel(Model, Objectives):
         """
         raise NotImplementedError
 
-    def teach(self, batch: dict[str, Any], draws: Optional[int]) -> torch.Tensor:
+    def pseudo_labels(self, batch: dict[str, Any], num_samples: Optional[int]) -> torch.Tensor:
         """
-        For self-training: `draws` independent draws for each input of a batch, `(batch, draws, *output)`, from the
+        For self-training: `num_samples` independent draws for each input, `(batch, num_samples, *output)`, from the
         distribution over whole outputs that the structure has, if the model follows one, and the task-net otherwise.
         With `None`, the one output that is predicted, `(batch, 1, *output)`. Gold of the batch is not read.
         """
         raise NotImplementedError
 
-    def can_be_taught(self, instance: Instance) -> bool:
-        """Whether an instance is an input for self-training, or a question that makes some (`asks`)."""
+    def takes_pseudo_labels(self, instance: Instance) -> bool:
+        """Whether an instance is an input for self-training, or one that is expanded to some (`needs_expansion`)."""
         return True
 
-    def asks(self, instance: Instance) -> bool:
+    def needs_expansion(self, instance: Instance) -> bool:
         """
-        Whether an instance without gold is a question, which its `answers` turn into inputs: a sentence, whose
+        Whether an instance without gold is no input yet, but its `expansions` make some: a sentence, whose
         predicates make frames.
         """
         return False
 
-    def answers(self, batch: dict[str, Any]) -> list[list[int]]:
-        """The answers to each question of a batch; `answered` makes an input of each."""
+    def expansions(self, batch: dict[str, Any]) -> list[list[int]]:
+        """What the model finds in each instance of a batch that needs expansion; `expanded` makes an input of each."""
         raise NotImplementedError
 
-    def answered(self, instance: Instance, answer: int) -> Instance:
-        """The indexed input that a question becomes with one of its answers."""
+    def expanded(self, instance: Instance, expansion: int) -> Instance:
+        """The indexed input that an instance becomes with one of its expansions."""
         raise NotImplementedError
 
-    def taught(self, instance: Instance, output: torch.Tensor) -> Instance:
+    def pseudo_labelled(self, instance: Instance, output: torch.Tensor) -> Instance:
         """An indexed instance whose gold is `output`, indices; it shares the other fields with `instance`."""
         raise NotImplementedError
 
@@ -337,7 +345,8 @@ class SealModel(Model, Objectives):
         """
         if not self.takes_inference:
             raise ConfigurationError(f"model.inference: {type(self).__name__} predicts by its task-net alone.")
-        check_who_predicts(self.task_net, self.loss_net, inference, self.sampler)
+        with under("model"):
+            check_who_predicts(self.task_net, self.loss_net, inference, self.sampler)
 
     def check_reader(self, reader: Optional[DatasetReader], key: str) -> None:
         """
@@ -373,7 +382,7 @@ class SealModel(Model, Objectives):
         state = self.state_of_all_nets(**batch)
         if state.gold is not None and len(state.gold) > 0:
             features = self.frozen_features(state)
-            self.loss_net_loss(state, self.draw(state), features)
+            self.loss_net_loss(state, self.sample(state), features)
             if self.task_net is not None and self.uses_energy:
                 self.monitor("energy_alignment", self.energy_alignment(state, features))
 

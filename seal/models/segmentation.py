@@ -57,13 +57,13 @@ class CropGrid:
 
 
 def _places(image_side: int, crop_side: int, per_side: int) -> list[int]:
-    room = image_side - crop_side
-    if room == 0:
+    rest = image_side - crop_side
+    if rest == 0:
         return [0]
     # At least two, because the image is larger than the crop.
     count = max(per_side, -(-image_side // crop_side))
     # The set drops duplicates: `per_side` may be larger than the number of different places.
-    return sorted({round(room * place / (count - 1)) for place in range(count)})
+    return sorted({round(rest * place / (count - 1)) for place in range(count)})
 
 
 # How many parts of images go through the nets at once, outside training; memory grows with their number.

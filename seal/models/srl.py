@@ -16,8 +16,8 @@ from seal.common.precision import at_least_float, in_full_precision
 from seal.common.signatures import with_parameters_of
 from seal.metrics import SrlScore
 from seal.models.batch_checks import check_scored, known_rows, mean_of
+from seal.models.pseudo_labels import predicted, replaced, sampled_tags, tag_paths, with_tags, without_gold
 from seal.models.seal_model import SealModel
-from seal.models.teaching import drawn_tags, predicted, replaced, tag_paths, with_tags, without_gold
 from seal.nets import TaskNet
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.structure.tag_structure import TagPaths, TagStructure
@@ -44,7 +44,7 @@ class SrlModel(SealModel):
     auxiliary_name = "predicate_loss"
     takes_inference = False
     structure_kind = TagStructure
-    can_teach = True
+    can_pseudo_label = True
     own_scores = ("f1", "ucr", "exact_match")
 
     @with_parameters_of(SealModel.__init__, without=("inference",))
@@ -216,31 +216,31 @@ class SrlModel(SealModel):
     def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
         return self.structure.fit(*([TagPaths(**record) for record in records] for records in (training, validation)))
 
-    def teach(self, batch: dict[str, Any], draws: Optional[int]) -> torch.Tensor:
-        if draws is None:
+    def pseudo_labels(self, batch: dict[str, Any], num_samples: Optional[int]) -> torch.Tensor:
+        if num_samples is None:
             return predicted(self, batch, "tags")
         state = self.task_state(**without_gold(batch))
-        return drawn_tags(self, state, lambda: self.paths(state, batch["metadata"]), draws)
+        return sampled_tags(self, state, lambda: self.paths(state, batch["metadata"]), num_samples)
 
-    def can_be_taught(self, instance: Instance) -> bool:
+    def takes_pseudo_labels(self, instance: Instance) -> bool:
         # In files with frames, a sentence's own instance is for the predicate finder.
-        return any(instance["predicate"].labels) or self.asks(instance)
+        return any(instance["predicate"].labels) or self.needs_expansion(instance)
 
-    def asks(self, instance: Instance) -> bool:
+    def needs_expansion(self, instance: Instance) -> bool:
         return "tags" not in instance.fields and not any(instance["predicate"].labels)
 
     @torch.no_grad()
-    def answers(self, batch: dict[str, Any]) -> list[list[int]]:
+    def expansions(self, batch: dict[str, Any]) -> list[list[int]]:
         """The places of the predicates that are found in each sentence."""
         found = self(**without_gold(batch))["predicate_prob"] >= 0.5
         return [row.nonzero().squeeze(1).tolist() for row in found]
 
-    def answered(self, instance: Instance, answer: int) -> Instance:
+    def expanded(self, instance: Instance, expansion: int) -> Instance:
         tokens = instance["tokens"]
-        predicate = SequenceLabelField([int(place == answer) for place in range(len(tokens))], tokens)
-        return replaced(instance, {"predicate": answer}, predicate=predicate)
+        predicate = SequenceLabelField([int(place == expansion) for place in range(len(tokens))], tokens)
+        return replaced(instance, {"predicate": expansion}, predicate=predicate)
 
-    def taught(self, instance: Instance, output: torch.Tensor) -> Instance:
+    def pseudo_labelled(self, instance: Instance, output: torch.Tensor) -> Instance:
         # Read of instances that ask for predicates alone, but a batch's instances have the same fields.
         return with_tags(instance, output, "srl_tags", is_predicate=instance["predicate"])
 

@@ -10,8 +10,8 @@ from seal.common.signatures import with_parameters_of
 from seal.common.tag_encodings import tags_to_spans
 from seal.metrics import TaggingScore
 from seal.models.batch_checks import check_scored, known_rows, mean_of
+from seal.models.pseudo_labels import predicted, sampled_tags, tag_paths, with_tags, without_gold
 from seal.models.seal_model import SealModel
-from seal.models.teaching import drawn_tags, predicted, tag_paths, with_tags, without_gold
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.structure.tag_structure import TagPaths, TagStructure
 from seal.two_player.objectives import TaskState
@@ -33,7 +33,7 @@ class TaggingModel(SealModel):
 
     default_predictor = "seal_tagging"
     structure_kind = TagStructure
-    can_teach = True
+    can_pseudo_label = True
     own_scores = ("accuracy", "exact_match", "f1")
 
     @with_parameters_of(SealModel.__init__)
@@ -183,13 +183,13 @@ class TaggingModel(SealModel):
     def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
         return self.structure.fit(*([TagPaths(**record) for record in records] for records in (training, validation)))
 
-    def teach(self, batch: dict[str, Any], draws: Optional[int]) -> torch.Tensor:
-        if draws is None:
+    def pseudo_labels(self, batch: dict[str, Any], num_samples: Optional[int]) -> torch.Tensor:
+        if num_samples is None:
             return predicted(self, batch, "tags")
         state = self.task_state(**without_gold(batch))
-        return drawn_tags(self, state, lambda: self.paths(state, batch["metadata"]), draws)
+        return sampled_tags(self, state, lambda: self.paths(state, batch["metadata"]), num_samples)
 
-    def taught(self, instance: Instance, output: torch.Tensor) -> Instance:
+    def pseudo_labelled(self, instance: Instance, output: torch.Tensor) -> Instance:
         return with_tags(instance, output, "tags")
 
     def _strings(self, output: dict[str, Any], name: str = "tags") -> list[list[str]]:

@@ -7,7 +7,7 @@ from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
 from seal.models.multilabel import MultilabelModel
-from seal.models.teaching import with_labels
+from seal.models.pseudo_labels import with_labels
 from seal.nets.encoders.text_transformer import TextTransformer
 from seal.two_player.objectives import TaskState
 
@@ -86,5 +86,5 @@ class TextMultilabelModel(MultilabelModel):
         """
         return self._output(self.task_state(tokens, labels, metadata), labels, metadata)
 
-    def taught(self, instance: Instance, output: torch.Tensor) -> Instance:
+    def pseudo_labelled(self, instance: Instance, output: torch.Tensor) -> Instance:
         return with_labels(instance, output, self.output_space)

@@ -92,11 +92,11 @@ class LossNet(OverOutputs, Registrable):
         elif len(self._local_energies()) != 1:
             problem = "the loss-net needs an energy 'local', and one only"
         elif task_net.label_bias is not None:
-            problem = "the energy 'local' has no bias; set model.task_net.bias to false"
+            problem = "the energy 'local' has no bias; set the task_net's bias to false"
         elif self._layer is not None:
             problem = "the loss-net has a layer that the task-net lacks; leave layer_dim out"
         if problem is not None:
-            raise ConfigurationError(f"trainer.phases: copy_task_net: {problem}.")
+            raise ConfigurationError(f"copy_task_net: {problem}.")
 
     @torch.no_grad()
     def copy_task_net(self, task_net: TaskNet) -> None:
@@ -149,7 +149,10 @@ class LossNet(OverOutputs, Registrable):
 
     def forward(self, features: list[Any], outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         """`E(x, y)` of `outputs (batch, samples, *output)`: `(batch, samples)`."""
-        return sum(energy(condition, outputs, mask) for energy, condition in zip(self.energies, features))
+        total: Any = 0
+        for energy, condition in zip(self.energies, features):
+            total = total + energy(condition, outputs, mask)
+        return total
 
 
 LossNet.register("sum_of_energies")(LossNet)

@@ -46,7 +46,7 @@ class StackedNet(CostAugmentedNet):
         size = 2 * output_space.num_labels
         if encoder is not None and encoder.get_input_dim() != size:
             raise ConfigurationError(
-                f"model.cost_augmented_net.encoder: its input size must be {size}, twice the number of labels, not "
+                f"cost_augmented_net.encoder: its input size must be {size}, twice the number of labels, not "
                 f"{encoder.get_input_dim()}."
             )
         self._encoder = encoder

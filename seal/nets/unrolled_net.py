@@ -78,7 +78,7 @@ class UnrolledNet(TaskNet):
         pretrained_file: Optional[str] = None,
     ) -> None:
         super().__init__(encoder, output_space, dropout, bias, pretrained_file)
-        key = "model.task_net"
+        key = "task_net"
         if not energies:
             raise ConfigurationError(f"{key}.energies: give at least one energy; a net without any is a 'linear' one.")
         check_range(f"{key}.num_steps", num_steps, least=1)

@@ -43,7 +43,7 @@ class BinaryVariables(OutputSpace):
     @torch.no_grad()
     def sample(self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         self._ensure_no_mask(mask)
-        return _draws(logits, num_samples).to(logits.dtype)
+        return _samples(logits, num_samples).to(logits.dtype)
 
     def relaxed_sample(
         self,
@@ -109,7 +109,7 @@ class BinaryVariables(OutputSpace):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         # Booleans until they are merged: most of the draws of a confident net are equal.
         self._ensure_no_mask(mask)
-        return _merged(_draws(logits, num_samples), logits.dtype)
+        return _merged(_samples(logits, num_samples), logits.dtype)
 
     def project(self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         self._ensure_no_mask(mask)
@@ -124,11 +124,11 @@ class BinaryVariables(OutputSpace):
             raise TypeError(f"{type(self).__name__} takes no mask: {self.no_mask_because}.")
 
 
-def _draws(logits: torch.Tensor, num_samples: int) -> torch.Tensor:
+def _samples(logits: torch.Tensor, num_samples: int) -> torch.Tensor:
     """Booleans, `(batch, samples, *structure)`."""
     logits = at_least_float(logits)
     if F.softplus(logits).mean() < _RARE:
-        return _draws_of_few(logits, num_samples)
+        return _samples_of_few(logits, num_samples)
     shape = (logits.shape[0], num_samples, *logits.shape[1:])
     # `torch.rand` is a multiple of eps / 2, possibly 0, which is below every probability above 0: an almost impossible
     # one would be drawn once in 2^24 times, and with thousands of variables in every batch. So it is set to 0.
@@ -137,7 +137,7 @@ def _draws(logits: torch.Tensor, num_samples: int) -> torch.Tensor:
     return torch.rand(shape, dtype=logits.dtype, device=logits.device) < probabilities.unsqueeze(1)
 
 
-def _draws_of_few(logits: torch.Tensor, num_samples: int) -> torch.Tensor:
+def _samples_of_few(logits: torch.Tensor, num_samples: int) -> torch.Tensor:
     """
     Draws from the same distribution, at a cost that grows with the number of ones and not with that of variables. In a
     Poisson process with `lambda_i = softplus(z_i)` events a draw, variable `i` of a draw has no event with probability

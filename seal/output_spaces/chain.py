@@ -166,10 +166,10 @@ class Chain:
         return (through.softmax(dim=2) * self.mask.unsqueeze(2)).to(self.dtype)
 
     @torch.no_grad()
-    def draw(self, number: int) -> torch.Tensor:
+    def sample(self, num_samples: int) -> torch.Tensor:
         """
-        Independent draws, the last tag first and each other one given the tag after it: `(batch, number, tokens)`, 0 at
-        padding.
+        Independent samples, the last tag first and each other one given the tag after it: `(batch, num_samples,
+        tokens)`, 0 at padding.
         """
         batch, tokens, _ = self.scores.shape
         rows = self.pairs.transitions.t().to(self.dtype)
@@ -181,8 +181,8 @@ class Chain:
             if after is not None:
                 # Where the next token is padding, there is no tag after.
                 logits = torch.where(self.mask[:, t + 1, None, None], logits + rows[after], logits)
-            sums = logits.expand(batch, number, -1).softmax(dim=2).cumsum(dim=2)
-            level = (1 - torch.rand(batch, number, 1, dtype=sums.dtype, device=sums.device)) * sums[..., -1:]
+            sums = logits.expand(batch, num_samples, -1).softmax(dim=2).cumsum(dim=2)
+            level = (1 - torch.rand(batch, num_samples, 1, dtype=sums.dtype, device=sums.device)) * sums[..., -1:]
             after = (sums < level).sum(dim=2)
             found.append(after)
         return torch.stack(found[::-1], dim=2) * self.mask.unsqueeze(1)

@@ -25,7 +25,7 @@ class ChainTagSequence(TagSequence):
 
     @torch.no_grad()
     def sample(self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
-        return self.chain(logits, mask).draw(num_samples)
+        return self.chain(logits, mask).sample(num_samples)
 
     # The draws of `TagSequence` are of independent tags.
     relaxed_sample = OutputSpace.relaxed_sample

@@ -39,8 +39,8 @@ def check_relaxed(outputs: torch.Tensor) -> None:
     if outputs.is_complex():
         raise ConfigurationError(f"outputs: numbers from 0 to 1 are needed, not {outputs.dtype}.")
     if outputs.dtype != torch.bool:
-        told = "numbers from 0 to 1 are needed, such as probabilities"
-        _check_least_and_most(outputs.detach(), -_TOLERANCE, 1 + _TOLERANCE, told)
+        expected = "numbers from 0 to 1 are needed, such as probabilities"
+        _check_least_and_most(outputs.detach(), -_TOLERANCE, 1 + _TOLERANCE, expected)
 
 
 def check_floating(outputs: torch.Tensor, like: torch.Tensor) -> None:
@@ -56,10 +56,10 @@ def check_floating(outputs: torch.Tensor, like: torch.Tensor) -> None:
         )
 
 
-def _check_least_and_most(outputs: torch.Tensor, least: float, most: float, told: str) -> None:
+def _check_least_and_most(outputs: torch.Tensor, least: float, most: float, expected: str) -> None:
     if outputs.numel() == 0:
         return
     for found, wrong in ((outputs.min(), outputs.min() < least), (outputs.max(), outputs.max() > most)):
         # NaN is neither below nor above anything.
         if bool(wrong) or bool(found.isnan()):
-            raise ConfigurationError(f"outputs: {told}, and there is {found.item():g}.")
+            raise ConfigurationError(f"outputs: {expected}, and there is {found.item():g}.")

@@ -1,11 +1,10 @@
 """Raw text or JSON in, one line of readable JSON out: the predictors of `allennlp predict`, one for each task."""
 
 from seal.predictors.label_sets import LabelSetPredictor
-from seal.predictors.line_predictor import LinePredictor
+from seal.predictors.line_predictor import LinePredictor, SentencePredictor
 from seal.predictors.multilabel import MultilabelPredictor
 from seal.predictors.parsing import ParsingPredictor
 from seal.predictors.segmentation import SegmentationPredictor
-from seal.predictors.sentence_predictor import SentencePredictor
 from seal.predictors.srl import SrlPredictor
 from seal.predictors.tagging import TaggingPredictor
 from seal.predictors.text_multilabel import TextMultilabelPredictor

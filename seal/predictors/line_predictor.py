@@ -1,6 +1,10 @@
+"""
+The bases of the predictors: a line of input in, a record out; and lines that are sentences.
+"""
+
 import json
 import math
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -8,10 +12,14 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
+from seal.common.length_groups import size_of
 from seal.common.setting_checks import short
-from seal.files.names import SURROGATE
+from seal.files.names import SURROGATE, check_text
 from seal.files.shards import Shard
+from seal.files.strict_json import read_json
 from seal.files.text_lines import NumberedLine
+from seal.predictors.batches import check_characters, check_words, noted_groups
+from seal.predictors.words import SplitAsTrained, WordSequence, WordSplitter, join_words
 
 #: The record of an input for which inference by the energy finds nothing.
 NOTHING_FOUND = {
@@ -272,3 +280,169 @@ def finite(value: float) -> Optional[float]:
 def without(instance: Instance, field: str) -> Instance:
     """The instance without one of its fields."""
     return Instance({name: value for name, value in instance.fields.items() if name != field})
+
+
+class SentenceRequest(NamedTuple):
+    """
+    A sentence that is to be predicted.
+
+    # Parameters
+
+    sentence : `str`, optional
+        Raw text; `None` where there are words.
+    words : `list[str]`, optional
+        `None` where there is a sentence.
+    predicates : `list[int]`, optional
+        Indices of words, each once, in the order given; `None` where the predicates are to be found.
+    """
+
+    sentence: Optional[str]
+    words: Optional[list[str]]
+    predicates: Optional[list[int]]
+
+
+def read_line(line: str) -> dict[str, Any]:
+    """
+    The object of a line, for `read_request`: of a JSON object where it starts with `{`, else of a sentence as plain
+    text.
+    """
+    line = decodable(line)
+    if not line.lstrip().startswith("{"):
+        return {"sentence": line}
+    return read_json(line, "the line starts with '{' and is not JSON")
+
+
+def decodable(line: str) -> str:
+    """
+    The line without its end and a byte order mark. It is an error if a byte of it was not UTF-8, or if it holds half a
+    surrogate pair.
+    """
+    line = line.rstrip("\r\n").lstrip("\ufeff")
+    # `allennlp predict` reads with `surrogateescape` (`seal.allennlp.input_lines`).
+    undecodable = SURROGATE.search(line)
+    if undecodable and not 0xDC80 <= ord(undecodable.group()) <= 0xDCFF:
+        check_text(line, "the line")
+    if undecodable:
+        byte = ord(undecodable.group()) & 0xFF
+        raise ConfigurationError(
+            f"the byte 0x{byte:02x} at character {undecodable.start() + 1} is not UTF-8; save the file as UTF-8."
+        )
+    return line
+
+
+def read_request(inputs: Any) -> SentenceRequest:
+    """The request of the object of a line: `sentence`, or `words` and optionally `predicates`."""
+    if not isinstance(inputs, dict):
+        raise ConfigurationError(f"expected an object with 'sentence' or 'words', found {short(inputs)}.")
+    sentence, words, predicates = (inputs.get(key) for key in ("sentence", "words", "predicates"))
+    if "words" not in inputs and "sentence" not in inputs:
+        found = ", ".join(short(key) for key in list(inputs)[:5]) or "no key"
+        raise ConfigurationError(f"the object needs 'sentence' or 'words', found {found}.")
+    if words is not None and sentence is not None:
+        raise ConfigurationError("the object has both 'sentence' and 'words'; give one of them.")
+    if words is None and "sentence" in inputs:
+        _check_text(sentence, "'sentence'")
+        if predicates is not None:
+            raise ConfigurationError("'predicates' are indices of 'words'; give 'words' in place of 'sentence'.")
+        return SentenceRequest(sentence, None, None)
+    if not isinstance(words, list):
+        raise ConfigurationError(f"'words' must be a list of strings, found {short(words)}.")
+    if not words:
+        raise ConfigurationError("'words' is empty; a sentence needs at least one word.")
+    for index, word in enumerate(words):
+        _check_text(word, f"word {index}")
+    return SentenceRequest(None, words, None if predicates is None else _indices(predicates, len(words)))
+
+
+def _check_text(text: Any, name: str) -> None:
+    if not isinstance(text, str):
+        raise ConfigurationError(f"{name} must be a string, found {short(text)}.")
+    if not text or text.isspace():
+        raise ConfigurationError(f"{name} is blank.")
+    check_text(text, name)
+
+
+def _indices(predicates: Any, num_words: int) -> list[int]:
+    if not isinstance(predicates, list):
+        raise ConfigurationError(f"'predicates' must be a list of indices, found {short(predicates)}.")
+    for index in predicates:
+        # `True` is an `int`, but not an index.
+        if type(index) is not int:
+            raise ConfigurationError(f"'predicates' must hold whole numbers, found {short(index)}.")
+        if not 0 <= index < num_words:
+            raise ConfigurationError(f"predicate {short(index)} is not the index of a word, 0 to {num_words - 1} here.")
+    return list(dict.fromkeys(predicates))
+
+
+class SentencePredictor(LinePredictor):
+    """
+    The base of the predictors of sentences. A line is a sentence as plain text or, where it starts with `{`, a JSON
+    object with `sentence` or `words`. Unless a task's predictor defines otherwise, a sentence is one instance of the
+    model, whose output `_record` makes the record.
+
+    # Parameters
+
+    model, dataset_reader, frozen, energy :
+        As for `LinePredictor`.
+    splitter : `WordSplitter`
+        How text is split into words.
+    max_words : `int`
+        Sentences with more words get an error in place of a prediction.
+
+    # Raises
+
+    `ConfigurationError` if `max_words` is out of range.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        dataset_reader: DatasetReader,
+        frozen: bool,
+        energy: bool,
+        splitter: WordSplitter,
+        max_words: int,
+    ) -> None:
+        check_whole_number("max_words", max_words)
+        super().__init__(model, dataset_reader, frozen, energy)
+        self._max_words = max_words
+        self._split = SplitAsTrained(splitter, model.vocab)
+
+    def predict(self, sentence: str) -> JsonDict:
+        """The record of a sentence."""
+        return self.predict_json({"sentence": sentence})
+
+    def read(self, line: str) -> JsonDict:
+        return read_line(line)
+
+    def _sequence(self, request: SentenceRequest) -> tuple[WordSequence, list[str]]:
+        """The words as the record has them, and as the model reads them."""
+        if request.words is None:
+            check_characters(request.sentence)
+            sequence, words = self._split(request.sentence)
+        else:
+            sequence, words = join_words(request.words), request.words
+        check_words(sequence.words, self._max_words)
+        return sequence, words
+
+    def records(self, prepared: list[tuple[WordSequence, Instance]]) -> list[JsonDict]:
+        self._set_model()
+        records: list[JsonDict] = [{} for _ in prepared]
+        sizes = [size_of(sequence.words) for sequence, _ in prepared]
+        for places in noted_groups(sizes, len(prepared), "sentences"):
+            outputs = self._model.forward_on_instances([prepared[place][1] for place in places])
+            for place, output in zip(places, outputs):
+                records[place] = self._record(prepared[place][0], output)
+        return records
+
+    def _record(self, sequence: WordSequence, output: dict[str, Any]) -> JsonDict:
+        """The record of a sentence from the model's output for it."""
+        raise NotImplementedError
+
+    def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
+        """The records of a reader's instances (`--use-dataset-reader`); their gold is ignored."""
+        self.note_gold(instances)
+        metadata = [instance["metadata"].metadata for instance in instances]  # type: ignore[attr-defined]
+        instances = [without(instance, self._model.gold_key) for instance in instances]
+        records = self.records(list(zip([join_words(item["words"]) for item in metadata], instances)))
+        return [{"id": item["source"], **record} for item, record in zip(metadata, records)]

@@ -12,9 +12,7 @@ from allennlp.predictors import Predictor
 
 from seal.common.linear_trees import as_brackets
 from seal.models.parsing import ParsingModel
-from seal.predictors.line_predictor import check_arguments, finite
-from seal.predictors.lines import read_request
-from seal.predictors.sentence_predictor import SentencePredictor
+from seal.predictors.line_predictor import SentencePredictor, check_arguments, finite, read_request
 from seal.predictors.words import EnglishSplitter, WordSequence
 
 # Attention takes time with the number of words times that of steps, and no treebank has a sentence of so many.

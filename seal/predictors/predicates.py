@@ -11,8 +11,7 @@ from allennlp.models.archival import load_archive
 from spacy.tokens import Doc
 
 from seal.models import SrlModel, TaggingModel
-from seal.predictors.batches import IndexedSentence, Row, as_tensors
-from seal.predictors.limits import noted_groups
+from seal.predictors.batches import IndexedSentence, Row, as_tensors, noted_groups
 from seal.predictors.tagging import TaggingPredictor
 
 #: Modal verbs as treebanks split them off, to which PropBank gives no frame.

@@ -70,9 +70,9 @@ def readable(record: dict[str, Any]) -> str:
         return f"{' '.join(record['words'])}{_numbers(record)}\n{as_text(record['tree'])}\n"
     if "labels" in record:
         labels = [f"{name} {_number(value)}" for name, value in record["labels"].items()]
-        told = ", ".join(labels) + _numbers({"energy": record.get("energy")}) if labels else "no label"
+        shown = ", ".join(labels) + _numbers({"energy": record.get("energy")}) if labels else "no label"
         # A vector of features is not for reading.
-        return f"{record['input']}\n  {told}" if isinstance(record.get("input"), str) else told
+        return f"{record['input']}\n  {shown}" if isinstance(record.get("input"), str) else shown
     if "description" in record:
         start = f"{record['image']}: " if "image" in record else ""
         return f"{start}{record['description']}{_numbers(record)}"

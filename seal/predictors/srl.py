@@ -13,17 +13,14 @@ from allennlp.predictors import Predictor
 
 from seal.common.tag_encodings import tags_to_spans
 from seal.models import SrlModel
-from seal.predictors.batches import IndexedSentence, Row, as_tensors
-from seal.predictors.limits import MAX_WORDS, noted_groups
-from seal.predictors.line_predictor import check_arguments, check_whole_number, finite
-from seal.predictors.lines import read_request
+from seal.predictors.batches import MAX_WORDS, IndexedSentence, Row, as_tensors, noted_groups
+from seal.predictors.line_predictor import SentencePredictor, check_arguments, check_whole_number, finite, read_request
 from seal.predictors.predicates import (
     ModelPredicateFinder,
     PredicateFinder,
     SpacyPredicateFinder,
     TaggerPredicateFinder,
 )
-from seal.predictors.sentence_predictor import SentencePredictor
 from seal.predictors.words import EnglishSplitter, WordSequence, describe
 
 

@@ -15,10 +15,9 @@ from seal.common.length_groups import size_of
 from seal.common.setting_checks import short
 from seal.files.strict_json import read_json
 from seal.models.text_multilabel import TextMultilabelModel
+from seal.predictors.batches import MAX_WORDS, check_characters, check_words, noted_groups
 from seal.predictors.label_sets import LabelSetPredictor
-from seal.predictors.limits import MAX_WORDS, check_characters, check_words, noted_groups
-from seal.predictors.line_predictor import check_whole_number, without
-from seal.predictors.lines import decodable
+from seal.predictors.line_predictor import check_whole_number, decodable, without
 
 
 @Predictor.register("seal_text_multilabel")

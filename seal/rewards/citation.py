@@ -53,8 +53,7 @@ class CitationReward(Reward):
         named = set().union(*(rule.tags for rule in WORD_RULES.values()))
         if not named & set(labels):
             raise ConfigurationError(
-                f"model.reward: 'citation' knows the tags {', '.join(sorted(named))}, and the vocabulary has none of "
-                "them."
+                f"reward: 'citation' knows the tags {', '.join(sorted(named))}, and the vocabulary has none of them."
             )
         return CitationBatchReward(sentences, labels, self._weights, device)
 

@@ -37,7 +37,7 @@ class CorrelatedDraws(Sampler):
     width : `float`, optional (default = `2.0`)
         The standard deviation of the blur that makes the noise smooth, in pixels.
     num_fields : `int`, optional (default = `10`)
-        `M`, the number of noise fields of each instance; that of the configs, which were measured with it.
+        `M`, the number of noise fields of each instance; the default is what was measured.
     temperature : `float`, optional (default = `1.0`)
         Above 0; below 1, the pixels of a draw follow its field more closely.
 

@@ -192,7 +192,7 @@ class GradientBasedInference(Sampler):
 
     def _value(self, problem: SamplingProblem, outputs: torch.Tensor) -> torch.Tensor:
         """The objective `J`, which is minimized: `(batch, samples)`."""
-        energy = needed(problem.energy, "model.loss_net")(outputs)
+        energy = needed(problem.energy, "energy")(outputs)
         if self.objective == "cost_augmented":
             return energy - self.cost(problem.output_space, outputs, needed(problem.gold, "gold"), problem.mask)
         if self.objective == "adversarial":

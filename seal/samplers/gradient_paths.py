@@ -9,16 +9,15 @@ from seal.losses import EnergyLoss
 from seal.output_spaces import CONSTANT, COST_AUGMENTED_NET, TASK_NET, Candidates, OutputSpace
 from seal.registry import ConfigurationError
 from seal.samplers.discrete import DiscreteSampler
-from seal.samplers.sampler import Sampler
-from seal.samplers.stack import StackedSampler
+from seal.samplers.sampler import Sampler, StackedSampler
 
 #: The ways in which the gradient of a loss of candidates reaches the logits that they were drawn from.
 THROUGH = ("straight_through", "relaxed", "soft", "none")
 
 
-def check_through(through: str, key: str) -> None:
-    """Raises `ConfigurationError`, with the config key, if `through` is none of `THROUGH`."""
-    check_choice(key, through, THROUGH)
+def check_through(through: str) -> None:
+    """Raises `ConfigurationError` if `through` is none of `THROUGH`."""
+    check_choice("through", through, THROUGH)
 
 
 def check_new_candidates(through: str, sampler: Optional[Sampler], energy_loss: Optional[EnergyLoss]) -> None:
@@ -29,15 +28,15 @@ def check_new_candidates(through: str, sampler: Optional[Sampler], energy_loss: 
     """
     if through in ("relaxed", "soft") and energy_loss is not None and energy_loss.needs_noise_log_prob:
         raise ConfigurationError(
-            f"trainer.through: '{through}' makes candidates whose log-probability nobody knows, and "
+            f"through: '{through}' makes candidates whose log-probability nobody knows, and "
             f"{type(energy_loss).__name__} needs it; take 'straight_through'."
         )
     samplers = sampler.samplers if isinstance(sampler, StackedSampler) else [sampler]
     other = [type(each).__name__ for each in samplers if not isinstance(each, (DiscreteSampler, type(None)))]
     if through == "relaxed" and other:
         raise ConfigurationError(
-            "trainer.through: 'relaxed' puts independent draws from the task-net in the place of all candidates, and "
-            f"model.sampler, {other[0]}, finds others; take 'straight_through', or the sampler 'discrete'."
+            "through: 'relaxed' puts independent draws from the task-net in the place of all candidates, and "
+            f"the sampler, {other[0]}, finds others; take 'straight_through', or the sampler 'discrete'."
         )
 
 
@@ -89,12 +88,12 @@ def with_gradient(
     sources = set(candidates.source_of_each())
     if sources == {CONSTANT}:
         raise ConfigurationError(
-            "trainer.implicit: no candidate of model.sampler is a function of the task-net, so there is no implicit "
-            "gradient; set it to false, or take the sampler 'task_net_output' or 'discrete'."
+            "sampler: none of its candidates is a function of the task-net, so there is no implicit gradient; set "
+            "implicit to false, or take 'task_net_output' or 'discrete'."
         )
     if through != "straight_through" and sources != {TASK_NET}:
         raise ConfigurationError(
-            f"trainer.through: '{through}' makes new candidates from the task-net, and some of model.sampler's are "
+            f"through: '{through}' makes new candidates from the task-net, and some of the sampler's are "
             "gold, the result of a descent or another network's; take 'straight_through'."
         )
     relaxed = output_space.relax(logits, mask)

@@ -25,9 +25,7 @@ class RewardSearch(FromParams):
 
     def __init__(self, rounds: int = 10, flips: int = 10) -> None:
         if rounds < 0 or flips < 1:
-            raise ConfigurationError(
-                f"model.search: rounds is at least 0 and flips at least 1; found {rounds} and {flips}."
-            )
+            raise ConfigurationError(f"search: rounds is at least 0 and flips at least 1; found {rounds} and {flips}.")
         self._rounds, self._flips = rounds, flips
 
     @torch.no_grad()

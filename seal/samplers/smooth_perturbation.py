@@ -96,5 +96,5 @@ def check_width(width: float) -> None:
 def check_masks(problem: SamplingProblem, name: str) -> None:
     if not isinstance(problem.output_space, BinaryMask):
         raise ConfigurationError(
-            f"sampler: '{name}' draws masks of images; model.output_space is a {type(problem.output_space).__name__}."
+            f"sampler: '{name}' draws masks of images; the output_space is a {type(problem.output_space).__name__}."
         )

@@ -1,18 +1,55 @@
+"""The settings of bi-level training, and which of the task-net's parameters follow the loss-net."""
+
+import logging
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Optional, Union
 
+import torch
+from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.setting_checks import check_choice
+from seal.common.setting_checks import check_choice, check_range, needed, under
 from seal.hypergradients import InverseHessianVector, NeumannSeries, ShermanMorrison
 from seal.hypergradients.vector_products import PRODUCTS
 from seal.models import SealModel
 from seal.samplers import check_new_candidates, check_through
-from seal.training.unrolling import Unrolling
 from seal.two_player.model_checks import check_finite_differences, check_implicit
+
+logger = logging.getLogger(__name__)
 
 #: The geometries in which the system can be solved.
 GEOMETRIES = ("euclidean", "adam")
+
+
+@dataclass
+class Unrolling(FromParams):
+    """
+    How far the inner loop is unrolled in the place of an implicit gradient.
+
+    # Parameters
+
+    num_steps : `int`
+        The steps of gradient descent on the task loss, on one batch; at least 1.
+    step_size : `float`
+        Above 0.
+    backward_steps : `int`, optional
+        How many of the last steps are differentiated; `None`: all.
+
+    # Raises
+
+    `ConfigurationError` for a number outside these ranges.
+    """
+
+    num_steps: int
+    step_size: float
+    backward_steps: Optional[int] = None
+
+    def __post_init__(self) -> None:
+        check_range("trainer.unroll.num_steps", self.num_steps, least=1)
+        check_range("trainer.unroll.step_size", self.step_size, above=0)
+        check_range("trainer.unroll.backward_steps", self.backward_steps, least=1)
 
 
 @dataclass
@@ -25,17 +62,18 @@ class Bilevel:
     `ConfigurationError` for a choice that there is not, or what only a system has where `unroll` is set.
     """
 
-    solver: Optional[InverseHessianVector]
-    implicit: bool
-    through: str
-    products: str
-    inner_parameters: Optional[Union[str, list[str]]]
-    warm_start: bool
-    geometry: str
-    unroll: Optional[Unrolling]
+    solver: Optional[InverseHessianVector] = None
+    implicit: bool = True
+    through: str = "straight_through"
+    inner_parameters: Optional[Union[str, list[str]]] = None
+    products: str = "autograd"
+    warm_start: bool = False
+    geometry: str = "euclidean"
+    unroll: Optional[Unrolling] = None
 
     def __post_init__(self) -> None:
-        check_through(self.through, "trainer.through")
+        with under("trainer"):
+            check_through(self.through)
         check_choice("trainer.products", self.products, PRODUCTS)
         check_choice("trainer.geometry", self.geometry, GEOMETRIES)
         if self.unroll is not None:
@@ -57,23 +95,25 @@ class Bilevel:
 
     def check_model(self, model: SealModel) -> None:
         """It is an error if the model's gradient cannot be computed in this way."""
-        check_new_candidates(self.through, model.sampler, model.energy_loss)
+        with under("trainer"):
+            check_new_candidates(self.through, model.sampler, model.energy_loss)
         if isinstance(self.solver, ShermanMorrison) and not self.solver.average:
             raise ConfigurationError(
                 "trainer.solver.average: the task-net's loss is the mean over the instances of a batch, not their sum; "
                 "leave it out, or set it to true."
             )
         if self.implicit:
-            check_implicit(model.task_loss)
-            if self.products == "finite_differences":
-                check_finite_differences(model)
+            with under("model"):
+                check_implicit(model.task_loss)
+                if self.products == "finite_differences":
+                    check_finite_differences(model)
 
     def check_distributed(self, parts: int) -> None:
         """
         It is an error if workers cannot solve one system together; `parts` is the number of batches that are
         accumulated.
         """
-        if self.solver.needs_examples:
+        if self.solver is not None and self.solver.needs_examples:
             raise ConfigurationError(
                 f"trainer.solver.type: {type(self.solver).__name__} would see the examples of one worker only; leave "
                 "out distributed, or take 'conjugate_gradient'."
@@ -83,4 +123,129 @@ class Bilevel:
                 "trainer.num_gradient_accumulation_steps: with distributed all workers solve for their batches "
                 "together, and one may have fewer of them in its last group than another; leave it out and take "
                 "smaller batches."
+            )
+
+
+def check_found(patterns: Iterable[str], names: Iterable[str], key: str, whose: str) -> None:
+    """
+    It is an error if one of the patterns is no regular expression, or is found in none of the names. For the message:
+    `key`, the config key that has the patterns, and `whose` parameters these are, such as "of the model".
+    """
+    names = list(names)
+    for pattern in patterns:
+        try:
+            found = any(re.search(pattern, name) for name in names)
+        except re.error as error:
+            raise ConfigurationError(f"{key}: {pattern!r} is not a regular expression: {error}.") from error
+        if not found:
+            raise ConfigurationError(f"{key}: {pattern!r} is found in the name of no parameter {whose}.")
+
+
+# The least weight of a parameter, in units of the mean one.
+_LEAST_WEIGHT = 0.01
+
+
+def adam_geometry(
+    optimizer: torch.optim.Optimizer, parameters: Mapping[str, torch.nn.Parameter]
+) -> Optional[dict[str, torch.Tensor]]:
+    """
+    For each parameter, by name, the roots of the optimizer's average squared gradients, divided by their mean and at
+    least a hundredth; `None` before the first update.
+    """
+    states = optimizer.state
+    squares = {name: states[p]["exp_avg_sq"] for name, p in parameters.items() if "exp_avg_sq" in states.get(p, {})}
+    if not squares:
+        return None
+    roots = {name: squares[name].sqrt() if name in squares else torch.zeros_like(p) for name, p in parameters.items()}
+    size, total = sum(root.numel() for root in roots.values()), sum(root.sum() for root in roots.values())
+    mean = torch.as_tensor(total / size).clamp(min=torch.finfo(torch.float32).tiny)
+    return {name: (root / mean).clamp(min=_LEAST_WEIGHT) for name, root in roots.items()}
+
+
+def check_adam(optimizer: torch.optim.Optimizer) -> None:
+    """`ConfigurationError` if the task-net's optimizer keeps no averages of squared gradients."""
+    if not isinstance(optimizer, (torch.optim.Adam, torch.optim.AdamW, torch.optim.NAdam, torch.optim.RAdam)):
+        raise ConfigurationError(
+            f"trainer.geometry: 'adam', and the task-net's optimizer is {type(optimizer).__name__}; take 'fused_adamw' "
+            "or another Adam."
+        )
+
+
+# Piecewise linear activations: their second derivative is 0 wherever it exists.
+_KINKED = (
+    torch.nn.ReLU,
+    torch.nn.ReLU6,
+    torch.nn.LeakyReLU,
+    torch.nn.PReLU,
+    torch.nn.RReLU,
+    torch.nn.Hardtanh,
+    torch.nn.Hardshrink,
+    torch.nn.Softshrink,
+    torch.nn.Threshold,
+)
+
+
+def inner_parameters(
+    model: SealModel, moved: dict[str, torch.nn.Parameter], chosen: Optional[Union[str, list[str]]]
+) -> dict[str, torch.nn.Parameter]:
+    """
+    Those of `moved`, what the task-net's optimizer moves, that are `chosen` as the trainer's `inner_parameters`. It is
+    an error if none is, or an expression is found in no name.
+    """
+    if chosen is None:
+        return moved
+    if chosen == "last_layer":
+        last = _last_layer(model)
+        found = {name: parameter for name, parameter in moved.items() if parameter in last}
+        if not found:
+            raise ConfigurationError(
+                "trainer.inner_parameters: 'last_layer', and the task-net has none, or none that its optimizer "
+                "moves; leave it out to take all of its parameters, or give regular expressions."
+            )
+        return found
+    if not isinstance(chosen, list):
+        raise ConfigurationError(
+            f"trainer.inner_parameters: 'last_layer' or a list of regular expressions, not {chosen!r}."
+        )
+    check_found(chosen, moved, "trainer.inner_parameters", "that the task-net's optimizer moves")
+    found = {name: p for name, p in moved.items() if any(re.search(pattern, name) for pattern in chosen)}
+    if not found:
+        raise ConfigurationError("trainer.inner_parameters: an empty list; leave it out to take all.")
+    return found
+
+
+def all_in_last_layer(model: SealModel, parameters: Iterable[torch.nn.Parameter]) -> bool:
+    """Whether these parameters are all of the task-net's last layer."""
+    return set(parameters) <= _last_layer(model)
+
+
+def _last_layer(model: SealModel) -> set[torch.nn.Parameter]:
+    return set(needed(model.task_net, "task_net").last_layer_parameters())
+
+
+def check_full_precision(model: SealModel, inner: Iterable[torch.nn.Parameter], on_cpu: bool) -> None:
+    """`ConfigurationError` if mixed precision would concern the second derivatives by the `inner` parameters."""
+    if not on_cpu:
+        raise ConfigurationError(
+            "trainer.use_amp: on a GPU it is float16, in which an implicit gradient would vanish; leave it "
+            "out, or set implicit to false."
+        )
+    if not all_in_last_layer(model, inner):
+        raise ConfigurationError(
+            "trainer.use_amp: second derivatives need full precision, which encoders would not have; set "
+            "inner_parameters to 'last_layer', leave use_amp out, or set implicit to false."
+        )
+
+
+def warn_of_kinks(model: SealModel, inner: Iterable[torch.nn.Parameter]) -> None:
+    """Warns of activations without second derivatives; below the last layer they do not matter if `inner` is that."""
+    names = ["loss_net"] if all_in_last_layer(model, inner) else ["task_net", "loss_net"]
+    for name, net in ((name, model.nets()[name]) for name in names):
+        found = sorted({type(module).__name__ for module in net.modules() if isinstance(module, _KINKED)})
+        if found:
+            logger.warning(
+                "Implicit gradients need second derivatives. That of %s in the %s is 0, so the curvature of this "
+                "activation is ignored; use softplus, tanh or GELU.",
+                ", ".join(found),
+                name,
             )

@@ -3,6 +3,7 @@ import json
 import logging
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Optional
 
 import torch
@@ -19,15 +20,25 @@ from seal.files.paths import user_path
 from seal.files.whole_files import replacing
 from seal.models import SealModel
 from seal.models.seal_model import load_pretrained
-from seal.training.loaded_data import equal_inputs, restricted
+from seal.training.loaders import equal_inputs, restricted
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_FOLDS = 3
 
 Record = dict[str, Any]
-#: Constructs a trainer from a model, a folder, the training data and settings in place of the run's.
+#: Constructs a trainer with the run's settings from a model, a folder and the training data; with `with_loss_net=False`
+#: without those of a loss-net.
 MakeTrainer = Callable[..., GradientDescentTrainer]
+
+
+@dataclass
+class FoldSettings:
+    """From which nets the structure is learned: as `AlternatingTrainer` describes it."""
+
+    folds: Optional[int] = None
+    folds_with_loss_net: bool = True
+    folds_pretrained_file: Optional[str] = None
 
 
 class HeldOut:
@@ -66,7 +77,7 @@ class HeldOut:
     ) -> None:
         self.folds = folds
         self._start = start or {}
-        self._make_trainer = make_trainer if with_loss_net else _by_gold_alone(make_trainer)
+        self._make_trainer, self._with_loss_net = make_trainer, with_loss_net
         self._data_loader = data_loader
         self._folder = os.path.join(serialization_dir, "folds")
 
@@ -85,8 +96,8 @@ class HeldOut:
             if os.path.exists(path):
                 logger.info("Fold %d of %d was scored before.", fold + 1, self.folds, extra={"news": True})
                 continue
-            told = "Fold %d of %d: a net is trained on the others, and scores it."
-            logger.info(told, fold + 1, self.folds, extra={"news": True})
+            message = "Fold %d of %d: a net is trained on the others, and scores it."
+            logger.info(message, fold + 1, self.folds, extra={"news": True})
             folder = os.path.dirname(path)
             os.makedirs(folder, exist_ok=True)
             set_seed(seed + fold)
@@ -95,8 +106,10 @@ class HeldOut:
             for name, other in self._start.items():
                 getattr(net, name).load_state_dict(other.state_dict())
             others = [place for number, part in enumerate(parts) if number != fold for place in part]
-            trainer = self._make_trainer(net, folder, restricted(self._data_loader, others))
-            trainer.train()
+            if not self._with_loss_net:
+                net.loss_net = net.sampler = net.energy_loss = None
+            loader = restricted(self._data_loader, others)
+            self._make_trainer(net, folder, loader, with_loss_net=self._with_loss_net).train()
             net.structure = model.structure
             records = score(net, restricted(self._data_loader, parts[fold]))
             with replacing(path) as draft:
@@ -117,22 +130,9 @@ class HeldOut:
         return os.path.join(self._folder, str(fold), "held_out.pt")
 
 
-def _by_gold_alone(make_trainer: MakeTrainer) -> MakeTrainer:
-    """Makes trainers of the task-net without what its loss-net needs."""
-
-    def make(model: SealModel, folder: str, data_loader: DataLoader) -> GradientDescentTrainer:
-        model.loss_net = model.sampler = model.energy_loss = None
-        without = dict(loss_net=None, phases=None, reuse_features=False, fresh_batches=False)
-        return make_trainer(model, folder, data_loader, **without)
-
-    return make
-
-
 def held_out_of_run(
     model: SealModel,
-    folds: Optional[int],
-    with_loss_net: bool,
-    pretrained_file: Optional[str],
+    settings: FoldSettings,
     make_trainer: MakeTrainer,
     data_loader: DataLoader,
     validation_data_loader: Optional[DataLoader],
@@ -147,6 +147,8 @@ def held_out_of_run(
     `ConfigurationError` if there are folds without a structure, a structure that cannot be learned, or nets of folds
     that would start from a trained model of which it is not said that it has seen none of the data.
     """
+    folds, with_loss_net = settings.folds, settings.folds_with_loss_net
+    pretrained_file = settings.folds_pretrained_file
     if pretrained_file is not None and (model.structure is None or folds == 0 or not model.starts_from):
         raise ConfigurationError(
             "trainer.folds_pretrained_file: it is for nets of folds of a model that starts from a trained one, and "
@@ -199,7 +201,7 @@ def _start_of_folds(model: SealModel, path: Optional[str], with_loss_net: bool) 
     return start
 
 
-def learn_structure(trainer: GradientDescentTrainer, held_out: HeldOut) -> dict[str, Any]:
+def learn_structure(trainer: Any, held_out: HeldOut) -> dict[str, Any]:
     """
     Learns the structure of a trained model, which has its best weights, and saves it with them; what was chosen and why
     is written to `structure.json` in the run's folder. Returns the validation metrics of the model with it, by their
@@ -223,7 +225,7 @@ def learn_structure(trainer: GradientDescentTrainer, held_out: HeldOut) -> dict[
     return {f"best_validation_{name}": value for name, value in metrics.items()}
 
 
-def save_best(trainer: GradientDescentTrainer) -> None:
+def save_best(trainer: Any) -> None:
     """Saves the trainer's model as that of the run's best epoch."""
     # Which may be a hard link to a checkpoint.
     with replacing(os.path.join(trainer._serialization_dir, "best.th")) as draft:
@@ -231,7 +233,7 @@ def save_best(trainer: GradientDescentTrainer) -> None:
 
 
 @torch.no_grad()
-def score(model: SealModel, data_loader: DataLoader) -> list[Record]:
+def score(model: SealModel, data_loader: Any) -> list[Record]:
     """`SealModel.held_out` of every batch of one pass over the data, however many batches the loader's epochs have."""
     if getattr(data_loader, "batches_per_epoch", None) is not None:
         data_loader = copy.copy(data_loader)

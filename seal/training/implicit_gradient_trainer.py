@@ -1,59 +1,157 @@
 import contextlib
 import functools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader, TensorDict
 from allennlp.training import Trainer
-from allennlp.training.checkpointer import TrainerCheckpoint
 
 from seal.common.precision import mixed_precision_in
-from seal.common.signatures import with_parameters_of
-from seal.hypergradients import HypergradientReport, InverseHessianVector, NonFiniteValue
+from seal.common.setting_checks import needed
+from seal.common.signatures import taken, with_parameters_of
+from seal.hypergradients import HypergradientReport, NonFiniteValue
 from seal.models import SealModel
-from seal.training.alternating_trainer import AlternatingTrainer
-from seal.training.bilevel import Bilevel
-from seal.training.inner_parameters import (
+from seal.training.bilevel import (
+    Bilevel,
     adam_geometry,
     check_adam,
     check_full_precision,
     inner_parameters,
     warn_of_kinks,
 )
-from seal.training.micro_batches import MicroBatch
-from seal.training.players import LOSS_NET, TASK_NET
-from seal.training.sharded_optimizer import ShardedOptimizer
+from seal.training.devices import ShardedOptimizer
 from seal.training.surrogate_loss import SurrogateLoss
-from seal.training.unrolling import Unrolling
-from seal.two_player import LossNetTurn, Plan
-from seal.two_player.module_modes import without_gradient
+from seal.training.trainer import AlternatingTrainer
+from seal.two_player import LOSS_NET, TASK_NET, MicroBatch, NotFinite, RandomStream, TwoPlayerOptimizer
+from seal.two_player.objectives import without_gradient
 
 logger = logging.getLogger(__name__)
 
 
-class ImplicitTurn(LossNetTurn):
+class ImplicitLoss:
     """
-    The loss-net's turn, with its effect on a task-net that follows it.
+    The loss-net's loss of a batch with its effect on the task-net: `Turns.implicit_loss`.
 
     # Parameters
 
-    plain : `LossNetTurn`
-        The same without.
-    implicit_loss : `Callable[[MicroBatch], torch.Tensor]`
+    model : `SealModel`
+    optimizer : `TwoPlayerOptimizer`
+    bilevel : `Bilevel`
+    stream : `RandomStream`
+        The loss-net's draws and dropout come from it.
+    outer_batches : `Iterable[TensorDict]`
+        Those of the outer loss, if it has batches of its own.
+    batches_completed : `Callable[[], int]`
+        How many batches have been trained on.
+    distributed, cpu_autocast : `bool`
     """
 
-    def __init__(self, plain: LossNetTurn, implicit_loss: Callable[[MicroBatch], torch.Tensor]) -> None:
-        super().__init__(**vars(plain))
-        self._implicit_loss = implicit_loss
+    def __init__(
+        self,
+        model: SealModel,
+        optimizer: TwoPlayerOptimizer,
+        bilevel: Bilevel,
+        stream: RandomStream,
+        outer_batches: Iterable[TensorDict],
+        batches_completed: Callable[[], int],
+        distributed: bool,
+        cpu_autocast: bool,
+    ) -> None:
+        self._model, self._optimizer, self.settings, self._stream = model, optimizer, bilevel, stream
+        self._batches_completed, self._cpu_autocast = batches_completed, cpu_autocast
+        self.surrogate = SurrogateLoss(
+            model,
+            needed(bilevel.solver, "solver"),
+            bilevel.through,
+            bilevel.products,
+            distributed,
+            bilevel.warm_start,
+            bilevel.unroll,
+        )
+        # All of them, so that a run that is continued has only to count.
+        self.outer_batches = list(outer_batches)
+        # The same in all workers, which solve one system together.
+        self._seed = torch.initial_seed()
+        # What the solver has reported so far.
+        self._warned: list[str] = []
 
-    def _loss(self, part: MicroBatch, plan: Plan) -> torch.Tensor:
-        # A task-net that is not trained in this phase does not follow the loss-net.
-        follows = plan.uses_energy and TASK_NET in plan.order
-        return self._implicit_loss(part) if follows else super()._loss(part, plan)
+    def __call__(self, part: MicroBatch) -> torch.Tensor:
+        inner, done = self.inner_parameters, self._batches_completed()
+        given = [parameter for name, parameter in self.parameters_of(TASK_NET).items() if name not in inner]
+        generator = torch.Generator().manual_seed(self._seed + done)
+        metric = None
+        if self.settings.geometry == "adam":
+            metric = adam_geometry(self._optimizer.players[TASK_NET], inner)
+        outer_batch = self.outer_batches[done % len(self.outer_batches)] if self.outer_batches else None
+        try:
+            with self._stream.active(), without_gradient(given), self._mixed_precision():
+                outer = self.parameters_of(LOSS_NET)
+                loss, report = self.surrogate(part, inner, outer, generator, metric, outer_batch)
+        except NonFiniteValue as error:
+            raise NotFinite(error.what, TASK_NET) from error
+        if report is not None:
+            self._report(report)
+        return loss
+
+    def _mixed_precision(self) -> AbstractContextManager[None]:
+        """Inside, `use_amp` concerns encoders alone: no second derivative passes through them."""
+        if not self._cpu_autocast:
+            return contextlib.nullcontext()
+        encoders = [getattr(net, "encoder", None) for net in (self._model.task_net, self._model.loss_net)]
+        return mixed_precision_in(encoder for encoder in encoders if encoder is not None)
+
+    def parameters_of(self, player: str) -> dict[str, torch.nn.Parameter]:
+        """The parameters that the player's optimizer updates, by name."""
+        return self._parameters[player]
+
+    @functools.cached_property
+    def _parameters(self) -> dict[str, dict[str, torch.nn.Parameter]]:
+        by_player = {}
+        for player in self._optimizer.players:
+            moved = {id(parameter) for parameter in self._optimizer.parameters(player)}
+            by_player[player] = {name: p for name, p in self._model.named_parameters() if id(p) in moved}
+        return by_player
+
+    @functools.cached_property
+    def inner_parameters(self) -> dict[str, torch.nn.Parameter]:
+        """`theta`, by name."""
+        return inner_parameters(self._model, self.parameters_of(TASK_NET), self.settings.inner_parameters)
+
+    def _report(self, report: HypergradientReport) -> None:
+        values = {
+            "explicit_norm": report.explicit_norm,
+            "implicit_norm": report.implicit_norm,
+            "inner_gradient_norm": report.inner_gradient_norm,
+            "solver_residual": report.residual,
+            "solver_steps": report.steps,
+            "solver_left_out": report.left_out,
+            "products_disagreement": report.disagreement,
+        }
+        if getattr(self.settings.solver, "relative_damping", 0) > 0:
+            values["solver_damping"] = report.damping
+        if report.curvature is not None:
+            values["least_curvature"], values["most_curvature"] = report.curvature
+        for name, value in values.items():
+            if value is not None:
+                self._model.monitors.add(name, float(value))
+        unsolved = report.residual is not None and not report.converged
+        if (report.has_problem or unsolved) and report.status not in self._warned and len(self._warned) < 5:
+            self._warned.append(report.status)
+            logger.warning("The solver of the implicit gradient: %s", report.status)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the next system is solved from."""
+        return {"solution": self.surrogate.solution}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what is its own of a checkpoint's trainer state."""
+        solution, inner = state.get("solution"), self.inner_parameters
+        if solution is not None:
+            self.surrogate.solution = {name: value.to(inner[name].device) for name, value in solution.items()}
 
 
 @Trainer.register("implicit_gradient", constructor="from_partial_objects")
@@ -130,54 +228,39 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         self, *args: Any, bilevel: Bilevel, outer_data_loader: Optional[DataLoader] = None, **settings: Any
     ) -> None:
         super().__init__(*args, **settings)
-        self._bilevel = bilevel
-        self._surrogate_loss = SurrogateLoss(
-            self.model,
-            bilevel.solver,
-            bilevel.through,
-            bilevel.products,
-            self._distributed,
-            bilevel.warm_start,
-            bilevel.unroll,
-        )
-        if bilevel.implicit:
-            self._turns.of[LOSS_NET] = ImplicitTurn(self._turns.of[LOSS_NET], self._implicit_loss)
-        # All of them, so that a run that is continued has only to count.
-        self._outer_batches: list[TensorDict] = []
         if outer_data_loader is not None:
             outer_data_loader.index_with(self.model.vocab)
             outer_data_loader.set_target_device(self.cuda_device)
-            self._outer_batches = list(outer_data_loader)
-            if not self._outer_batches:
-                raise ConfigurationError("trainer.outer_data_loader: it has no batch.")
-        # The same in all workers, which solve one system together.
-        self._solver_seed = torch.initial_seed()
-        # What the solver has reported so far.
-        self._warned: list[str] = []
+        self.implicit = ImplicitLoss(
+            self.model,
+            self.optimizer,
+            bilevel,
+            self.turns.stream,
+            outer_data_loader or (),
+            lambda: self._total_batches_completed,
+            self._distributed,
+            self._cpu_autocast,
+        )
+        if outer_data_loader is not None and not self.implicit.outer_batches:
+            raise ConfigurationError("trainer.outer_data_loader: it has no batch.")
+        if bilevel.implicit:
+            self.turns.implicit_loss = self.implicit
+        self.kept.append(self.implicit)
 
     @classmethod
-    @with_parameters_of(AlternatingTrainer.from_partial_objects)
+    @with_parameters_of(Bilevel, AlternatingTrainer.from_partial_objects)
     def from_partial_objects(
         cls,
         model: SealModel,
         serialization_dir: str,
         *,
-        solver: Optional[InverseHessianVector] = None,
-        implicit: bool = True,
-        through: str = "straight_through",
-        inner_parameters: Optional[Union[str, list[str]]] = None,
-        products: str = "autograd",
-        warm_start: bool = False,
-        geometry: str = "euclidean",
-        unroll: Optional[Unrolling] = None,
         outer_data_loader: Optional[DataLoader] = None,
         first: str = TASK_NET,
-        use_amp: bool = False,
         **settings: Any,
     ) -> "ImplicitGradientTrainer":
         """The constructor that `FromParams` calls."""
-        bilevel = Bilevel(solver, implicit, through, products, inner_parameters, warm_start, geometry, unroll)
-        if implicit and settings.get("reuse_features"):
+        bilevel = taken(Bilevel, settings)
+        if bilevel.implicit and settings.get("reuse_features"):
             raise ConfigurationError(
                 "trainer.reuse_features: the implicit gradient computes features of its own; leave it out."
             )
@@ -189,7 +272,6 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             model=model,
             serialization_dir=serialization_dir,
             first=first,
-            use_amp=use_amp,
             bilevel=bilevel,
             outer_data_loader=outer_data_loader,
             **settings,
@@ -200,13 +282,13 @@ class ImplicitGradientTrainer(AlternatingTrainer):
                 "trainer.type: 'implicit_gradient' trains a task_net and a loss_net together; take 'alternating' for "
                 "one of them."
             )
-        inner = trainer.inner_parameters.values()
-        if implicit:
+        inner = trainer.implicit.inner_parameters.values()
+        if bilevel.implicit:
             if trainer._distributed:
                 bilevel.check_distributed(settings.get("num_gradient_accumulation_steps", 1))
-            if use_amp:
+            if settings.get("use_amp"):
                 check_full_precision(model, inner, trainer._cpu_autocast)
-            if geometry == "adam":
+            if bilevel.geometry == "adam":
                 check_adam(trainer.optimizer.players[TASK_NET])
                 if isinstance(trainer.optimizer, ShardedOptimizer):
                     raise ConfigurationError(
@@ -215,92 +297,3 @@ class ImplicitGradientTrainer(AlternatingTrainer):
                     )
             warn_of_kinks(model, inner)
         return trainer
-
-    @property
-    def solver(self) -> InverseHessianVector:
-        """As the parameter, or its default."""
-        return self._bilevel.solver
-
-    def _implicit_loss(self, part: MicroBatch) -> torch.Tensor:
-        """The loss-net's loss, with the gradient that has the implicit part."""
-        inner = self.inner_parameters
-        given = [parameter for name, parameter in self.parameters_of(TASK_NET).items() if name not in inner]
-        generator = torch.Generator().manual_seed(self._solver_seed + self._total_batches_completed)
-        metric = None
-        if self._bilevel.geometry == "adam":
-            metric = adam_geometry(self.optimizer.players[TASK_NET], inner)
-        try:
-            with self._loss_net_stream.active(), without_gradient(given), self._mixed_precision():
-                loss, report = self._surrogate_loss(
-                    part, inner, self.parameters_of(LOSS_NET), generator, metric, self._outer_batch()
-                )
-        except NonFiniteValue as error:
-            raise self._diverged(error.what, TASK_NET) from error
-        if report is not None:
-            self._report(report)
-        return loss
-
-    def _outer_batch(self) -> Optional[TensorDict]:
-        """The next batch of the outer loss, where it has batches of its own."""
-        if not self._outer_batches:
-            return None
-        return self._outer_batches[self._total_batches_completed % len(self._outer_batches)]
-
-    def get_checkpoint_state(self) -> Optional[TrainerCheckpoint]:
-        checkpoint = super().get_checkpoint_state()
-        if checkpoint is not None:
-            checkpoint.trainer_state["solution"] = self._surrogate_loss.solution
-        return checkpoint
-
-    def _restored(self, state: dict[str, Any]) -> None:
-        super()._restored(state)
-        solution = state.get("solution")
-        if solution is not None:
-            inner = self.inner_parameters
-            self._surrogate_loss.solution = {name: value.to(inner[name].device) for name, value in solution.items()}
-
-    def _mixed_precision(self) -> AbstractContextManager[None]:
-        """Inside, `use_amp` concerns encoders alone: no second derivative passes through them."""
-        if not self._cpu_autocast:
-            return contextlib.nullcontext()
-        encoders = [net.encoder for net in (self.model.task_net, self.model.loss_net)]
-        return mixed_precision_in(encoder for encoder in encoders if encoder is not None)
-
-    def parameters_of(self, player: str) -> dict[str, torch.nn.Parameter]:
-        """The parameters that the player's optimizer updates, by name."""
-        return self._parameters[player]
-
-    @functools.cached_property
-    def _parameters(self) -> dict[str, dict[str, torch.nn.Parameter]]:
-        by_player = {}
-        for player, optimizer in self.optimizer.players.items():
-            moved = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
-            by_player[player] = {name: p for name, p in self.model.named_parameters() if id(p) in moved}
-        return by_player
-
-    @functools.cached_property
-    def inner_parameters(self) -> dict[str, torch.nn.Parameter]:
-        """`theta`, by name."""
-        return inner_parameters(self.model, self.parameters_of(TASK_NET), self._bilevel.inner_parameters)
-
-    def _report(self, report: HypergradientReport) -> None:
-        values = {
-            "explicit_norm": report.explicit_norm,
-            "implicit_norm": report.implicit_norm,
-            "inner_gradient_norm": report.inner_gradient_norm,
-            "solver_residual": report.residual,
-            "solver_steps": report.steps,
-            "solver_left_out": report.left_out,
-            "products_disagreement": report.disagreement,
-        }
-        if getattr(self.solver, "relative_damping", 0) > 0:
-            values["solver_damping"] = report.damping
-        if report.curvature is not None:
-            values["least_curvature"], values["most_curvature"] = report.curvature
-        for name, value in values.items():
-            if value is not None:
-                self.model.monitors.add(name, float(value))
-        unsolved = report.residual is not None and not report.converged
-        if (report.has_problem or unsolved) and report.status not in self._warned and len(self._warned) < 5:
-            self._warned.append(report.status)
-            logger.warning("The solver of the implicit gradient: %s", report.status)

@@ -1,3 +1,6 @@
+import hashlib
+import itertools
+import logging
 import os
 import re
 from collections.abc import Collection, Iterator
@@ -9,10 +12,13 @@ from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.metric_tracker import MetricTracker
 
-from seal.common.setting_checks import check_choice, check_range
+from seal.common.setting_checks import check_choice, check_range, needed, under
 from seal.files.whole_files import replacing
 from seal.models import SealModel
-from seal.two_player import LOSS_NET, TASK_NET
+from seal.training.checkpoints import Averages
+from seal.two_player import LOSS_NET, TASK_NET, TwoPlayerOptimizer
+
+logger = logging.getLogger(__name__)
 
 # Names of scores among seal's metrics, alone or with what they are of: `f1-PER`, `mean_iou`, `micro_f1_tuned`.
 _MORE_IS_BETTER = re.compile(r"(^|_)(f1|accuracy|precision|recall|iou)($|[_-])")
@@ -184,8 +190,9 @@ class Phases:
             )
         if any(phase.copy_task_net for phase in self):
             if model.loss_net is None:
-                raise ConfigurationError("trainer.phases: copy_task_net: the model has no loss_net.")
-            model.loss_net.check_copy(model.task_net)
+                raise ConfigurationError("trainer.phases.copy_task_net: the model has no loss_net.")
+            with under("trainer.phases"):
+                model.loss_net.check_copy(model.task_net)
         unsupervised = any(not phase.supervised for phase in self)
         if unsupervised and not model.uses_energy:
             raise ConfigurationError(
@@ -258,9 +265,9 @@ class PhaseBest:
         The phase's.
     """
 
-    def __init__(self, folder: str, metric: Union[str, list[str]] = ()) -> None:
+    def __init__(self, folder: str, metric: Optional[Union[str, list[str]]] = None) -> None:
         self._path = os.path.join(folder, _FILE)
-        self._tracker = MetricTracker(metric)
+        self._tracker = MetricTracker(metric or [])
 
     def is_best(self, metrics: dict[str, float], epoch: int) -> bool:
         """Counts an epoch with these metrics on validation data; whether it is the best of the phase so far."""
@@ -296,3 +303,200 @@ class PhaseBest:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._tracker.load_state_dict(state)
+
+
+class TaskNetStart:
+    """A copy of the task-net's present parameters and buffers, on the CPU, which `restore` puts back."""
+
+    def __init__(self, model: SealModel) -> None:
+        self._tensors = {name: tensor.detach().to("cpu", copy=True) for name, tensor in _task_net(model)}
+        digest = hashlib.sha256()
+        for name, tensor in self._tensors.items():
+            digest.update(name.encode())
+            digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
+        self.digest = digest.hexdigest()
+
+    @torch.no_grad()
+    def restore(self, model: SealModel) -> None:
+        for name, tensor in _task_net(model):
+            tensor.copy_(self._tensors[name])
+
+
+def _task_net(model: SealModel) -> Iterator[tuple[str, torch.Tensor]]:
+    """All parameters and buffers outside the loss-net, by name; those of the output space count as the task-net's."""
+    others = {id(parameter) for parameter in model.loss_net_parameters()}
+    if model.loss_net is not None:
+        others |= {id(buffer) for buffer in model.loss_net.buffers()}
+    for name, tensor in itertools.chain(model.named_parameters(), model.named_buffers()):
+        if id(tensor) not in others:
+            yield name, tensor
+
+
+# The number of epochs of one score after which there is a warning.
+_CONSTANT = 3
+
+
+class PhasedRun:
+    """
+    A run on its way through its phases: what changes when an epoch begins another one, and which epochs count.
+
+    The best epoch of the run is chosen among those of the last phase: an epoch of an earlier one never counts as
+    better, unless `best_of_all_phases` is set. Patience does not end an earlier phase.
+
+    # Parameters
+
+    phases : `Phases`
+    model : `SealModel`
+    optimizer : `TwoPlayerOptimizer`
+    scheduler : `TwoPlayerScheduler`
+    tracker : `MetricTracker`
+        Of the run's best epoch.
+    averages : `Averages`
+    folder : `str`
+        The run's.
+    best_of_all_phases : `bool`
+    is_primary, distributed : `bool`
+        Whether this worker writes files, and whether there are others.
+    """
+
+    def __init__(
+        self,
+        phases: Phases,
+        model: SealModel,
+        optimizer: TwoPlayerOptimizer,
+        scheduler: Any,
+        tracker: MetricTracker,
+        averages: Averages,
+        folder: str,
+        best_of_all_phases: bool,
+        is_primary: bool,
+        distributed: bool,
+    ) -> None:
+        self._phases, self._model, self._optimizer, self._scheduler = phases, model, optimizer, scheduler
+        self._tracker, self._averages, self._folder = tracker, averages, folder
+        self._best_of_all_phases, self._is_primary, self._distributed = best_of_all_phases, is_primary, distributed
+        #: The phase of the epoch in progress.
+        self.phase = phases[phases.index(0)]
+        # Its best epoch, if it has a metric of its own.
+        self._best: Optional[PhaseBest] = None
+        # Those of the last epochs, for a warning.
+        self._scores: list[float] = []
+        # A recovered run takes these weights from its newly constructed model, which has the same seeds and files. The
+        # checkpoint has only their digest, to detect where that does not hold.
+        self._task_net_start = TaskNetStart(model) if any(phase.restart for phase in phases) else None
+
+    def enter(self, epoch: int, inside: bool) -> None:
+        """Before an epoch; `inside` if the run goes on from a checkpoint that was written in the middle of it."""
+        index = self._phases.index(epoch)
+        self.phase = self._phases[index]
+        moving = [player for player in self._optimizer.players if self.phase.trains(player)]
+        self._scheduler.moving, self._scheduler.scored = moving, self.prediction_depends_on(moving)
+        if inside:
+            return  # The checkpoint was written after what follows.
+        begins = epoch == self._phases.start(index)
+        if begins:
+            self._begin(index, epoch)
+        if not (begins or index < len(self._phases) - 1):
+            return
+        if self._best_of_all_phases:
+            self._tracker._epochs_with_no_improvement = 0
+        else:
+            # A new dictionary: AllenNLP's loop holds the old one, which `clear` would empty.
+            self._tracker.best_epoch_metrics = {}
+            self._tracker.clear()
+            # Epochs are counted through the whole run.
+            self._tracker._epoch_number = epoch
+
+    def _begin(self, index: int, epoch: int) -> None:
+        phase, loss_net = self.phase, self._model.loss_net
+        self._leave(epoch)
+        if phase.validation_metric is not None:
+            self._best = PhaseBest(self._folder, phase.validation_metric)
+        several = {"news": len(self._phases) > 1}
+        logger.info("Phase %d of %d begins: %s", index + 1, len(self._phases), phase, extra=several)
+        if loss_net is not None and loss_net.shares_encoder and phase.train == TASK_NET and phase.energy:
+            logger.warning(
+                "trainer.phases[%d]: the energy is not fixed while the task_net is trained alone, since the loss_net "
+                "reads the task_net's encoder; to fix it, give the loss_net an encoder of its own.",
+                index,
+            )
+        if phase.restart:
+            needed(self._task_net_start, "restart").restore(self._model)
+            self._begin_anew(TASK_NET, self._model.task_net_parameters(), index)
+        if phase.copy_task_net:
+            needed(loss_net, "loss_net").copy_task_net(needed(self._model.task_net, "task_net"))
+            self._begin_anew(LOSS_NET, self._model.loss_net_parameters(), index)
+
+    def _leave(self, epoch: int) -> None:
+        """Goes back to the best epoch of the phase that has ended, if it has a metric of its own."""
+        best, self._best = self._best, None
+        if best is None or best.epoch is None or best.epoch == epoch - 1 and not self._averages:
+            return
+        logger.info("The next phase starts from epoch %d, the best by the phase's validation_metric.", best.epoch)
+        best.restore(self._model, self._is_primary, self._distributed)
+        self._averages.restart()
+
+    def _begin_anew(self, player: str, parameters: list[torch.nn.Parameter], index: int) -> None:
+        """Restarts a player's optimizer and scheduler, and its parameters' moving average from their present values."""
+        if player in self._optimizer.players:
+            self._optimizer.restart(player)
+            self._scheduler.restart(player, self._phases.epochs_of(player, index))
+        self._averages.restart(parameters)
+
+    def prediction_depends_on(self, players: Collection[str]) -> bool:
+        """Whether predictions depend on the parameters of one of these players."""
+        needed = {id(parameter) for parameter in self._model.prediction_parameters()}
+        return any(id(parameter) in needed for player in players for parameter in self._optimizer.parameters(player))
+
+    def count(self, metrics: dict[str, float], epoch: int) -> None:
+        """Counts an epoch with these metrics on validation data; it is before AllenNLP writes a checkpoint of it."""
+        self._warn_of_constant_scores(metrics)
+        if self._best is not None and self._best.is_best(metrics, epoch) and self._is_primary:
+            with self._averages.applied():
+                self._best.save(self._model)
+
+    def _warn_of_constant_scores(self, metrics: dict[str, float]) -> None:
+        """Once, where the score stays the same though what predicts is trained."""
+        if not metrics or not self.prediction_depends_on(self._scheduler.moving):
+            self._scores = []
+            return
+        self._scores.append(self._tracker.combined_score(metrics))
+        last = self._scores[-_CONSTANT:]
+        if len(last) == _CONSTANT and len(set(last)) == 1:
+            self._scores = []
+            name = ", ".join(("+" if sign > 0 else "-") + name for sign, name in self._tracker.tracked_metrics)
+            logger.warning(
+                "trainer.validation_metric: %s has been %g for %d epochs, so no epoch is better than another; see the "
+                "training loss, change the learning rate or train longer, or name a metric that moves, as '-loss'",
+                name,
+                abs(last[0]),
+                _CONSTANT,
+            )
+
+    def end(self) -> None:
+        """The weights of a phase's best epoch are no longer needed."""
+        if self._is_primary and self._folder:
+            PhaseBest(self._folder).forget()
+
+    def state_dict(self) -> dict[str, Any]:
+        state: dict[str, Any] = {}
+        if self._task_net_start is not None:
+            state["task_net_start"] = self._task_net_start.digest
+        if self._best is not None:
+            state["phase_best"] = self._best.state_dict()
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what is its own of a checkpoint's trainer state."""
+        if "phase_best" in state:
+            # At the end of a phase it is still that phase's.
+            done, inside = state["epochs_completed"], state["batches_in_epoch_completed"] > 0
+            phase = self._phases[self._phases.index(done if inside else done - 1)]
+            self._best = PhaseBest(self._folder, phase.validation_metric)
+            self._best.load_state_dict(state["phase_best"])
+        start = self._task_net_start
+        if start is not None and state.get("task_net_start") != start.digest:
+            logger.warning(
+                "The task-net was constructed with other weights than in the run that is recovered; "
+                "a phase with `restart` begins with other ones, too."
+            )

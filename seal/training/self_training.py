@@ -5,26 +5,25 @@ import math
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 import torch
 from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader, DatasetReader
-from allennlp.training import GradientDescentTrainer
 
 from seal.common.random_states import random_state, set_random_state, set_seed
 from seal.common.setting_checks import check_range
 from seal.files.whole_files import replacing
 from seal.models import SealModel
 from seal.training.held_out import HeldOut, MakeTrainer, learn_structure, save_best
-from seal.training.loaded_data import RowLoader
-from seal.training.taught_instances import InputInstances
-from seal.training.taught_rows import InputRows
+from seal.training.loaders import RowLoader
+from seal.training.pseudo_labels import UnlabelledInstances, UnlabelledRows
 
 logger = logging.getLogger(__name__)
 
-Inputs = Union[InputInstances, InputRows]
+#: Of either kind, each of which takes its own kind of loader.
+Inputs = Any
 # How the names of metrics of the best epoch begin.
 _BEST = "best_validation_"
 
@@ -86,12 +85,12 @@ class SelfTraining(FromParams):
         model: SealModel,
         make_trainer: MakeTrainer,
         data_loader: DataLoader,
-        validation_data_loader: Optional[DataLoader],
+        validation_data_loader: Any,
         held_out: Optional[HeldOut],
         distributed: bool,
     ) -> Callable[..., dict[str, Any]]:
         """
-        `train` for such a run, with the inputs read: what is wrong in their file is told before anything is trained.
+        `train` for such a run, with the inputs read: what is wrong in their file is refused before anything is trained.
 
         # Raises
 
@@ -103,7 +102,7 @@ class SelfTraining(FromParams):
 
     def train(
         self,
-        trainer: GradientDescentTrainer,
+        trainer: Any,
         metrics: dict[str, Any],
         student: SealModel,
         inputs: Inputs,
@@ -117,7 +116,7 @@ class SelfTraining(FromParams):
 
         # Parameters
 
-        trainer : `GradientDescentTrainer`
+        trainer : `AlternatingTrainer`
             That of the teacher, whose training has ended. Its model becomes the better of the two.
         metrics : `dict[str, Any]`
             Those of the teacher, by their names in `metrics.json`.
@@ -140,19 +139,19 @@ class SelfTraining(FromParams):
         set_seed(seed)
         folder = os.path.join(trainer._serialization_dir, "student")
         os.makedirs(folder, exist_ok=True)
-        inputs = inputs.answered(os.path.join(folder, "answers.json"), trainer.model)
+        inputs = inputs.expanded(os.path.join(folder, "expansions.json"), trainer.model)
         found: dict[str, Any] = {}
         if len(inputs):
-            path = os.path.join(folder, "taught.pt")
-            taught = self._taught(path, trainer.model, inputs, lambda: _score(trainer, metrics))
+            path = os.path.join(folder, "pseudo_labels.pt")
+            labelled = self._pseudo_labels(path, trainer.model, inputs, lambda: _score(trainer, metrics))
             # So that it does not matter whether this run or one before it, which was killed, has drawn.
             set_seed(seed)
             # A run that was killed while it chose between the two may have left the student in the best weights.
-            trainer.model.load_state_dict(taught["teacher"])
-            loader = self._student_data(trainer.model, inputs, data_loader, taught["outputs"])
+            trainer.model.load_state_dict(labelled["teacher"])
+            loader = self._student_data(trainer.model, inputs, data_loader, labelled["outputs"])
             student.structure = None
             found = make_trainer(student, folder, loader).train()
-            found = self._better(trainer, metrics, taught, student, found, held_out, len(inputs))
+            found = self._better(trainer, metrics, labelled, student, found, held_out, len(inputs))
         else:
             logger.warning("No student is trained: the teacher finds no predicate in %s.", self.unlabelled)
         set_random_state(before)
@@ -176,9 +175,9 @@ class SelfTraining(FromParams):
 
     def _better(
         self,
-        trainer: GradientDescentTrainer,
+        trainer: Any,
         metrics: dict[str, Any],
-        taught: dict[str, Any],
+        labelled: dict[str, Any],
         student: SealModel,
         found: dict[str, Any],
         held_out: Optional[HeldOut],
@@ -186,7 +185,7 @@ class SelfTraining(FromParams):
     ) -> dict[str, Any]:
         """
         Keeps the better of the two in the trainer's model and in the best weights, and returns its metrics: `metrics`
-        and what `_taught` has returned are the teacher's, `found` are the student's.
+        and what `_pseudo_labels` has returned are the teacher's, `found` are the student's.
         """
         model = trainer.model
         model.load_state_dict(student.state_dict(), strict=False)
@@ -194,12 +193,12 @@ class SelfTraining(FromParams):
             if self.distil:
                 model.structure.margin = math.inf  # No gain opens the gate.
             found.update(learn_structure(trainer, held_out))
-        report = {"inputs": num_inputs, "teacher": taught["score"], "student": _score(trainer, found)}
+        report = {"inputs": num_inputs, "teacher": labelled["score"], "student": _score(trainer, found)}
         report["kept"] = "student" if self.distil or report["student"] > report["teacher"] else "teacher"
-        told = "Validation: the teacher has %(teacher)g, the student %(student)g; the %(kept)s is kept"
-        logger.info(told, report, extra={"news": True})
+        message = "Validation: the teacher has %(teacher)g, the student %(student)g; the %(kept)s is kept"
+        logger.info(message, report, extra={"news": True})
         if report["kept"] == "teacher":
-            model.load_state_dict(taught["teacher"])
+            model.load_state_dict(labelled["teacher"])
             found = metrics if held_out is None else {**metrics, **learn_structure(trainer, held_out)}
         elif held_out is None:  # Otherwise it was saved with the structure.
             save_best(trainer)
@@ -209,13 +208,13 @@ class SelfTraining(FromParams):
 
     def read(self, model: SealModel, reader: DatasetReader, data_loader: DataLoader) -> Inputs:
         """
-        The inputs that the training data lack, indexed; and those of the training data, where these are taught.
+        The inputs that the training data lack, indexed; and those of the training data, where these are labelled, too.
 
         # Raises
 
         `ConfigurationError` if there is none, or a file is malformed.
         """
-        kind = InputRows if isinstance(data_loader, RowLoader) else InputInstances
+        kind: Any = UnlabelledRows if isinstance(data_loader, RowLoader) else UnlabelledInstances
         inputs = kind.read(model, reader, data_loader, self.unlabelled, self.plain_text, self.distil)
         if not len(inputs):
             raise ConfigurationError(
@@ -225,19 +224,19 @@ class SelfTraining(FromParams):
         return inputs
 
     @torch.no_grad()
-    def _taught(self, path: str, model: SealModel, inputs: Inputs, score: Callable[[], float]) -> dict[str, Any]:
+    def _pseudo_labels(self, path: str, model: SealModel, inputs: Inputs, score: Callable[[], float]) -> dict[str, Any]:
         """The teacher's `outputs` for each input, `(draws, *output)`, and its `score` and weights, kept in a file."""
         if os.path.exists(path):
             return torch.load(path, map_location=next(model.parameters()).device)
         outputs: list[Optional[torch.Tensor]] = [None] * len(inputs)
         for places, batch in inputs.batches(model):
-            drawn = model.teach(batch, None if self.hard else self.num_draws)
+            drawn = model.pseudo_labels(batch, None if self.hard else self.num_draws)
             for place, output in zip(places, drawn.to("cpu", torch.int16)):
                 outputs[place] = output.clone()
-        taught = {"outputs": outputs, "score": score(), "teacher": copy.deepcopy(model.state_dict())}
+        labelled = {"outputs": outputs, "score": score(), "teacher": copy.deepcopy(model.state_dict())}
         with replacing(path) as draft:
-            torch.save(taught, draft)
-        return taught
+            torch.save(labelled, draft)
+        return labelled
 
 
 def check_self_training(
@@ -248,9 +247,10 @@ def check_self_training(
 
     `ConfigurationError` if a student cannot be trained in such a run.
     """
-    if not model.can_teach:
+    if not model.can_pseudo_label:
         raise ConfigurationError(
-            f"trainer.self_training: {type(model).__name__} cannot teach; tags, roles and sets of labels can be taught."
+            f"trainer.self_training: {type(model).__name__} gives no pseudo-labels; models of tags, roles and sets of "
+            "labels do."
         )
     if model.task_net is None:
         raise ConfigurationError("trainer.self_training: it trains a task-net, and the model has none.")
@@ -262,14 +262,14 @@ def check_self_training(
         raise ConfigurationError("trainer.self_training: not in distributed runs; leave 'distributed' out.")
     if isinstance(data_loader, RowLoader):
         return
-    if hasattr(data_loader.reader, "read_table"):
+    if hasattr(getattr(data_loader, "reader", None), "read_table"):
         raise ConfigurationError(
-            "trainer.self_training: feature vectors are taught as a table; set data_loader.type to 'tensors'."
+            "trainer.self_training: feature vectors are labelled as a table; set data_loader.type to 'tensors'."
         )
-    InputInstances.num_gold(data_loader)  # Raises where instances are not in memory.
+    UnlabelledInstances.num_gold(data_loader)  # Raises where instances are not in memory.
 
 
-def _score(trainer: GradientDescentTrainer, metrics: dict[str, Any]) -> float:
+def _score(trainer: Any, metrics: dict[str, Any]) -> float:
     """
     By `trainer.validation_metric`: high is good. Of label sets, `f1` is by the threshold 0.5 and `f1_tuned` by a tuned
     one; with a structure, its decision counts, `f1_structured`.

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Optional
 import torch
 import torch.distributed as dist
 
+from seal.common.setting_checks import needed
 from seal.hypergradients import (
     Hypergradient,
     HypergradientReport,
@@ -19,8 +20,8 @@ from seal.hypergradients import (
 from seal.models import SealModel, TaskState
 from seal.output_spaces import Candidates
 from seal.samplers import with_gradient
-from seal.training.micro_batches import MicroBatch
-from seal.training.unrolling import Unrolling
+from seal.training.bilevel import Unrolling
+from seal.two_player import MicroBatch
 from seal.two_player.objectives import constant_loss
 
 
@@ -113,7 +114,7 @@ class SurrogateLoss:
             raise NonFiniteValue("task_net's output is no longer finite")
         candidates = part.candidates
         if held_out is not None or candidates is None:
-            candidates = model.draw(state)
+            candidates = model.sample(state)
             part.candidates = candidates if held_out is None else part.candidates
         if candidates.outputs.shape[0] == 0 and not self._distributed:
             return Surrogate(model.loss_net_loss(state, candidates), None)
@@ -145,22 +146,22 @@ class SurrogateLoss:
         outer: Mapping[str, torch.nn.Parameter],
     ) -> Surrogate:
         """As the call, through the steps of a descent on the batch, at whose end the candidates are drawn."""
-        model = self._model
+        model, unrolling = self._model, needed(self._unrolling, "unroll")
 
         def primary() -> torch.Tensor:
             state = model.state_of_all_nets(**held_out)
             if not torch.isfinite(state.logits).all():
                 raise NonFiniteValue("task_net's output is no longer finite")
-            return self._primary([state], model.draw(state))()
+            return self._primary([state], model.sample(state))()
 
         found = unrolled_hypergradient(
             lambda: model.joint_loss(batch),
             primary,
             inner,
             outer,
-            self._unrolling.num_steps,
-            self._unrolling.step_size,
-            self._unrolling.backward_steps,
+            unrolling.num_steps,
+            unrolling.step_size,
+            unrolling.backward_steps,
             self._products,
             reduce=_mean_of_workers if self._distributed else None,
         )
@@ -176,7 +177,7 @@ class SurrogateLoss:
             # Called once. The list gives the state up, so that the graph of its pass is freed before the system is
             # solved.
             state = states.pop()
-            if len(state.gold) == 0:
+            if len(self._model.gold(state)) == 0:
                 # Another worker's batch may have instances.
                 return constant_loss(self._model.loss_net_parameters())
             space = self._model.output_space

@@ -13,22 +13,21 @@ def check_who_predicts(task_net: Any, loss_net: Any, inference: Optional[Sampler
     if task_net is None:
         if loss_net is None or inference is None:
             raise ConfigurationError(
-                "model.task_net: without one, a loss_net must predict, by model.inference "
-                "{type: 'gradient_based_inference'}."
+                "task_net: without one, a loss_net must predict, by inference {type: 'gradient_based_inference'}."
             )
         for key, part in (("inference", inference), ("sampler", sampler)):
             if part is not None and part.needs_task_net:
                 raise ConfigurationError(
-                    f"model.{key}: {type(part).__name__} as set reads the output of a task_net, and there is none; "
+                    f"{key}: {type(part).__name__} as set reads the output of a task_net, and there is none; "
                     "take 'gradient_based_inference' with another start than 'task_net' and 'draw'."
                 )
     if inference is None:
         return
     if loss_net is None:
-        raise ConfigurationError("model.inference: it descends the energy of a loss_net, and there is none.")
+        raise ConfigurationError("inference: it descends the energy of a loss_net, and there is none.")
     if not inference.predicts:
         raise ConfigurationError(
-            f"model.inference: {type(inference).__name__} as set does not predict; take "
+            f"inference: {type(inference).__name__} as set does not predict; take "
             "'gradient_based_inference' with the objective 'energy', a start other than 'gold', and keep "
             "'best', or 'last' with one start."
         )
@@ -36,7 +35,7 @@ def check_who_predicts(task_net: Any, loss_net: Any, inference: Optional[Sampler
 
 def check_trained(task_net: Any, task_loss: Optional[TaskLoss]) -> None:
     if task_net is None and task_loss is not None:
-        raise ConfigurationError("model.task_loss: it trains a task_net, and there is none; leave it out.")
+        raise ConfigurationError("task_loss: it trains a task_net, and there is none; leave it out.")
 
 
 def check_cost_augmented(
@@ -51,28 +50,28 @@ def check_cost_augmented(
     if cost_augmented_net is None:
         if sampler is not None and sampler.needs_cost_augmented:
             raise ConfigurationError(
-                "model.sampler: 'cost_augmented_output' needs a cost_augmented_net, and the model has none."
+                "sampler: 'cost_augmented_output' needs a cost_augmented_net, and the model has none."
             )
         if separate:
             raise ConfigurationError(
-                "model.energy_loss.separate: each hinge would have a network of its own, and the model has no "
+                "energy_loss.separate: each hinge would have a network of its own, and the model has no "
                 "cost_augmented_net; leave it out, or add the net."
             )
         return
     _check_what_trains_it(task_net, loss_net, task_loss)
     if isinstance(energy_loss, CompoundLoss) and not separate:
         raise ConfigurationError(
-            "model.energy_loss.separate: with a cost_augmented_net set it to true; otherwise each network's output "
+            "energy_loss.separate: with a cost_augmented_net set it to true; otherwise each network's output "
             "would enter both hinges."
         )
     if isinstance(sampler, StackedSampler) and not sampler.samplers[0].needs_cost_augmented:
         raise ConfigurationError(
-            "model.sampler.samplers: list 'cost_augmented_output' before 'task_net_output': the compound loss "
+            "sampler.samplers: list 'cost_augmented_output' before 'task_net_output': the compound loss "
             "identifies them by position."
         )
     if sampler is not None and not sampler.needs_cost_augmented:
         raise ConfigurationError(
-            "model.sampler: the loss-net sees nothing of the cost_augmented_net; stack 'cost_augmented_output' and "
+            "sampler: the loss-net sees nothing of the cost_augmented_net; stack 'cost_augmented_output' and "
             "'task_net_output'."
         )
 
@@ -81,18 +80,18 @@ def _check_what_trains_it(task_net: Any, loss_net: Any, task_loss: Optional[Task
     """The part of `check_cost_augmented` that is about the nets beside a cost-augmented one, and its loss."""
     if task_net is None or loss_net is None:
         raise ConfigurationError(
-            "model.cost_augmented_net: it stands beside a task_net and is trained by a loss_net; the model lacks the "
+            "cost_augmented_net: it stands beside a task_net and is trained by a loss_net; the model lacks the "
             f"{'task_net' if task_net is None else 'loss_net'}."
         )
     if task_loss is None or not task_loss.takes_cost_augmented:
         raise ConfigurationError(
-            "model.task_loss.type: a cost_augmented_net is trained by 'inference_network'; the present loss has no "
+            "task_loss.type: a cost_augmented_net is trained by 'inference_network'; the present loss has no "
             "term for it."
         )
     weights = (getattr(task_loss, "perceptron_weight", 1), task_loss.cross_entropy_weight)
     if weights == (0, 0):
         raise ConfigurationError(
-            "model.task_loss: perceptron_weight (lambda) and cross_entropy_weight (tau) are both 0, so that nothing "
+            "task_loss: perceptron_weight (lambda) and cross_entropy_weight (tau) are both 0, so that nothing "
             "would train the task_net beside the cost_augmented_net; set one of them."
         )
 
@@ -103,17 +102,17 @@ def check_no_loss_net_parts(
     """Refuses the parts that only train a loss-net, and a loss with its energy, in a model without one."""
     if task_loss is not None and task_loss.cross_entropy_weight == 0:
         raise ConfigurationError(
-            "model.task_loss.cross_entropy_weight: with 0 the energy alone would train the task-net, and there is no "
+            "task_loss.cross_entropy_weight: with 0 the energy alone would train the task-net, and there is no "
             "loss_net; set it above 0."
         )
     if task_loss is not None and task_loss.energy_weight > 0:
         raise ConfigurationError(
-            f"model.task_loss.energy_weight: {task_loss.energy_weight:g}, and there is no loss_net to give an energy; "
+            f"task_loss.energy_weight: {task_loss.energy_weight:g}, and there is no loss_net to give an energy; "
             "add one, or set the weight to 0."
         )
     for key, part in (("sampler", sampler), ("energy_loss", energy_loss)):
         if part is not None:
-            raise ConfigurationError(f"model.{key}: it trains a loss_net, and there is none; leave it out.")
+            raise ConfigurationError(f"{key}: it trains a loss_net, and there is none; leave it out.")
 
 
 def check_loss_net_parts(
@@ -122,22 +121,22 @@ def check_loss_net_parts(
     gives_rewards: bool,
 ) -> None:
     if sampler is None or energy_loss is None:
-        missing = "model.sampler" if sampler is None else "model.energy_loss"
-        raise ConfigurationError(f"{missing}: a model with a loss_net needs it; see training_configs.")
+        missing = "sampler" if sampler is None else "energy_loss"
+        raise ConfigurationError(f"{missing}: a model with a loss_net needs it.")
     if energy_loss.needs_noise_log_prob and not sampler.gives_log_prob:
         raise ConfigurationError(
-            f"model.energy_loss: {type(energy_loss).__name__} needs the log-probability of every candidate, and "
-            f"model.sampler, {type(sampler).__name__}, gives none: take the sampler 'discrete', or the loss "
+            f"energy_loss: {type(energy_loss).__name__} needs the log-probability of every candidate, and "
+            f"the sampler, {type(sampler).__name__}, gives none: take the sampler 'discrete', or the loss "
             "'ranking'."
         )
     if energy_loss.needs_rewards and not gives_rewards:
         raise ConfigurationError(
-            f"model.energy_loss: {type(energy_loss).__name__} is for the model 'seal_partly_labelled_tagging', whose "
+            f"energy_loss: {type(energy_loss).__name__} is for the model 'seal_partly_labelled_tagging', whose "
             "candidates have rewards; take 'contrastive_divergence'."
         )
 
 
-def check_structure(model, structure, score) -> None:
+def check_structure(model: Any, structure: Any, score: Optional[str], inference: Optional[Sampler]) -> None:
     """
     # Raises
 
@@ -145,18 +144,15 @@ def check_structure(model, structure, score) -> None:
     """
     if structure is None and score is not None:
         raise ConfigurationError(
-            "model.score: it says for which score a structure decides, and here is none; leave it out, or give a "
-            "'structure'."
+            "score: it says for which score a structure decides, and here is none; leave it out, or give a 'structure'."
         )
     if structure is None:
         return
     if model.structure_kind is None:
+        raise ConfigurationError(f"structure: {type(model).__name__} has no structure of whole outputs; leave it out.")
+    if inference is not None:
         raise ConfigurationError(
-            f"model.structure: {type(model).__name__} has no structure of whole outputs; leave it out."
-        )
-    if model.inference is not None:
-        raise ConfigurationError(
-            "model.structure: it chooses among the task-net's outputs, and 'inference' predicts without these; leave "
+            "structure: it chooses among the task-net's outputs, and 'inference' predicts without these; leave "
             "one of the two out."
         )
 
@@ -169,17 +165,17 @@ def check_implicit(task_loss: TaskLoss) -> None:
     """
     if task_loss.energy_weight == 0:
         raise ConfigurationError(
-            "model.task_loss.energy_weight: with 0 the task-net does not follow the loss-net, so there is no "
-            "implicit gradient; set it above 0, or trainer.implicit to false."
+            "task_loss.energy_weight: with 0 the task-net does not follow the loss-net, so there is no "
+            "implicit gradient; set it above 0, or implicit to false."
         )
     if task_loss.through_draws:
         raise ConfigurationError(
-            "model.task_loss.type: 'through_draws' takes energies for constants, so that there is no implicit "
-            "gradient; take 'weighted', or set trainer.implicit to false."
+            "task_loss.type: 'through_draws' takes energies for constants, so that there is no implicit "
+            "gradient; take 'weighted', or set implicit to false."
         )
 
 
-def check_finite_differences(model) -> None:
+def check_finite_differences(model: Any) -> None:
     """
     # Raises
 
@@ -188,14 +184,14 @@ def check_finite_differences(model) -> None:
     """
     net = model.cost_augmented_net
     reasons = {
-        "model.task_loss.straight_through: it": model.task_loss.straight_through,
-        "model.task_loss: it draws outputs, which": model.task_loss.draws,
-        "model.loss_net: its encoder is the task-net's, whose output for it": model.loss_net.shares_encoder,
-        "model.cost_augmented_net: its input": net is not None and net.takes_constants,
+        "task_loss.straight_through: it": model.task_loss.straight_through,
+        "task_loss: it draws outputs, which": model.task_loss.draws,
+        "loss_net: its encoder is the task-net's, whose output for it": model.loss_net.shares_encoder,
+        "cost_augmented_net: its input": net is not None and net.takes_constants,
     }
     for what, found in reasons.items():
         if found:
             raise ConfigurationError(
                 f"{what} counts as constant in the task-net's gradient, but moves with its parameters in finite "
-                "differences; set trainer.products to 'autograd'."
+                "differences; set products to 'autograd'."
             )

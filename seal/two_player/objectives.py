@@ -1,4 +1,5 @@
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Optional
 
@@ -11,7 +12,42 @@ from seal.nets import CostAugmentedNet, LossNet, TaskNetOutput
 from seal.output_spaces import Candidates, OutputSpace
 from seal.registry import ConfigurationError
 from seal.samplers import Sampler, SamplingProblem
-from seal.two_player.module_modes import constant, without_dropout
+
+
+@contextmanager
+def constant(module: Optional[torch.nn.Module]) -> Iterator[None]:
+    """Inside, `module` gets no gradient and no dropout; gradients still pass through it to its inputs."""
+    if module is None:
+        yield
+        return
+    with without_gradient(module.parameters()), without_dropout(module):
+        yield
+
+
+@contextmanager
+def without_gradient(parameters: Iterable[torch.nn.Parameter]) -> Iterator[None]:
+    """Inside, `parameters` get no gradient."""
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    for parameter in trained:
+        parameter.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for parameter in trained:
+            parameter.requires_grad_(True)
+
+
+@contextmanager
+def without_dropout(*modules: Optional[torch.nn.Module]) -> Iterator[None]:
+    """Inside, `modules` are in evaluation mode; `None` stands for a net that a model does not have."""
+    modes = [(module, module.training) for module in modules if module is not None]
+    for module, _ in modes:
+        module.eval()
+    try:
+        yield
+    finally:
+        for module, training in modes:
+            module.train(training)
 
 
 @dataclass
@@ -52,18 +88,6 @@ class TaskState:
         hidden = None if self.hidden is None else self.hidden[rows]
         mask = None if self.mask is None else self.mask[rows]
         return TaskState(select_rows(self.inputs, rows), self.logits[rows], hidden, mask)
-
-
-def check_gold(gold: Optional[torch.Tensor]) -> torch.Tensor:
-    """
-    The gold of a training batch; an error where there is none, for example because the file was read without its tags.
-    """
-    if gold is None:
-        raise ConfigurationError(
-            "train_data_path: the data have no gold to learn from; a phase of trainer.phases needs none if its "
-            "'supervised' is false, and the callback 'trace_inference_networks' always needs it."
-        )
-    return gold
 
 
 class Features:
@@ -144,6 +168,8 @@ class Objectives(torch.nn.Module):
     task_loss: TaskLoss
     #: The name of the loss of further heads in the metrics.
     auxiliary_name: str
+    #: The error where a batch that is learned from has no gold.
+    no_gold = "gold: the batch has none to learn from; without it, only a task-net can learn, with supervised=False."
 
     def task_state(self, *args: Any, **kwargs: Any) -> TaskState:
         """Runs the task-net on a batch, with its graph."""
@@ -151,6 +177,12 @@ class Objectives(torch.nn.Module):
 
     def monitor(self, name: str, value: torch.Tensor) -> None:
         """Is given the value of each loss and energy by its name."""
+
+    def gold(self, state: TaskState) -> torch.Tensor:
+        """The gold of a training batch; a `ConfigurationError` where there is none."""
+        if state.gold is None:
+            raise ConfigurationError(self.no_gold)
+        return state.gold
 
     @property
     def uses_energy(self) -> bool:
@@ -174,19 +206,19 @@ class Objectives(torch.nn.Module):
         """`Theta`; empty without a loss-net. An output space's parameters count as the task-net's."""
         return [] if self.loss_net is None else list(self.loss_net.parameters())
 
-    def draw(self, state: TaskState) -> Candidates:
+    def sample(self, state: TaskState) -> Candidates:
         """The loss-net's candidates, drawn with the present task-net; constants."""
-        gold = check_gold(state.gold)
+        gold = self.gold(state)
         if len(gold) == 0:
             return Candidates(gold.unsqueeze(1))
-        return self.sample_with(needed(self.sampler, "model.sampler"), state, gold)
+        return self.sample_with(needed(self.sampler, "sampler"), state, gold)
 
     def sample_with(self, sampler: Sampler, state: TaskState, gold: Optional[torch.Tensor]) -> Candidates:
         """Samples outputs for a batch, as constants. `gold` may be `None` for a sampler that does not read it."""
         features = Features()
 
         def energy(outputs: torch.Tensor) -> torch.Tensor:
-            return self._energies(features.frozen(self, state), outputs, state.mask)
+            return needed(self.loss_net, "loss_net")(features.frozen(self, state), outputs, state.mask)
 
         logits, cost_augmented = state.logits.detach(), state.cost_augmented
         cost_augmented = None if cost_augmented is None else cost_augmented.detach()
@@ -208,12 +240,12 @@ class Objectives(torch.nn.Module):
         features : optional
             What `features` returns for this state; computed here if it is `None`.
         """
-        gold, energy_loss = check_gold(state.gold), needed(self.energy_loss, "model.energy_loss")
+        gold, energy_loss = self.gold(state), needed(self.energy_loss, "energy_loss")
         if len(gold) == 0:
             return no_loss(state.logits)
         features = self.features(state) if features is None else features
         outputs = self.output_space.stack(gold.unsqueeze(1), candidates.outputs)
-        energy = self._energies(features, outputs, state.mask)
+        energy = needed(self.loss_net, "loss_net")(features, outputs, state.mask)
         gold_energy, energy = energy[:, 0], energy[:, 1:]
         comparison = Comparison(gold_energy, energy, candidates, gold, self.output_space, state.mask)
         loss = energy_loss(comparison).mean()
@@ -233,7 +265,7 @@ class Objectives(torch.nn.Module):
         """Those of the loss-net's encoder, with their graph; `None` of an empty batch."""
         if len(state.logits) == 0:
             return None
-        return needed(self.loss_net, "model.loss_net").vectors(state.inputs, state.hidden)
+        return needed(self.loss_net, "loss_net").vectors(state.inputs, state.hidden)
 
     def features(self, state: TaskState, vectors: Optional[torch.Tensor] = None) -> list[Any]:
         """
@@ -247,7 +279,7 @@ class Objectives(torch.nn.Module):
         vectors = self.vectors(state) if vectors is None else vectors
         if vectors is None:
             return []
-        return needed(self.loss_net, "model.loss_net").condition(vectors, state.inputs, state.mask)
+        return needed(self.loss_net, "loss_net").condition(vectors, state.inputs, state.mask)
 
     def frozen_features(self, state: TaskState, vectors: Optional[torch.Tensor] = None) -> list[Any]:
         """`features` as constants."""
@@ -278,7 +310,7 @@ class Objectives(torch.nn.Module):
         if len(outputs) == 0:
             return state.logits.new_zeros(outputs.shape[:2])
         with constant(self.loss_net):
-            return self._energies(self.frozen_features(state), outputs, state.mask)
+            return needed(self.loss_net, "loss_net")(self.frozen_features(state), outputs, state.mask)
 
     def task_net_loss(
         self, state: TaskState, features: Optional[list[Any]] = None, supervised: bool = True
@@ -302,7 +334,7 @@ class Objectives(torch.nn.Module):
             self.monitor("energy_prediction", loss)
             return loss
         else:
-            check_gold(state.gold)
+            self.gold(state)
             with constant(self.loss_net):
                 terms = self._terms(state, features)
             loss = self.task_loss(*terms).mean()
@@ -328,7 +360,7 @@ class Objectives(torch.nn.Module):
     def joint_losses(self, batch: Any) -> torch.Tensor:
         """The losses of which `joint_loss` is the mean: `(instances,)`. The loss of further heads is added to each."""
         state = self.state_of_all_nets(**batch)
-        if len(check_gold(state.gold)) == 0:
+        if len(self.gold(state)) == 0:
             return state.logits.new_zeros(0)
         with without_dropout(self.loss_net):
             features = self.features(state)
@@ -337,7 +369,7 @@ class Objectives(torch.nn.Module):
 
     def _terms(self, state: TaskState, features: Optional[list[Any]]) -> LossTerms:
         """Without `features` the terms have no energy."""
-        space, gold, mask = self.output_space, check_gold(state.gold), state.mask
+        space, gold, mask = self.output_space, self.gold(state), state.mask
         networks = [state.logits] if state.cost_augmented is None else [state.logits, state.cost_augmented]
         energies: list[Optional[torch.Tensor]] = [None] * len(networks)
         costs, gold_energy = energies, None
@@ -350,7 +382,7 @@ class Objectives(torch.nn.Module):
             if self.task_loss.needs_gold_energy:
                 outputs = space.stack(outputs, gold.unsqueeze(1))
             # shape: (batch, nets) or, with gold's, (batch, nets + 1)
-            energies = list(self._energies(features, outputs, mask).unbind(dim=1))
+            energies = list(needed(self.loss_net, "loss_net")(features, outputs, mask).unbind(dim=1))
             if self.task_loss.needs_gold_energy:
                 gold_energy = energies.pop()
         supervised = [self.task_loss.supervised_in_steps(space, state.earlier, state.logits, gold, mask)]
@@ -374,7 +406,7 @@ class Objectives(torch.nn.Module):
         # An LSTM of cuDNN has no backward pass in evaluation mode.
         with constant(self.loss_net), torch.backends.cudnn.flags(enabled=False):
             energy = self._energy_of_prediction(replace(state, logits=logits), features)
-            loss = self.output_space.cross_entropy(logits, check_gold(state.gold), state.mask)
+            loss = self.output_space.cross_entropy(logits, self.gold(state), state.mask)
             by_energy, by_gold = (torch.autograd.grad(part.sum(), logits)[0].flatten() for part in (energy, loss))
         return torch.cosine_similarity(by_energy, by_gold, dim=0)
 
@@ -382,13 +414,10 @@ class Objectives(torch.nn.Module):
         """What the task-net follows of the energy, `(batch,)`."""
         space, mask = self.output_space, state.mask
         if self.task_loss.through_draws:
-            return self.task_loss.energy_of_draws(
-                space, state.logits, lambda outputs: self._energies(features, outputs, mask), mask
+            return self.task_loss.energy_of_samples(
+                space, state.logits, lambda outputs: needed(self.loss_net, "loss_net")(features, outputs, mask), mask
             )
-        return self._energies(features, self._relaxed(state.logits, mask), mask).squeeze(1)
-
-    def _energies(self, features: list[Any], outputs: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
-        return needed(self.loss_net, "model.loss_net")(features, outputs, mask)
+        return needed(self.loss_net, "loss_net")(features, self._relaxed(state.logits, mask), mask).squeeze(1)
 
     def _relaxed(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
         output = self.output_space.relax(logits, mask)

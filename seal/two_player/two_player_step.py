@@ -8,8 +8,7 @@ from seal.common.random_states import RandomStream
 from seal.common.setting_checks import check_choice, check_range, needed
 from seal.registry import ConfigurationError
 from seal.two_player.objectives import Objectives
-from seal.two_player.optimizer import TwoPlayerOptimizer
-from seal.two_player.turns import LOSS_NET, TASK_NET, MicroBatch, Plan, Turns
+from seal.two_player.turns import LOSS_NET, TASK_NET, MicroBatch, Plan, Turns, TwoPlayerOptimizer
 
 
 @dataclass
@@ -43,8 +42,8 @@ class TwoPlayerStep:
         Theta_t = `loss_net.steps` updates of the loss-net by L_E on S and gold
         Phi_t   = `task_net.steps` updates of the task-net by L_F under Theta_t
 
-    It owns optimizers and schedulers and does what the trainer `alternating` does in a batch. `step(batch)` makes all
-    updates. A loop that does something in between calls `begin` and then `update` for each player.
+    It owns optimizers and schedulers. `step(batch)` makes all updates. A loop that does something in between calls
+    `begin` and then `update` for each player.
 
     # Parameters
 
@@ -91,9 +90,7 @@ class TwoPlayerStep:
         self.nets = nets
         self.optimizer = TwoPlayerOptimizer({name: player.optimizer for name, player in self._players.items()})
         self._stream = RandomStream(torch.initial_seed() + 1 if seed is None else seed)
-        self._turns = Turns(
-            nets, self.optimizer, self._stream, backward, self._step_optimizer, _diverged, reuse_features
-        )
+        self._turns, self._backward = Turns(nets, self.optimizer, self._stream, reuse_features), backward
 
     @property
     def turns(self) -> list[str]:
@@ -131,13 +128,14 @@ class TwoPlayerStep:
         """
         check_choice("player", player, tuple(self._players))
         self.optimizer.zero_grad()
-        return self._turns.update(player, [part], Plan(self.turns, self.nets.uses_energy))
-
-    def _step_optimizer(self) -> None:
-        grad_norm = self._players[self.optimizer.turn].grad_norm
-        if grad_norm is not None:
-            torch.nn.utils.clip_grad_norm_(self.optimizer.parameters(), grad_norm)
-        self.optimizer.step()
+        plan, grad_norm = Plan(self.turns, self.nets.uses_energy), self._players[player].grad_norm
+        for _, loss, *_ in self._turns.losses([(player, [part])], plan):
+            self._backward(loss)
+            if grad_norm is not None:
+                torch.nn.utils.clip_grad_norm_(self.optimizer.parameters(), grad_norm)
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+        return loss.detach()
 
     def end(self, player: str) -> None:
         """Ends the player's updates of a batch: steps its scheduler, if it has one. `step` does this itself."""
@@ -159,7 +157,3 @@ class TwoPlayerStep:
         for name, saved in state["schedulers"].items():
             needed(self._players[name].scheduler, f"{name}.scheduler").load_state_dict(saved)
         self._stream.state = state["stream"]
-
-
-def _diverged(what: str, *players: str) -> FloatingPointError:
-    return FloatingPointError(f"{what}; train at a lower rate.")

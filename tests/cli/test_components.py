@@ -7,8 +7,7 @@ import pytest
 from allennlp.common import Lazy, Registrable
 from allennlp.common.checks import ConfigurationError
 
-from seal.cli import ComponentsCommand
-from seal.cli.components import Component, components, kind_of, page, type_name
+from seal.cli.components import Component, add_parser, components, kind_of, page, type_name
 from seal.energies import Energy
 from seal.samplers import DiscreteSampler
 
@@ -18,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def listed(capsys):
     parser = argparse.ArgumentParser()
-    ComponentsCommand().add_subparser(parser.add_subparsers())
+    add_parser(parser.add_subparsers())
 
     def listed(*arguments):
         given = parser.parse_args(["components", *arguments])

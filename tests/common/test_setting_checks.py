@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seal.common.setting_checks import check_choice, check_range, short, whole_number
+from seal.common.setting_checks import check_choice, check_range, short, under, whole_number
 
 
 @pytest.mark.parametrize(
@@ -83,3 +83,9 @@ def test_a_text_that_is_a_whole_number(text, number):
 @given(st.text(max_size=3) | st.text(st.characters(categories=["Nd", "No", "Nl"]), max_size=3))
 def test_any_other_text_is_no_whole_number(text):
     assert (whole_number(text) is not None) == bool(re.fullmatch("[0-9]+", text))
+
+
+def test_an_error_of_a_part_names_where_the_part_is():
+    with pytest.raises(ConfigurationError) as error, under("model"):
+        check_range("task_loss.energy_weight", -1, least=0)
+    assert error.value.message == "model.task_loss.energy_weight must be at least 0, found -1."

@@ -1,10 +1,12 @@
 import inspect
+from dataclasses import dataclass
+from typing import Optional
 
 import pytest
 from allennlp.common import Params, from_params
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.signatures import with_parameters_of
+from seal.common.signatures import taken, with_parameters_of
 
 
 def parent(size: int, rate: float = 0.5, name: str = "a", **settings):
@@ -36,3 +38,21 @@ def test_a_config_sets_them():
 def test_a_config_sets_no_others():
     with pytest.raises(ConfigurationError, match="name"):
         from_params.create_kwargs(Child.construct, Child, Params({"size": 3, "name": "b"}))
+
+
+@dataclass
+class Folds:
+    number: int = 3
+    name: Optional[str] = None
+
+
+def test_settings_come_in_groups():
+    """Of a name that several have, the first one's parameter counts."""
+
+    @with_parameters_of(Folds, parent)
+    def construct(**settings):
+        return taken(Folds, settings), settings
+
+    parameters = inspect.signature(construct).parameters
+    assert list(parameters) == ["number", "name", "size", "rate"] and parameters["name"].default is None
+    assert construct(number=2, size=1) == (Folds(2), {"size": 1})

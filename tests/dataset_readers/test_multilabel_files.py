@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from seal.dataset_readers.multilabel_files import read_multilabel
+from seal.dataset_readers.multilabel_files import RowSources, read_multilabel
 from tests.attributes_of_all_kinds import HEADER, ROWS, write
 
 
@@ -260,3 +260,12 @@ def test_yes_is_one_in_genbase():
 @pytest.mark.skipif(not os.path.isdir("data/medical"), reason="data/medical is not there (not carried)")
 def test_medical_without_its_xml_is_refused():
     assert "attributes moved since" in message_of("data/medical/train.arff")
+
+
+def test_file_and_line_of_each_row():
+    sources = RowSources(["a.arff", "empty.arff", "b.arff"], numpy.array([2, 0, 1]), numpy.array([5, 7, 3]))
+    assert len(sources) == 3 and list(sources) == ["a.arff:5", "a.arff:7", "b.arff:3"]
+    assert sources[-1] == "b.arff:3" and sources[1:] == ["a.arff:7", "b.arff:3"]
+    assert sources[numpy.int64(1)] == "a.arff:7"
+    with pytest.raises(IndexError):
+        sources[3]

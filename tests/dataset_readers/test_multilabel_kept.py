@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from scipy import sparse
 
-from seal.dataset_readers import arff_rows, growing_matrix, multilabel_files
+from seal.dataset_readers import arff, multilabel_files
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.tensor_loader import TensorLoader
 from seal.files import kept_arrays
@@ -52,7 +52,7 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture(params=[2**14, 2], ids=["one piece", "pieces"])
 def piece(request, monkeypatch):
-    monkeypatch.setattr(arff_rows, "PIECE_ROWS", request.param)
+    monkeypatch.setattr(arff, "PIECE_ROWS", request.param)
 
 
 def of_kind(kind, folder):
@@ -208,8 +208,8 @@ def test_mistakes_are_told_at_every_start(cache, tmp_path):
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_memory_does_not_grow_with_the_rows(kind, cache, tmp_path, monkeypatch):
-    monkeypatch.setattr(arff_rows, "PIECE_ROWS", 200)
-    monkeypatch.setattr(growing_matrix, "PIECE", 2**12)
+    monkeypatch.setattr(arff, "PIECE_ROWS", 200)
+    monkeypatch.setattr(kept_arrays, "PIECE", 2**12)
     head = "".join(f"@attribute a{i} numeric\n" for i in range(40)) + "@attribute red {0,1}\n@data\n"
     rows = {"dense": [",".join(["0.5"] * 40) + f",{i}" for i in (0, 1)], "sparse": ["{3 1,7 2.5,40 1}", "{1 ?}"]}
 

@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -8,7 +9,7 @@ from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import Token
 
-from seal.dataset_readers.sentences import SentenceReader
+from seal.dataset_readers.sentences import SentenceReader, check_valid_every, of_part, split_off_part
 from seal.dataset_readers.srl import SrlReader
 from seal.dataset_readers.tagging import TaggingReader
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
@@ -87,3 +88,33 @@ def test_inputs_of_files_in_a_format_of_the_task(tmp_path):
     assert words(TextMultilabelReader().read_inputs(str(records))) == [["no", "label"]]
     with pytest.raises(ConfigurationError, match="no text has a label"):
         list(TextMultilabelReader().read(str(records)))
+
+
+def test_a_path_and_its_part():
+    assert split_off_part("data/a.txt") == split_off_part(Path("data/a.txt")) == ("data/a.txt", None)
+    assert split_off_part("data/a#1.txt#train") == ("data/a#1.txt", "train")
+    assert split_off_part("data/a.txt#valid") == ("data/a.txt", "valid")
+    with pytest.raises(ConfigurationError, match="one of train, valid, not 'test'"):
+        split_off_part("data/a.txt#test")
+    for wrong in (7, ["a", 3], {"a": "b"}):
+        with pytest.raises(ConfigurationError, match="the path of data must be one string here, found .*[73b]"):
+            split_off_part(wrong)
+
+
+def test_the_parts_are_apart_and_make_the_whole():
+    assert list(of_part("abcdefg", "valid", 3)) == ["a", "d", "g"]
+    assert list(of_part("abcdefg", "train", 3)) == ["b", "c", "e", "f"]
+    assert list(of_part("abcdefg", None, 3)) == list("abcdefg")
+
+
+def test_both_parts_have_items():
+    check_valid_every(2)
+    with pytest.raises(ConfigurationError, match="dataset_reader.valid_every must be at least 2, found 1"):
+        check_valid_every(1)
+
+
+def test_two_in_five():
+    assert list(of_part("abcdefghij", "valid", 2.5)) == ["a", "d", "f", "i"]
+    assert list(of_part("abcdefghij", "train", 2.5)) == ["b", "c", "e", "g", "h", "j"]
+    # RCV1's training documents; SEAL's table has as many for validation.
+    assert sum(1 for _ in of_part(range(23149), "valid", 2.5)) == 9260

@@ -109,7 +109,7 @@ def test_a_local_energy_of_masks():
 
 
 def test_mistakes():
-    with pytest.raises(ConfigurationError, match="an energy of masks; model.output_space is a LabelSet"):
+    with pytest.raises(ConfigurationError, match="an energy of masks; the output_space is a LabelSet"):
         MaskConvolutionEnergy(3, label_set(3))
     for settings, message in (
         ({"channels": [0]}, "'mask_convolution' has a convolution of 0 channels; give at least 1"),

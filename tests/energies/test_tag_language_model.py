@@ -322,7 +322,7 @@ def test_wrong_numbers(settings, message):
 
 def test_other_outputs_are_refused():
     vocab = Vocabulary(tokens_to_add={"labels": ["a", "b"]}, non_padded_namespaces=["labels"])
-    with pytest.raises(ConfigurationError, match="an energy of tag sequences; model.output_space is a LabelSet"):
+    with pytest.raises(ConfigurationError, match="an energy of tag sequences; the output_space is a LabelSet"):
         TagLanguageModelEnergy(2, LabelSet(vocab))
 
 
@@ -339,7 +339,7 @@ def test_each_loss_moves_its_own_player(setting):
     parameters = list(model.loss_net.energies[-1].parameters())
     model.task_net_loss(state, model.frozen_features(state)).backward(retain_graph=True)
     assert all(parameter.grad is None for parameter in parameters)
-    model.loss_net_loss(state, model.draw(state)).backward()
+    model.loss_net_loss(state, model.sample(state)).backward()
     assert all(parameter.grad.abs().max() > 0 for parameter in parameters)
 
 

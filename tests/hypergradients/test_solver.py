@@ -157,7 +157,6 @@ def test_float32(name):
         ({"damping": math.inf}, "solver.damping"),
         ({"tolerance": -1}, "solver.tolerance must be at least 0, found -1"),
         ({"max_steps": -1}, "solver.max_steps must be at least [01], found -1"),
-        ({"dampening": 1.0}, 'config key "dampening" is unknown to .*; did you mean "damping"?'),
     ],
 )
 def test_bad_settings(name, settings, message):

@@ -9,7 +9,6 @@ import importlib
 import inspect
 import io
 import json
-import multiprocessing
 import pkgutil
 import sys
 import warnings
@@ -22,7 +21,6 @@ import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params, cached_transformers
 from allennlp.common.util import import_module_and_submodules
-from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 from allennlp.models.archival import load_archive
 from allennlp.training.callbacks.log_writer import LogWriterCallback
@@ -34,7 +32,6 @@ from allennlp.training.optimizers import Optimizer
 from seal import allennlp as patches
 from seal.allennlp import compat
 from seal.allennlp.replacing import apply
-from seal.dataset_readers.tagging import TaggingReader
 from tests.stock_tagger import TAGGED, experiment
 
 
@@ -285,7 +282,7 @@ def test_every_patch_says_what_it_patches_and_when_it_can_go():
     modules = {name: importlib.import_module(f"seal.allennlp.{name}") for name in names}
     assert sorted(patches.IN_ORDER) == sorted(name for name in names if hasattr(modules[name], "PATCHES"))
     made = [patch for name in patches.IN_ORDER for patch in modules[name].PATCHES]
-    assert len(made) > 30
+    assert len(made) < 30
     for patch in made:
         for part in ("Patches:", "Symptom:", "Can go:"):
             assert part in patch.__doc__, f"{patch.__name__} does not say '{part}'"
@@ -302,7 +299,7 @@ def test_a_library_that_is_not_there_is_sought_once(monkeypatch):
     import_module_and_submodules("seal.losses")
     assert sought.count("checklist") > 10
     sought.clear()
-    compat.seek_checklist_once()
+    compat.find_submodules_without_importing()
     import_module_and_submodules("seal.losses")
     assert sought.count("checklist") == 1 and sys.modules["checklist"] is None
 
@@ -323,27 +320,3 @@ def test_without_the_patch_the_first_batch_ends_in_an_assertion(tmp_path, monkey
     with pytest.raises(AssertionError):
         callback = {"type": "tensorboard", "distribution_interval": 1}
         train_model(experiment(data, callbacks=[callback]), str(tmp_path / "run"))
-
-
-@pytest.mark.parametrize("start", ["_start_instance_workers", "_start_batch_workers"])
-def test_data_workers_that_are_spawned_get_a_lock_that_they_can_have(start):
-    class Worker:
-        """A process that is not started: only what it is given counts."""
-
-        def __init__(self, target, args, daemon):
-            locks.append(args[2])
-
-        def start(self):
-            pass
-
-    locks = []
-    spawn = multiprocessing.get_context("spawn")
-    context = SimpleNamespace(RLock=spawn.RLock, Pipe=spawn.Pipe, Process=Worker, JoinableQueue=SimpleNamespace)
-    # Not all in memory, which would be read at once.
-    settings = {"batch_size": 2, "num_workers": 2, "start_method": "spawn", "max_instances_in_memory": 2}
-    loader = MultiProcessDataLoader(TaggingReader(), "x", **settings)
-    patched = getattr(MultiProcessDataLoader, start)
-    for run in (patched, inspect.unwrap(patched)):
-        run(loader, SimpleNamespace(_maxsize=2), context)
-    # A process that is spawned refuses a lock of the context of forks, in which the other is made.
-    assert [lock._is_fork_ctx for lock in locks] == [False, False, True, True]

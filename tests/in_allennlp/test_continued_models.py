@@ -144,7 +144,7 @@ def test_new_labels_get_rows_and_the_others_keep_theirs(trained, tmp_path):
     model.train()
     state = model.task_state(**batch.as_tensor_dict())
     assert model.task_net_loss(state, model.frozen_features(state)).isfinite()
-    assert model.loss_net_loss(state, model.draw(state)).isfinite()
+    assert model.loss_net_loss(state, model.sample(state)).isfinite()
 
 
 def test_rows_for_the_first_words_that_are_common_enough(tmp_path, trained):

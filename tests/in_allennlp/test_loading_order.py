@@ -1,15 +1,26 @@
-"""The order in which loading processes give instances and batches."""
+"""The order in which loading processes give instances and batches, and how these processes end."""
 
+import inspect
+import multiprocessing
+import os
 import random
+import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
 from allennlp.data import DatasetReader, Instance, Token, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.fields import MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from seal.allennlp.loading_order import WorkerQueues, go_to_place, place_in_pass
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Slow(DatasetReader):
@@ -93,3 +104,127 @@ def test_a_place_in_a_pass():
     go_to_place(later, place)
     random.setstate(state)
     assert before + [numbers(later) for _ in range(2)] == epochs
+
+
+def _handler_in_a_worker(queue):
+    # AllenNLP's command installs such a handler, and workers inherit it.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    for name in ("_instance_worker", "_batch_worker"):
+        try:
+            getattr(MultiProcessDataLoader, name)(None, 0, None)
+        except TypeError:
+            pass  # AllenNLP's own function needs more arguments; the handler is reset before it is called.
+        queue.put(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, lambda *_: None)
+
+
+def test_data_workers_end_quietly():
+    context = torch.multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    process = context.Process(target=_handler_in_a_worker, args=(queue,))
+    process.start()
+    assert [queue.get(), queue.get()] == [True, True]
+    process.join()
+    # The main process keeps its own handler.
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(TypeError):
+        MultiProcessDataLoader._instance_worker(None)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+LOADS = """
+import ctypes, os, pathlib, sys, threading, time
+import seal
+from allennlp.data import DatasetReader
+from allennlp.data.data_loaders import MultiProcessDataLoader
+
+class Stuck(DatasetReader):
+    def __init__(self, how):
+        super().__init__()
+        self.how = how
+
+    def _read(self, path):
+        pathlib.Path(path, str(os.getpid())).touch()
+        if self.how == "c":
+            ctypes.PyDLL(None).pause()  # Keeps Python's lock.
+        lock = threading.Lock()
+        lock.acquire()
+        lock.acquire()
+
+if __name__ == "__main__":
+    folder, method, how, thread = sys.argv[1:]
+    load = lambda: MultiProcessDataLoader(Stuck(how), folder, batch_size=1, num_workers=2, start_method=method)
+    if thread == "yes":
+        threading.Thread(target=load).start()
+    else:
+        load()
+"""
+
+
+@pytest.mark.parametrize(
+    "method, how, thread",
+    [
+        ("fork", "lock", "no"),
+        ("fork", "c", "no"),
+        pytest.param("fork", "lock", "yes", marks=pytest.mark.slow),
+        pytest.param("spawn", "lock", "no", marks=pytest.mark.slow),
+    ],
+)
+def test_data_workers_end_with_the_process_that_started_them(tmp_path, method, how, thread):
+    """Whatever they wait for, and although each holds the pipes of those that were forked before it."""
+    if how == "c" and sys.platform != "linux":
+        pytest.skip("only Linux ends a process whose other code keeps Python's lock")
+    script, folder = tmp_path / "loads.py", tmp_path / "numbers"
+    script.write_text(LOADS)
+    folder.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = subprocess.Popen([sys.executable, script, folder, method, how, thread], env=environment)
+    try:
+        wait_until(lambda: len(os.listdir(folder)) == 2 or command.poll() is not None, 120)
+        workers = [int(name) for name in os.listdir(folder)]
+        assert len(workers) == 2 and all(map(runs, workers))
+    finally:
+        command.kill()
+        command.wait()
+    try:
+        wait_until(lambda: not any(map(runs, workers)), 15)
+    finally:
+        for worker in filter(runs, workers):
+            os.kill(worker, signal.SIGKILL)
+
+
+def runs(number):
+    """Whether a process is there, and is not only waited for by its new parent."""
+    done = subprocess.run(["ps", "-o", "stat=", "-p", str(number)], capture_output=True, text=True)
+    return done.stdout.strip()[:1] not in ("", "Z")
+
+
+def wait_until(is_so, seconds):
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("start", ["_start_instance_workers", "_start_batch_workers"])
+def test_data_workers_that_are_spawned_get_a_lock_that_they_can_have(start):
+    class Worker:
+        """A process that is not started: only what it is given counts."""
+
+        def __init__(self, target, args, daemon):
+            locks.append(args[2])
+
+        def start(self):
+            pass
+
+    locks = []
+    spawn = multiprocessing.get_context("spawn")
+    context = SimpleNamespace(RLock=spawn.RLock, Pipe=spawn.Pipe, Process=Worker, JoinableQueue=SimpleNamespace)
+    # Not all in memory, which would be read at once.
+    settings = {"batch_size": 2, "num_workers": 2, "start_method": "spawn", "max_instances_in_memory": 2}
+    loader = MultiProcessDataLoader(Slow(), "x", **settings)
+    patched = getattr(MultiProcessDataLoader, start)
+    for run in (patched, inspect.unwrap(patched)):
+        run(loader, SimpleNamespace(_maxsize=2), context)
+    # A process that is spawned refuses a lock of the context of forks, in which the other is made.
+    assert [lock._is_fork_ctx for lock in locks] == [False, False, True, True]

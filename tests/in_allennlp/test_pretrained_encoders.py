@@ -6,7 +6,7 @@ from allennlp.common import Params, cached_transformers
 from allennlp.common.checks import ConfigurationError
 
 import seal  # noqa: F401
-from seal.allennlp.pretrained_encoders import _note_pieces
+from seal.allennlp.pretrained_encoders import note_pieces
 from seal.dataset_readers.sentence_pieces import ALONE, IN_SENTENCE, SentencePiecesIndexer
 from tests.small_tokenizers import save_tokenizer
 
@@ -27,22 +27,18 @@ def pieces_of(config):
 
 @pytest.mark.parametrize("recover", [False, True])
 def test_training_notes_the_pieces_in_the_config(tmp_path, recover):
-    params = Params(config())
-    _note_pieces(params, str(tmp_path), recover)
-    assert pieces_of(params.as_dict()) == IN_SENTENCE
+    noted = note_pieces(config(), str(tmp_path), recover)
+    assert pieces_of(noted) == IN_SENTENCE
     # Continued with the same config, it stays what it is.
-    params.to_file(str(tmp_path / "config.json"))
-    again = Params(config())
-    _note_pieces(again, str(tmp_path), recover)
-    assert again.as_dict() == params.as_dict()
+    Params(noted).to_file(str(tmp_path / "config.json"))
+    assert note_pieces(config(), str(tmp_path), recover) == noted
 
 
 def test_a_run_of_before_is_continued_as_it_was(tmp_path):
     path = tmp_path / "config.json"
     path.write_text(json.dumps(config()))
-    params = Params(config())
-    _note_pieces(params, str(tmp_path), recover=True)
-    assert pieces_of(params.as_dict()) == pieces_of(json.loads(path.read_text())) == ALONE
+    noted = note_pieces(config(), str(tmp_path), recover=True)
+    assert pieces_of(noted) == pieces_of(json.loads(path.read_text())) == ALONE
 
 
 def test_an_encoder_in_the_home_folder(tmp_path, monkeypatch):

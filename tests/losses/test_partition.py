@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.energies import LabelInteractionEnergy, LocalEnergy, LogPartitionEnergy
 from seal.losses import PartitionLoss
-from seal.losses.comparison import Comparison
+from seal.losses.energy_loss import Comparison
 from seal.nets import LossNet
 from seal.output_spaces import Candidates
 from tests.label_sets import all_sets, label_set

@@ -19,7 +19,7 @@ def exact(space, logits, outputs, energy):
 
 def of_draws(space, logits, energy, number, mask=None):
     loss = ThroughDrawsLoss(num_samples=number)
-    return loss.energy_of_draws(space, logits, energy, mask)
+    return loss.energy_of_samples(space, logits, energy, mask)
 
 
 def test_value_and_gradient_are_those_of_the_expectation():
@@ -52,7 +52,7 @@ def mean_gradient(space, logits, table, number, **settings):
         fixed = every[distinct].unsqueeze(0), counts[distinct].double().log().unsqueeze(0)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(type(space), "sample_distinct", lambda *_, drawn=fixed: drawn)
-            found = loss.energy_of_draws(space, logits, lambda _, at=distinct: table[at].unsqueeze(0))
+            found = loss.energy_of_samples(space, logits, lambda _, at=distinct: table[at].unsqueeze(0))
         mean += probability * torch.autograd.grad(found.sum(), logits)[0]
         value += (probability * found).item()
     return mean, value
@@ -92,7 +92,7 @@ def test_the_jackknife_with_equal_draws_and_fillers():
     wanted = (-(6 * weights - 5 * without - 1 / 6) * space.log_prob(logits, listed)).sum()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(space), "sample_distinct", lambda *_: (drawn, log_count))
-        found = loss.energy_of_draws(space, logits, energy).sum()
+        found = loss.energy_of_samples(space, logits, energy).sum()
     one, other = (torch.autograd.grad(value, logits)[0] for value in (found, wanted))
     assert one.abs().sum() > 0 and torch.allclose(one, other, atol=1e-5)
 

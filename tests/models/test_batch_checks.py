@@ -2,8 +2,9 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from seal.models import SealModel
 from seal.models.batch_checks import NonFiniteOutput, check_scored
-from seal.two_player.objectives import check_gold
+from seal.two_player import Objectives, TaskState
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
@@ -20,7 +21,12 @@ def test_the_first_row_that_cannot_be_scored_is_named(value):
         assert error.value.source is None
 
 
-def test_a_batch_without_gold():
-    check_gold(torch.zeros(1))
-    with pytest.raises(ConfigurationError, match="the data have no gold to learn from"):
-        check_gold(None)
+@pytest.mark.parametrize(
+    "kind, told", [(SealModel, "train_data_path: the data have no gold to learn from"), (Objectives, "gold: the batch")]
+)
+def test_a_batch_without_gold(kind, told):
+    """A loop of one's own has no files."""
+    nets, logits = kind.__new__(kind), torch.zeros(1, 2)
+    assert nets.gold(TaskState({}, logits, None, gold=logits)) is logits
+    with pytest.raises(ConfigurationError, match=told):
+        nets.gold(TaskState({}, logits, None))

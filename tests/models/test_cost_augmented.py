@@ -54,14 +54,14 @@ def test_both_losses_are_the_papers(kind):
     assert found.item() == pytest.approx(wanted.mean().item())
     assert model.joint_loss(batch_of()).item() == pytest.approx(wanted.mean().item())
     wanted = torch.relu(cost - augmented + gold) + 0.5 * torch.relu(gold - test_time)
-    assert model.loss_net_loss(state, model.draw(state)).item() == pytest.approx(wanted.mean().item())
+    assert model.loss_net_loss(state, model.sample(state)).item() == pytest.approx(wanted.mean().item())
 
 
 def test_truncation_negates_the_energys_hinges():
     model = model_of(**compound(zero_truncation=True, cross_entropy_weight=0.0)).double()
     state, *_ = parts_of(model)
     found = model.task_net_loss(state, model.frozen_features(state))
-    assert found.item() == pytest.approx(-model.loss_net_loss(state, model.draw(state)).item())
+    assert found.item() == pytest.approx(-model.loss_net_loss(state, model.sample(state)).item())
     with torch.no_grad():
         # Gold far below everything else: no hinge is active, and the networks learn nothing at all.
         model.loss_net.energies[0].label_embeddings.weight.zero_()
@@ -95,7 +95,7 @@ def test_who_learns_from_the_cost_augmented_part(kind, reaches):
 def test_the_energys_step_moves_neither_network():
     model = model_of(**compound("shared"))
     state = model.state_of_all_nets(**batch_of())
-    loss = model.loss_net_loss(state, model.draw(state))
+    loss = model.loss_net_loss(state, model.sample(state))
     for net in (model.task_net, model.cost_augmented_net):
         assert all(gradient is None for gradient in gradients(loss, net).values())
     assert any(gradient.any() for gradient in gradients(loss, model.loss_net).values())

@@ -223,7 +223,7 @@ def test_gold_descents_and_noise_need_no_task_net():
     sampler = {"type": "stack", "samplers": ["gold", {**DESCENT, "start": "half"}, "gaussian_perturbation"]}
     net = model(**energy_only(sampler=sampler, energy_loss={"type": "regression"}))
     state = net.task_state(**batch())
-    assert torch.equal(net.draw(state).outputs[:, 0], state.gold)
+    assert torch.equal(net.sample(state).outputs[:, 0], state.gold)
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_each_output_of_a_new_net_is_a_tree_over_its_sentence():
 def test_both_players_learn(more):
     model = model_of(**more)
     state = model.state_of_all_nets(**batch_of())
-    model.loss_net_loss(state, model.draw(state)).backward()
+    model.loss_net_loss(state, model.sample(state)).backward()
     theirs = model.loss_net_parameters()
     assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in theirs)
     assert all(parameter.grad is None for parameter in model.task_net_parameters())

@@ -70,7 +70,7 @@ def rows_of(candidates, rows, length):
 def test_a_row_adds_the_same_in_every_batch(parts):
     model = model_of()
     whole = model.state_of_all_nets(**batch_of(range(4)))
-    candidates = model.draw(whole)
+    candidates = model.sample(whole)
     losses = [
         model.loss_net_loss(whole, candidates),
         model.task_net_loss(whole, model.frozen_features(whole)),
@@ -98,7 +98,7 @@ def test_tags_that_are_not_known_are_not_looked_at():
     for given in (batch, other):
         torch.manual_seed(3)
         state = model.state_of_all_nets(**given)
-        candidates = model.draw(state)
+        candidates = model.sample(state)
         losses += [model.loss_net_loss(state, candidates), model.joint_loss(given)]
         losses[-1].backward(inputs=model.task_net_parameters())
     assert losses[0] == losses[2] and losses[1] == losses[3]
@@ -125,7 +125,7 @@ def test_the_task_loss_of_an_unlabelled_row_is_its_energy():
 def test_what_stands_in_the_place_of_gold():
     model = model_of(search={"rounds": 3, "flips": 4})
     state = model.state_of_all_nets(**batch_of(range(4)))
-    candidates = model.draw(state)
+    candidates = model.sample(state)
     assert candidates.labelled.tolist() == [True, True, False, False]
     assert torch.equal(candidates.target[:2], state.gold[:2]) and not candidates.reward_gap[:2].any()
     labels = model.output_space.labels
@@ -145,7 +145,7 @@ def test_the_reward_of_the_draws_counts_each_of_them():
     model = model_of(sampler={"type": "discrete", "num_samples": 40})
     state = model.state_of_all_nets(**batch_of([2, 3]))
     state.logits = torch.nn.functional.one_hot(torch.zeros_like(state.gold), len(TAGS)).double() * 8
-    candidates = model.draw(state)
+    candidates = model.sample(state)
     rewards = model._reward.of(state.words, model.output_space.labels)(candidates.outputs, state.mask)
     times = candidates.log_count.exp().round().long()
     each = rewards.flatten().repeat_interleave(times.flatten())
@@ -158,7 +158,7 @@ def test_rows_whose_candidates_tie_are_left_out():
     model = model_of(search={"rounds": 0})
     state = model.state_of_all_nets(**batch_of(range(4)))
     state.logits = torch.nn.functional.one_hot(torch.zeros_like(state.gold), len(TAGS)).double() * 100
-    candidates = model.draw(state)
+    candidates = model.sample(state)
     assert not candidates.reward_gap.any()
     state = replace(state, gold=candidates.target)
     labelled = replace(candidates, labelled=torch.ones(4, dtype=torch.bool))
@@ -186,7 +186,7 @@ def test_without_a_tag_the_energy_learns_what_is_rewarded():
     before = correlation()
     for _ in range(60):
         state = model.state_of_all_nets(**batch)
-        loss = model.loss_net_loss(state, model.draw(state))
+        loss = model.loss_net_loss(state, model.sample(state))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -199,7 +199,7 @@ def test_draws_come_from_torch_alone():
     found = []
     for seed in (5, 5, 6):
         torch.manual_seed(seed)
-        found.append(model.draw(state))
+        found.append(model.sample(state))
     assert torch.equal(found[0].target, found[1].target) and torch.equal(found[0].reward_gap, found[1].reward_gap)
     assert found[2].outputs.shape != found[0].outputs.shape or not torch.equal(found[2].outputs, found[0].outputs)
 
@@ -208,7 +208,7 @@ def test_the_implicit_gradient_passes_through_draws_of_both_kinds():
     """Against the gradient's definition: the explicit part, and an implicit one that is 0 where the path is closed."""
     model = model_of().eval()
     batch = batch_of(range(4))
-    candidates = model.draw(model.state_of_all_nets(**batch))
+    candidates = model.sample(model.state_of_all_nets(**batch))
     theta = {n: p for n, p in model.named_parameters() if n.startswith("task_net")}
     psi = {n: p for n, p in model.named_parameters() if n.startswith("loss_net")}
 
@@ -237,7 +237,7 @@ def test_the_implicit_gradient_passes_through_draws_of_both_kinds():
 def test_a_new_candidate_has_no_reward(path):
     model = model_of()
     state = model.state_of_all_nets(**batch_of(range(4)))
-    attached = with_gradient(model.draw(state), state.logits, model.output_space, state.mask, path)
+    attached = with_gradient(model.sample(state), state.logits, model.output_space, state.mask, path)
     with pytest.raises(ConfigurationError, match="^trainer.through: 'relaxed' and 'soft' make new candidates"):
         model.loss_net_loss(state, attached)
 
@@ -277,6 +277,6 @@ def test_a_tie_in_another_order_of_summing_is_a_tie(monkeypatch):
         model._reward, "of", lambda *given: lambda outputs, mask: next(values).expand(outputs.shape[:2])
     )
     state = model.state_of_all_nets(**batch_of(range(4), labelled=0))
-    candidates = model.draw(state)
+    candidates = model.sample(state)
     assert not list(values) and not candidates.reward_gap.any()
     assert model.loss_net_loss(state, candidates).item() == 0

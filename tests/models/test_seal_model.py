@@ -21,7 +21,7 @@ by_encoder = pytest.mark.parametrize("shared", [False, True])
 
 def losses(model, batch):
     state = model.task_state(**batch)
-    candidates = model.draw(state)
+    candidates = model.sample(state)
     features = model.frozen_features(state)
     return model.loss_net_loss(state, candidates), model.task_net_loss(state, features)
 
@@ -91,7 +91,7 @@ def test_the_energy_of_no_rows():
 def test_candidates_are_constants(method):
     model = seal_model(**METHODS[method])
     state = model.task_state(**srl_batch())
-    candidates = model.draw(state)
+    candidates = model.sample(state)
     for value in vars(candidates).values():
         assert not isinstance(value, torch.Tensor) or not value.requires_grad
     assert all(not value.requires_grad for value in model.frozen_features(state) if value is not None)
@@ -108,7 +108,7 @@ def test_the_energy_in_the_task_loss_sees_no_dropout(shared):
     model.train()
     values = [losses(model, batch)[1].item() for _ in range(3)]
     assert values[0] == values[1] == values[2]
-    candidates = model.draw(model.task_state(**batch))
+    candidates = model.sample(model.task_state(**batch))
     # While the loss-net trains with its dropout.
     assert len({model.loss_net_loss(model.task_state(**batch), candidates).item() for _ in range(3)}) == 3
 
@@ -130,12 +130,12 @@ def test_inference_from_the_energy_does_not_see_padding():
     sampler = {"type": "gradient_based_inference", "start": "task_net", "num_steps": 4, "step_size": 0.5}
     model = seal_model(sampler=sampler, energy_loss={"type": "ranking"}).eval()
     state = model.task_state(**srl_batch(FRAMES))
-    together = model.draw(state).outputs
+    together = model.sample(state).outputs
     moved = (together - model.output_space.relax(state.logits, state.mask)).abs().flatten(1).amax(dim=1)
     assert (moved > 1e-3).all()
     for row in FRAMES:
         n = len(SENTENCES[row][0])
-        alone = model.draw(model.task_state(**srl_batch([row]))).outputs
+        alone = model.sample(model.task_state(**srl_batch([row]))).outputs
         assert torch.allclose(together[row, :, :n], alone[0]) and not together[row, :, n:].any()
 
 
@@ -159,7 +159,7 @@ def test_rows_without_a_predicate_do_not_reach_the_loss_net(method):
     assert set(seen) == {3}
     # They are not there at all: without them the loss is the same.
     state = model.task_state(**srl_batch())
-    candidates = model.draw(state)
+    candidates = model.sample(state)
     alone = model.loss_net_loss(model.task_state(**srl_batch(FRAMES)), candidates)
     assert alone.item() == pytest.approx(model.loss_net_loss(state, candidates).item())
 
@@ -186,7 +186,7 @@ def test_batch_losses_are_means_of_instances_alone(method, shared):
     """Padding changes no loss: each instance alone, with its own part of the same draws."""
     model = seal_model(shared, task_loss={"energy_weight": 0.3}, **METHODS[method]).eval()
     state = model.task_state(**srl_batch(FRAMES))
-    together = model.draw(state)
+    together = model.sample(state)
     loss_net_loss = model.loss_net_loss(state, together).item()
     task_net_loss = model.task_net_loss(state, model.frozen_features(state)).item()
     alone = []
@@ -210,7 +210,7 @@ def test_loss_net_loss_by_hand():
     """NCE with energies evaluated one output at a time, in Python floats."""
     model = seal_model().eval()
     state = model.task_state(**srl_batch(FRAMES))
-    candidates = model.draw(state)
+    candidates = model.sample(state)
     features = model.frozen_features(state)
     total = 0.0
     for b in range(3):
@@ -305,7 +305,7 @@ def test_parts_that_are_missing():
     ],
 )
 def test_nce_needs_the_noise(sampler):
-    with pytest.raises(ConfigurationError, match="model.energy_loss: NceRankingLoss.*model.sampler, "):
+    with pytest.raises(ConfigurationError, match="model.energy_loss: NceRankingLoss.*the sampler, "):
         srl_model(loss_net_params(), sampler, {"type": "nce_ranking"})
     srl_model(loss_net_params(), sampler, {"type": "ranking"})
 
@@ -319,7 +319,7 @@ def test_without_gold_only_the_energy_can_be_followed():
     model, batch = seal_model(), srl_batch(FRAMES)
     del batch["tags"]
     state = model.task_state(**batch)
-    for learn in (model.draw, model.task_net_loss):
+    for learn in (model.sample, model.task_net_loss):
         with pytest.raises(ConfigurationError, match="train_data_path: the data have no gold to learn from"):
             learn(state)
     assert model.task_net_loss(state, model.frozen_features(state), supervised=False).requires_grad

@@ -79,7 +79,7 @@ def test_an_output_that_is_not_finite_is_not_scored(value):
 def test_only_the_loss_net_learns_from_its_loss_and_only_the_task_net_from_its():
     net, data = model(**seal_parts()), batch()
     state = net.task_state(**data)
-    net.loss_net_loss(state, net.draw(state)).backward()
+    net.loss_net_loss(state, net.sample(state)).backward()
     assert all(parameter.grad is None for parameter in net.task_net_parameters())
     assert all(bool((parameter.grad != 0).any()) for parameter in net.loss_net_parameters())
     net.zero_grad()
@@ -105,7 +105,7 @@ def test_only_the_loss_net_learns_from_its_loss_and_only_the_task_net_from_its()
 def test_every_loss_and_sampler_serves_masks(sampler, loss):
     net, data = model(**seal_parts(sampler=sampler, energy_loss=loss)), batch()
     state = net.task_state(**data)
-    candidates = net.draw(state)
+    candidates = net.sample(state)
     assert candidates.outputs.shape[2:] == (8, 8) and candidates.outputs.shape[0] == 3
     net.loss_net_loss(state, candidates).backward()
     assert all(bool(torch.isfinite(parameter.grad).all()) for parameter in net.loss_net_parameters())

@@ -181,7 +181,7 @@ def test_training_fits_the_data():
     ]
     for _ in range(40):
         state = model.task_state(**batch)
-        loss = model.loss_net_loss(state, model.draw(state))
+        loss = model.loss_net_loss(state, model.sample(state))
         players[0].zero_grad()
         loss.backward()
         players[0].step()

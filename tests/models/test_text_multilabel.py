@@ -61,7 +61,7 @@ def test_each_loss_trains_its_own_player(parts):
     net = model(vocab, **parts)
     assert net.loss_net.shares_encoder == (parts is SHARED)
     state = net.task_state(**data)
-    net.loss_net_loss(state, net.draw(state)).backward(retain_graph=True)
+    net.loss_net_loss(state, net.sample(state)).backward(retain_graph=True)
     assert all(parameter.grad is not None for parameter in net.loss_net_parameters())
     assert all(parameter.grad is None for parameter in net.task_net_parameters())
     net.zero_grad(set_to_none=True)

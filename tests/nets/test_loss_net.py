@@ -120,11 +120,11 @@ def test_a_copied_task_net_is_the_local_term():
         ({}, {"encoder": encoder_params(4)}, "of the task-net's settings"),
         ({"energies": [{"type": "linear_chain"}]}, {}, "needs an energy 'local'"),
         ({"energies": [{"type": "local"}, {"type": "local"}]}, {}, "and one only"),
-        ({}, {"bias": True}, "set model.task_net.bias to false"),
+        ({}, {"bias": True}, "set the task_net.s bias to false"),
     ],
 )
 def test_what_cannot_be_copied(net, taught, message):
-    with pytest.raises(ConfigurationError, match=f"trainer.phases: copy_task_net: .*{message}"):
+    with pytest.raises(ConfigurationError, match=f"^copy_task_net: .*{message}"):
         loss_net(**net).check_copy(None if taught is None else task_net(**taught))
 
 

@@ -216,7 +216,7 @@ def test_the_only_path_is_certain_however_low_its_score():
             # The last tag is 1, and so is each before it.
             chain = Chain(scores, kind(transitions), ends=torch.tensor([-torch.inf, 0]))
             assert chain.log_prob(only).item() == 0 and chain.log_partition().item() == -1000
-            assert chain.marginals()[0].tolist() == [[0, 1]] * 4 and torch.equal(chain.draw(3), only.expand(1, 3, 4))
+            assert chain.marginals()[0].tolist() == [[0, 1]] * 4 and torch.equal(chain.sample(3), only.expand(1, 3, 4))
 
 
 def test_single_precision_and_batches_of_none():

@@ -70,5 +70,5 @@ def test_where_no_flip_raises_the_reward_nothing_moves():
 def test_mistakes():
     RewardSearch(rounds=0, flips=1)
     for settings in ({"rounds": -1}, {"flips": 0}):
-        with pytest.raises(ConfigurationError, match="^model.search: "):
+        with pytest.raises(ConfigurationError, match="^search: "):
             RewardSearch(**settings)

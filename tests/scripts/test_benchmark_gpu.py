@@ -39,7 +39,7 @@ def test_a_difference_is_relative():
 def test_each_config_has_a_step_of_all_players():
     for name in ("srl_nce_as_a_loss", "multilabel_implicit_cd"):
         trainer, steps = parts.sample_trainer(name, 2)
-        assert steps == 2 and set(trainer._plan().order) == {"loss_net", "task_net"}
+        assert steps == 2 and set(trainer.plan.order) == {"loss_net", "task_net"}
 
 
 def test_synchronisations_are_counted_by_their_place(monkeypatch):

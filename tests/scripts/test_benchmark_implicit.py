@@ -42,14 +42,14 @@ def test_timed_steps_are_updates_that_change_nothing(variant):
 def test_a_step_takes_as_many_products_as_its_name_says(variant, products):
     trainer = parts.build_trainer(variant, parts.random_batches(1))
     counted = []
-    solve = trainer.solver.solve
+    solve = trainer.implicit.settings.solver.solve
 
     def count(curvature, rhs):
         found = solve(curvature, rhs)
         counted.append(found.products)
         return found
 
-    trainer.solver.solve = count
+    trainer.implicit.settings.solver.solve = count
     train_epoch(trainer)
     assert counted == [products]
 

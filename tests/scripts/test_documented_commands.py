@@ -4,12 +4,9 @@ import inspect
 import json
 import re
 import shlex
-import sys
 from types import SimpleNamespace
 
 import pytest
-from allennlp import commands as commands_of_allennlp
-from allennlp.commands import parse_args, predict
 from allennlp.common import Params
 
 from scripts import benchmark, convert, improve_tagger, make_word_vectors, refine, reproduce, trajectories, tune
@@ -29,7 +26,7 @@ from scripts.measure import (
 from scripts.measure.suites.few_labels import TIMES
 from scripts.samples import join_ewt
 from seal import predictors
-from seal.__main__ import _add_options_of_predict
+from seal.cli.main import parser_for
 from tests.scripts.written_configs import ROOT, evaluated_together
 
 GUIDES = ("README.md", "data/README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")))
@@ -220,15 +217,8 @@ def test_shown_configs_are_found():
 
 
 @pytest.mark.parametrize("arguments", ALLENNLP)
-def test_allennlp_takes_it(arguments, root_of_a_user, monkeypatch):
-    # What the command `seal` adds to `predict`, put back afterwards.
-    monkeypatch.setattr(predict.Predict, "add_subparser", predict.Predict.add_subparser)
-    monkeypatch.setattr(predict, "_get_predictor", predict._get_predictor)
-    monkeypatch.setattr(predict, "_predict", predict._predict)
-    _add_options_of_predict()
-    monkeypatch.setattr(sys, "argv", ["allennlp", *arguments])
-    monkeypatch.setattr(commands_of_allennlp, "import_plugins", lambda: None)  # They are imported; it takes a second.
-    _, given = parse_args(prog="allennlp")
+def test_the_command_takes_it(arguments, root_of_a_user):
+    given = parser_for(arguments).parse_args(arguments)
     overrides = getattr(given, "overrides", None) or "{}"
     assert isinstance(json.loads(overrides), dict)
     for name in json.loads(getattr(given, "predictor_args", None) or "{}"):

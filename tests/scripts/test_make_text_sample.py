@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy
 import pytest
 
-from seal.dataset_readers.taxonomy_files import read_taxonomy_file
+from seal.dataset_readers.label_scheme import read_taxonomy_file
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
 
 ROOT = Path(__file__).resolve().parents[2]

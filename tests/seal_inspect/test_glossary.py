@@ -13,7 +13,7 @@ from seal.losses import TaskLoss
 from seal.metrics import MaskScore, MultilabelScore, SrlScore, TaggingScore
 from seal.models import SealModel
 from seal.training.implicit_gradient_trainer import ImplicitGradientTrainer
-from seal.training.players import LOSS_NET, TASK_NET
+from seal.two_player import LOSS_NET, TASK_NET
 
 ROOT = Path(__file__).parents[2]
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")

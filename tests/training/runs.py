@@ -18,7 +18,7 @@ from allennlp.common import Params
 from allennlp.common.util import prepare_environment
 from allennlp.training import TrainerCallback
 
-import seal  # noqa: F401
+from seal.cli.check import check, places_named
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "fixtures" / "srl" / "kitchen.gold_conll"
@@ -108,6 +108,13 @@ def build(settings: dict[str, Any], folder: Any, **extras: Any):
     extras = {"local_rank": 0, **extras}
     Path(folder).mkdir(parents=True, exist_ok=True)
     return TrainModel.from_params(params=params, serialization_dir=str(folder), **extras).trainer
+
+
+def build_as_train(settings: dict[str, Any], folder: Any):
+    """As `build`, with the checks of the command `seal train`."""
+    check(settings)
+    with places_named():
+        return build(settings, folder)
 
 
 def weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
@@ -252,4 +259,4 @@ def build_worker(settings: dict[str, Any], folder: Path, rank: int, size: int = 
 
 def loss_of(trainer, player, part):
     """The player's loss of a `MicroBatch`, when it is its turn."""
-    return trainer._turns.loss(player, part, trainer._plan())
+    return next(trainer.turns.losses([(player, [part])], trainer.plan)).loss

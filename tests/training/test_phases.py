@@ -3,6 +3,7 @@
 import copy
 import json
 import logging
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,13 +13,12 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
-from seal.allennlp import user_errors
+from seal.allennlp.error_sentences import describe
 from seal.common.random_states import RandomStream
 from seal.models import SealModel
 from seal.samplers import GradientBasedInference
 from seal.training import Phase
-from seal.training.phased_trainer import PhasedTrainer, TaskNetStart
-from seal.training.phases import PhaseBest, Phases
+from seal.training.phases import PhaseBest, PhasedRun, Phases, TaskNetStart, check_validation_metric
 from tests.training.runs import LINEAR, PLATEAU, build, config, players, same, weights
 
 STATIC = [
@@ -112,7 +112,7 @@ def test_epochs_in_which_a_player_moves():
 def test_wrong_phases_end_in_a_sentence(tmp_path, given, told):
     with pytest.raises(ConfigurationError) as error:
         build(config(epochs=3, trainer__phases=given), tmp_path)
-    sentence = user_errors.describe(error.value)
+    sentence = describe(error.value)
     assert told in sentence and "\n" not in sentence
 
 
@@ -185,13 +185,13 @@ def test_static_training_in_one_run(tmp_path, caplog):
     settings = config(epochs=5, trainer__phases=STATIC)
     trainer, seen = watched(settings, tmp_path)
     start = players(trainer.model)
-    with caplog.at_level(logging.INFO, logger="seal.training.phased_trainer"):
+    with caplog.at_level(logging.INFO, logger="seal.training.phases"):
         trainer.train()
     task_net = [start["task_net"]] + [epoch["task_net"] for epoch in seen.weights]
     loss_net = [start["loss_net"]] + [epoch["loss_net"] for epoch in seen.weights]
     moved = [[not same(*pair) for pair in zip(net, net[1:])] for net in (task_net, loss_net)]
     assert moved == [[True, False, False, True, True], [False, True, True, False, False]]
-    lines = [r.getMessage() for r in caplog.records if r.name == "seal.training.phased_trainer"]
+    lines = [r.getMessage() for r in caplog.records if r.name == "seal.training.phases"]
     assert len(lines) == 3 and lines[2].startswith("Phase 3 of 3 begins: train 'task_net'")
 
 
@@ -216,13 +216,13 @@ def test_a_restart_brings_buffers_and_averages_back(tmp_path):
     model = trainer.model
     for module in (model.task_net, model.loss_net):
         module.register_buffer("count", torch.zeros(()))
-    trainer._task_net_start = TaskNetStart(model)
+    trainer.phases._task_net_start = TaskNetStart(model)
     before = players(model)
     trainer._train_epoch(0)
     for module in (model.task_net, model.loss_net):
         module.count += 1
     loss_net = players(model)["loss_net"]
-    trainer._restart_task_net(2)
+    trainer.phases.enter(3, inside=False)
     after = players(model)
     assert same(after["task_net"], before["task_net"]) and same(after["loss_net"], loss_net)
     assert model.task_net.count == 0 and model.loss_net.count == 1
@@ -424,7 +424,7 @@ def test_the_best_epoch_may_be_one_of_any_phase(tmp_path):
 def test_a_phase_starts_from_the_best_epoch_of_the_last_by_its_own_metric(tmp_path, monkeypatch, average):
     given = [{"epochs": 3, "train": "loss_net", "validation_metric": "+ranking_accuracy"}, {"train": "task_net"}]
     values, starts = iter([20.0, 60.0, 40.0]), []
-    is_best, enter = PhaseBest.is_best, PhasedTrainer._enter
+    is_best, enter = PhaseBest.is_best, PhasedRun.enter
 
     def scored(self, metrics, epoch):
         assert 0 <= metrics["ranking_accuracy"] <= 100
@@ -432,11 +432,11 @@ def test_a_phase_starts_from_the_best_epoch_of_the_last_by_its_own_metric(tmp_pa
 
     monkeypatch.setattr(PhaseBest, "is_best", scored)
 
-    def recorded(self, epoch):
-        enter(self, epoch)
-        starts.append(weights(self.model))
+    def recorded(self, epoch, inside):
+        enter(self, epoch, inside)
+        starts.append(weights(self._model))
 
-    monkeypatch.setattr(PhasedTrainer, "_enter", recorded)
+    monkeypatch.setattr(PhasedRun, "enter", recorded)
     more = {} if average is None else {"trainer__moving_average": average}
     trainer, seen = watched(config(epochs=5, trainer__phases=given, **more), tmp_path)
     trainer.train()
@@ -455,7 +455,7 @@ def test_the_loss_net_is_scored_on_validation_data(tmp_path):
     (batch,) = trainer._validation_data_loader
     with torch.no_grad(), RandomStream(trainer._seed).active():
         state = model.state_of_all_nets(**batch)
-        candidates = model.draw(state)
+        candidates = model.sample(state)
         loss = model.loss_net_loss(state, candidates)
     energies = model.energy(state, candidates.outputs)
     for row, (tags, mask) in enumerate(zip(state.gold, state.mask)):
@@ -592,3 +592,38 @@ def test_what_an_epoch_of_an_earlier_phase_scored_stays_as_it_was(tmp_path):
     assert len(seen) == 4 and all(now == then for now, then in seen)
     best = {name[len("best_validation_") :]: value for name, value in metrics.items() if "best_validation_" in name}
     assert best == seen[-1][1] != seen[0][1]
+
+
+@pytest.mark.parametrize("metric", ["-loss", ["+f1", "-loss"]])
+def test_predictions_of_the_energy_have_no_loss(metric):
+    check_validation_metric(SimpleNamespace(inference=None), metric)
+    with pytest.raises(ConfigurationError, match="trainer.validation_metric: predictions of model.inference"):
+        check_validation_metric(SimpleNamespace(inference=object()), metric)
+
+
+def test_other_metrics():
+    check_validation_metric(SimpleNamespace(inference=object()), "+f1")
+    check_validation_metric(SimpleNamespace(inference=object()), ["+f1", "-hamming_loss"])
+
+
+@pytest.mark.parametrize(
+    "metric, told",
+    [
+        ("+loss", "less of 'loss' is better; write '-loss'."),
+        ("+ucr", "less of 'ucr' is better; write '-ucr'."),
+        ("+duplicates", "less of 'duplicates' is better"),
+        ("-f1", "more of 'f1' is better; write '+f1'."),
+        (["+f1", "-micro_f1_tuned"], "more of 'micro_f1_tuned' is better; write '+micro_f1_tuned'."),
+        ("-f1-PER", "more of 'f1-PER' is better"),
+        ("-mean_iou", "more of 'mean_iou' is better"),
+    ],
+)
+def test_a_direction_that_would_keep_the_worst_epoch(metric, told):
+    with pytest.raises(ConfigurationError) as error:
+        check_validation_metric(SimpleNamespace(inference=None), metric)
+    assert error.value.message.startswith(f"trainer.validation_metric: {told}")
+
+
+def test_a_metric_without_a_direction():
+    with pytest.raises(ConfigurationError, match=r"^trainer.validation_metric: '\+f1' where more is better, or '-f1'"):
+        check_validation_metric(SimpleNamespace(inference=None), ["-loss", "f1"])

@@ -1,7 +1,10 @@
 """A run that was killed and recovered, against one that was not: bit for bit."""
 
+import copy
+import io
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -9,13 +12,19 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 import torch
+from allennlp.commands.train import train_model
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
 
-from seal.allennlp import user_errors
+from seal.allennlp.error_sentences import describe
+from seal.common.random_states import RandomStream, random_state, set_random_state, set_torch_state, torch_state
+from seal.training import AlternatingTrainer
 from tests.mixed_precision import needs_bfloat16_lstms
+from tests.segmentation import LOSS_NET, TASK_NET, write_npz
 from tests.training.runs import (
     LINEAR,
     PLATEAU,
@@ -281,7 +290,7 @@ def test_another_trainers_checkpoint_ends_in_a_sentence(tmp_path):
     build(built, tmp_path).train()
     with pytest.raises(ConfigurationError) as error:
         build(config("cross_entropy"), tmp_path).train()
-    told = user_errors.describe(error.value)
+    told = describe(error.value)
     assert f"Could not recover training from the checkpoint in {tmp_path}" in told and "\n" not in told
 
 
@@ -342,8 +351,8 @@ def test_killed_in_any_phase(tmp_path, whole_static, batch):
     [
         lambda epoch: KillIn("", "_validation_loss", epoch),
         lambda epoch: KillIn("_checkpointer", "maybe_save_checkpoint", epoch + 1, True, end_of_epoch),
-        lambda epoch: KillIn("", "_enter", epoch + 1),
-        lambda epoch: KillIn("", "_enter", epoch + 1, after=True),
+        lambda epoch: KillIn("phases", "enter", epoch + 1),
+        lambda epoch: KillIn("phases", "enter", epoch + 1, after=True),
     ],
     ids=["before_validation", "before_best", "before_the_phase", "after_its_start"],
 )
@@ -383,3 +392,144 @@ def test_a_start_that_cannot_come_back_is_told(tmp_path, caplog):
         built["pytorch_seed"] = seed
         build(built, tmp_path)._maybe_restore_checkpoint()
         assert other == any("constructed with other weights" in line.getMessage() for line in caplog.records)
+
+
+# A killed run of segmentation recovers to the same result: crops and mirroring come from torch's generator.
+
+
+def config_of_shapes(path, checkpointer):
+    player = {"optimizer": {"type": "adam", "lr": 0.01}}
+    task_net = copy.deepcopy(TASK_NET)
+    # Draws of its own between the batches' draws.
+    task_net["dropout"] = 0.3
+    return {
+        "dataset_reader": {"type": "seal_segmentation", "crop": 8, "mirror": True},
+        "validation_dataset_reader": {"type": "seal_segmentation"},
+        "train_data_path": path,
+        "validation_data_path": path,
+        "model": {
+            "type": "seal_segmentation",
+            "output_space": {"type": "binary_mask", "size": 8},
+            "crops_per_side": 2,
+            "task_net": task_net,
+            "loss_net": copy.deepcopy(LOSS_NET),
+            "sampler": {"type": "correlated_draws", "num_samples": 3, "num_fields": 2},
+            "energy_loss": {"type": "nce_ranking"},
+        },
+        "data_loader": {"type": "tensors", "batch_size": 2, "shuffle": True},
+        "trainer": {
+            "type": "alternating",
+            "num_epochs": 4,
+            "checkpointer": checkpointer,
+            "validation_metric": "+mean_iou",
+            "task_net": player,
+            "loss_net": copy.deepcopy(player),
+        },
+    }
+
+
+def test_validation_data_are_the_same_in_each_pass(tmp_path):
+    """Told before the first epoch."""
+    settings = config_of_shapes(write_npz(tmp_path), {})
+    settings["validation_dataset_reader"]["mirror"] = True
+    with pytest.raises(ConfigurationError, match="validation_dataset_reader: with crop or mirror"):
+        train_model(Params(copy.deepcopy(settings)), str(tmp_path / "run"))
+    assert not list((tmp_path / "run").glob("metrics_epoch_*"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("checkpointer", [{"save_every_num_batches": 1}, {}])
+@pytest.mark.parametrize("seen", [2, 5])
+def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch, seen, checkpointer):
+    """Killed in the first of four epochs, and in the second; with checkpoints of each batch, and of epochs alone."""
+    path = write_npz(tmp_path)
+    whole = train_model(Params(config_of_shapes(path, checkpointer)), str(tmp_path / "whole"))
+    original = AlternatingTrainer.training_loss
+    steps = []
+
+    def dying(self, batch):
+        if len(steps) == seen:
+            raise KeyboardInterrupt
+        steps.append(1)
+        return original(self, batch)
+
+    monkeypatch.setattr(AlternatingTrainer, "training_loss", dying)
+    with pytest.raises(KeyboardInterrupt):
+        train_model(Params(config_of_shapes(path, checkpointer)), str(tmp_path / "killed"))
+    monkeypatch.setattr(AlternatingTrainer, "training_loss", original)
+    # A new process stands at other random numbers; a config's seeds would hide it.
+    torch.manual_seed(99)
+    recovered = train_model(Params(config_of_shapes(path, checkpointer)), str(tmp_path / "killed"), recover=True)
+    ours, theirs = recovered.state_dict(), whole.state_dict()
+    assert ours.keys() == theirs.keys()
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+    metrics = [json.loads((Path(tmp_path) / run / "metrics.json").read_text()) for run in ("whole", "killed")]
+    assert metrics[0]["best_validation_mean_iou"] == metrics[1]["best_validation_mean_iou"]
+
+
+def draw():
+    # An odd number of normal draws leaves half a pair behind in Python and numpy.
+    normal = random.gauss(0, 1), numpy.random.normal()
+    return normal, random.random(), numpy.random.rand(), torch.rand(3).tolist()
+
+
+def test_random_state_goes_round_through_a_checkpoint():
+    draw()
+    file = io.BytesIO()
+    torch.save(random_state(), file)
+    wanted = [draw(), draw()]
+    for generator in (random.seed, numpy.random.seed, torch.manual_seed):
+        generator(1234)
+    file.seek(0)
+    # As AllenNLP loads it: only plain values and tensors.
+    set_random_state(torch.load(file, weights_only=True))
+    assert [draw(), draw()] == wanted
+
+
+def test_torch_state_goes_round():
+    state = torch_state()
+    wanted = torch.rand(4)
+    set_torch_state(state)
+    assert torch.equal(torch.rand(4), wanted)
+
+
+def test_a_stream_is_its_own():
+    torch.manual_seed(3)
+    wanted = [torch.rand(2), torch.rand(2)]
+    torch.manual_seed(17)
+    theirs = torch.rand(5)
+
+    torch.manual_seed(3)
+    stream = RandomStream(17)
+    found = [torch.rand(2)]
+    with stream.active():
+        inside = [torch.rand(2)]
+    with stream.active():
+        inside.append(torch.rand(3))
+    found.append(torch.rand(2))
+    assert torch.equal(torch.cat(found), torch.cat(wanted))
+    # It goes on where it stopped.
+    assert torch.equal(torch.cat(inside), theirs)
+
+
+def test_an_error_inside_leaves_the_outside_alone():
+    torch.manual_seed(3)
+    stream = RandomStream(17)
+    with pytest.raises(ZeroDivisionError):
+        with stream.active():
+            torch.rand(2)
+            raise ZeroDivisionError
+    found = torch.rand(2)
+    torch.manual_seed(3)
+    assert torch.equal(found, torch.rand(2))
+
+
+def test_state_of_a_stream_goes_round():
+    stream, other = RandomStream(5), RandomStream(5)
+    with stream.active():
+        torch.rand(3)
+    other.state = stream.state
+    with stream.active():
+        wanted = torch.rand(3)
+    with other.active():
+        assert torch.equal(torch.rand(3), wanted)

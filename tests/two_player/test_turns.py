@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from seal.two_player import LOSS_NET, TASK_NET, MicroBatch, Plan, RandomStream, Turns, TwoPlayerOptimizer
+from seal.two_player import LOSS_NET, TASK_NET, MicroBatch, NotFinite, Plan, RandomStream, Turns, TwoPlayerOptimizer
 from tests.training.runs import distance, weights
 from tests.two_player.test_two_player_step import batches, two_nets
 
@@ -15,11 +15,21 @@ BOTH = Plan([LOSS_NET, TASK_NET])
 def turns_of(nets, players=(TASK_NET, LOSS_NET)):
     parameters = {TASK_NET: nets.task_net_parameters(), LOSS_NET: nets.loss_net_parameters()}
     optimizer = TwoPlayerOptimizer({name: torch.optim.SGD(parameters[name], lr=0.1) for name in players})
+    return Turns(nets, optimizer, RandomStream(7))
 
-    def diverged(what, *whose):
-        return FloatingPointError(f"{what} of {whose}")
 
-    return Turns(nets, optimizer, RandomStream(7), torch.Tensor.backward, optimizer.step, diverged)
+def loss_of(turns, player, part, plan):
+    return next(turns.losses([(player, [part])], plan)).loss
+
+
+def update(turns, player, group):
+    for found in turns.losses([(player, group)], BOTH):
+        found.loss.backward()
+        if found.completes:
+            turns.optimizer.step()
+            turns.optimizer.zero_grad()
+    assert found.is_last
+    return found.loss
 
 
 @pytest.mark.parametrize(
@@ -34,18 +44,18 @@ def turns_of(nets, players=(TASK_NET, LOSS_NET)):
 def test_a_graph_of_the_loss_nets_turn_is_kept_for_the_task_nets(order, alone, kept):
     part = MicroBatch(batches(1)[0], alone)
     turns = turns_of(two_nets())
-    turns.loss(LOSS_NET, part, Plan(order))
+    loss_of(turns, LOSS_NET, part, Plan(order))
     assert part.has_graph == part.state.logits.requires_grad == kept
     state = part.state
-    turns.loss(TASK_NET, part, Plan(order)).backward()
+    loss_of(turns, TASK_NET, part, Plan(order)).backward()
     assert part.state is None and state.logits.requires_grad == kept
 
 
 def test_candidates_are_those_of_the_whole_step():
     part, turns = MicroBatch(batches(1)[0], alone=True), turns_of(two_nets())
-    turns.update(LOSS_NET, [part], BOTH)
+    update(turns, LOSS_NET, [part])
     candidates = part.candidates
-    turns.update(LOSS_NET, [part], BOTH)
+    update(turns, LOSS_NET, [part])
     assert part.candidates is candidates
 
 
@@ -63,13 +73,13 @@ def test_a_group_makes_the_update_of_its_mean_loss(player):
         turns, parts = turns_of(nets), [MicroBatch(batch) for batch in group]
         with torch.no_grad():
             torch.manual_seed(5)
-            drawn = nets.draw(nets.task_state(**whole))
+            drawn = nets.sample(nets.task_state(**whole))
         for place, part in enumerate(parts):
             rows = slice(8 // len(parts) * place, 8 // len(parts) * (place + 1))
             part.candidates = type(drawn)(
                 **{name: value[rows] if torch.is_tensor(value) else value for name, value in vars(drawn).items()}
             )
-        losses.append(float(turns.update(player, parts, BOTH)))
+        losses.append(float(update(turns, player, parts)))
         after.append(weights(nets))
         assert all(parameter.grad is None for parameter in nets.parameters())
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
@@ -77,23 +87,21 @@ def test_a_group_makes_the_update_of_its_mean_loss(player):
 
 
 def test_whom_a_gradient_that_is_not_finite_is_blamed_on():
-    turns = turns_of(two_nets()).of
-    assert turns[LOSS_NET].blamed(BOTH) == [LOSS_NET]
-    assert turns[TASK_NET].blamed(BOTH) == [TASK_NET, LOSS_NET]
-    assert turns[TASK_NET].blamed(Plan([TASK_NET], uses_energy=False)) == [TASK_NET]
-    assert turns_of(two_nets(), [TASK_NET]).of[TASK_NET].blamed(BOTH) == [TASK_NET]
+    turns = turns_of(two_nets())
+    assert turns.blamed(LOSS_NET, BOTH) == [LOSS_NET]
+    assert turns.blamed(TASK_NET, BOTH) == [TASK_NET, LOSS_NET]
+    assert turns.blamed(TASK_NET, Plan([TASK_NET], uses_energy=False)) == [TASK_NET]
+    assert turns_of(two_nets(), [TASK_NET]).blamed(TASK_NET, BOTH) == [TASK_NET]
 
 
 @pytest.mark.parametrize(
-    "net, told",
-    [
-        ("loss_net", r"loss_net's energy of the task_net's output is nan of \('loss_net',\)"),
-        ("task_net", r"task_net's loss is nan of \('task_net',\)"),
-    ],
+    "net, what",
+    [("loss_net", "loss_net's energy of the task_net's output is nan"), ("task_net", "task_net's loss is nan")],
 )
-def test_a_loss_net_that_diverges_shows_in_the_task_nets_loss(net, told):
+def test_a_loss_net_that_diverges_shows_in_the_task_nets_loss(net, what):
     nets = two_nets()
     with torch.no_grad():
         getattr(nets, net).encoder._layers._linear_layers[0].bias.fill_(math.nan)
-    with pytest.raises(FloatingPointError, match=told):
-        turns_of(nets).loss(TASK_NET, MicroBatch(batches(1)[0]), BOTH)
+    with pytest.raises(NotFinite) as error:
+        loss_of(turns_of(nets), TASK_NET, MicroBatch(batches(1)[0]), BOTH)
+    assert (error.value.what, error.value.players) == (what, (net,))

@@ -82,7 +82,7 @@ def test_weights_are_those_that_the_trainer_of_allennlp_gives(run, tmp_path, all
     nets = TwoNets(
         model.task_net, model.loss_net, model.output_space, model.sampler, model.energy_loss, model.task_loss
     )
-    before, seed = weights(nets), trainer._loss_net_stream._seed
+    before, seed = weights(nets), trainer.turns.stream._seed
     data = [{"inputs": {"features": b["features"]}, "gold": b["labels"]} for b in trainer.data_loader]
 
     torch.manual_seed(3)

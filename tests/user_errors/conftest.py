@@ -1,15 +1,16 @@
-"""For tests of a user's mistakes: a small config, its trained archive, and the `allennlp` command in this process."""
+"""For tests of a user's mistakes: a small config, its trained archive, and the command `seal` in this process."""
 
+import re
 import shutil
-import sys
+import traceback
 from pathlib import Path
 
 import pytest
-from allennlp.commands import main
 from allennlp.commands.train import train_model_from_file
 from allennlp.common import logging as logging_of_allennlp
 
-from seal.allennlp import user_errors
+from seal.cli.errors import TRACEBACK_VARIABLE
+from seal.cli.main import main
 
 CONFIG = """{
   dataset_reader: {type: 'sequence_tagging'},
@@ -39,18 +40,19 @@ def config(tmp_path: Path) -> str:
 
 @pytest.fixture
 def command(monkeypatch, capsys, tmp_path, allennlp_logging):
-    """Runs the command in this process and hands what it raises to the hook for uncaught exceptions."""
-    monkeypatch.delenv(user_errors.TRACEBACK_VARIABLE, raising=False)
-    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
-    user_errors.install()
+    """Runs the command, which ends with an error: its sentence, from `error: ` to the end, or the traceback."""
+    monkeypatch.delenv(TRACEBACK_VARIABLE, raising=False)
 
     def run(*arguments: str) -> str:
-        monkeypatch.setattr(sys, "argv", ["allennlp", *arguments])
-        with pytest.raises(Exception) as error:
-            main(prog="allennlp")
         capsys.readouterr()
-        sys.excepthook(error.type, error.value, error.tb)
-        return capsys.readouterr().err
+        try:
+            main(arguments)
+        except SystemExit as ended:
+            assert ended.code == 1
+            return re.search("^error: .*", capsys.readouterr().err, re.MULTILINE | re.DOTALL).group()
+        except Exception:
+            return traceback.format_exc()
+        pytest.fail("nothing went wrong")
 
     return run
 

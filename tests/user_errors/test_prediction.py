@@ -9,26 +9,27 @@ import sys
 import tarfile
 
 import pytest
-from allennlp.commands import evaluate, main, predict
+from allennlp.commands import evaluate, predict
 from allennlp.models.archival import load_archive
 from allennlp.predictors import Predictor
 
+from seal.cli.main import main
 from seal.files.whole_files import opened_alone
 
 
 @pytest.mark.parametrize(
     "overrides, sentence",
     [
-        ('{"model": {"x": 1}}', 'config key "model.type" is missing'),
-        ('{"data_loadr": {}}', 'config key "data_loadr" of --overrides is unknown; did you mean "data_loader"?'),
-        ('{"model": 5}', 'config key "model" must be an object, found 5'),
-        ('{"dataset_reader": null}', 'config key "dataset_reader" must be an object, found null'),
-        ('{"validation_data_loader": [1]}', 'config key "validation_data_loader" must be an object, found [1]'),
+        ('{"model": {"x": 1}}', '"model" of TrainModel must have a "type", found {\'x\': 1}'),
+        ('{"data_loadr": {}}', '"data_loadr" of --overrides is unknown; did you mean "data_loader"?'),
+        ('{"model": 5}', '"model" of TrainModel must be an object, found 5'),
+        ('{"dataset_reader": null}', '"dataset_reader" of TrainModel is null'),
+        ('{"validation_data_loader": [1]}', '"validation_data_loader" of TrainModel must be an object, found [1]'),
     ],
 )
 def test_overrides_of_a_trained_model(command, archive, tmp_path, overrides, sentence):
     told = command("evaluate", str(archive), str(tmp_path / "train.tsv"), "-o", overrides)
-    assert told == f"error: {sentence}\n"
+    assert told == f"error: config key {sentence}\n"
 
 
 def test_an_override_that_only_an_evaluation_reads(archive, tmp_path):
@@ -67,17 +68,16 @@ def test_a_reader_of_the_output_that_has_enough(command, archive, tmp_path, monk
     with open(tmp_path / "spare", "w") as file:
         spare = file.fileno()
         data = str(tmp_path / "train.tsv")
-        arguments = ["allennlp", "predict", str(archive), data, "--use-dataset-reader", "--predictor", "plain"]
-        monkeypatch.setattr(sys, "argv", arguments)
+        arguments = ["predict", str(archive), data, "--use-dataset-reader", "--predictor", "plain"]
         monkeypatch.setattr(sys, "stdout", Closed())
         if output is None:
             with pytest.raises(SystemExit) as ended:
-                main(prog="allennlp")
+                main(arguments)
             assert ended.value.code == 1
         else:
             # The file has all records.
             arguments += ["--output-file", str(tmp_path / output)]
-            main(prog="allennlp")
+            main(arguments)
             assert len((tmp_path / output).read_text().splitlines()) == 2
 
 
@@ -181,8 +181,7 @@ def test_a_second_command_that_writes_the_same_file(command, archive, tmp_path, 
         assert told == f"error: {option}: another command writes '{path}'; wait for it, or name another.\n"
         first.write("all of it\n")
     assert open(path).read() == "the first's\nall of it\n"
-    monkeypatch.setattr(sys, "argv", ["allennlp", name, str(archive), data, option, path, *more])
-    main(prog="allennlp")
+    main([name, str(archive), data, option, path, *more])
     assert open(path).read().startswith("{")
 
 
@@ -219,8 +218,7 @@ def full_disk(monkeypatch, archive):
 def test_predictions_on_a_full_disk_end_with_a_whole_line(command, archive, tmp_path, monkeypatch, full_disk):
     path, data = str(tmp_path / "results.jsonl"), str(tmp_path / "train.tsv")
     arguments = ("predict", str(archive), data, "--use-dataset-reader", "--predictor", "plain", "--output-file", path)
-    monkeypatch.setattr(sys, "argv", ["allennlp", *arguments])
-    main(prog="allennlp")
+    main(arguments)
     whole = open(path).readlines()
     size = len(whole[0]) + len(whole[1]) // 2
     full_disk(size)

@@ -8,10 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
-from allennlp.commands import main
-from allennlp.commands.train import train_model_from_file
 from allennlp.common.util import SigTermReceived
 from allennlp.training import TrainerCallback
+
+from seal.cli.configs import read_config
+from seal.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,7 +32,7 @@ TrainerCallback.register("waiting", exist_ok=True)(Waiting)
 @pytest.mark.parametrize(
     "module, number, status, devices",
     [
-        ("allennlp", signal.SIGINT, 130, None),
+        ("seal", signal.SIGINT, 130, None),
         ("seal", signal.SIGTERM, 143, None),
         ("tests.user_errors.forked_workers", signal.SIGTERM, 143, [-1, -1]),
     ],
@@ -73,30 +74,26 @@ def test_a_run_that_is_stopped(config, tmp_path, module, number, status, devices
     ],
 )
 def test_what_is_told_of_a_run_that_is_stopped(config, tmp_path, monkeypatch, given, told):
-    from allennlp.commands import train
+    from seal.cli import train
 
     def stop(*_, **__):
         raise KeyboardInterrupt
 
     run = str(tmp_path / "run")
     if "recover" in given:
-        train_model_from_file(config, run)
-    monkeypatch.setattr(train, "_train_worker", stop)
+        train.train(read_config(config), run)
+    monkeypatch.setattr(train, "_work", stop)
     with pytest.raises(KeyboardInterrupt) as error:
-        train_model_from_file(config, run, **given)
+        train.train(read_config(config), run, **given)
     assert "; ".join(["stopped", *getattr(error.value, "remedies", ())]) == told
 
 
 @pytest.mark.parametrize("error, status", [(KeyboardInterrupt(), 130), (SigTermReceived(), 143)])
-def test_another_command_that_is_stopped(command, archive, monkeypatch, capsys, error, status):
+def test_another_command_that_is_stopped(archive, monkeypatch, capsys, error, status):
     def stop(*_):
         raise error
 
     monkeypatch.setattr("allennlp.commands.predict._get_predictor", stop)
-    monkeypatch.setattr(sys, "argv", ["allennlp", "predict", str(archive), "x"])
-    with pytest.raises(type(error)) as raised:
-        main(prog="allennlp")
-    capsys.readouterr()
     with pytest.raises(SystemExit) as ended:
-        sys.excepthook(raised.type, raised.value, raised.tb)
+        main(["predict", str(archive), "x"])
     assert ended.value.code == status and capsys.readouterr().err == "stopped\n"

@@ -4,13 +4,11 @@ import json
 import logging
 import sys
 
-import pytest
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
 
-from seal.allennlp import user_errors
-from seal.samplers import Sampler
+from seal.allennlp.error_sentences import describe
+from seal.cli.errors import TRACEBACK_VARIABLE
 
 
 class Refusing(TrainerCallback):
@@ -32,34 +30,26 @@ def test_a_defect_below_a_constructor_keeps_its_traceback(command, config, tmp_p
 
 
 def test_an_error_that_is_not_the_users_keeps_its_traceback(command, config, tmp_path, monkeypatch):
-    from allennlp.commands import train
+    from seal.cli import train
 
     def broken(*_, **__):
         raise RuntimeError("a defect")
 
-    monkeypatch.setattr(train, "train_model", broken)
+    monkeypatch.setattr(train, "_run", broken)
     told = command("train", config, "-s", str(tmp_path / "run"))
     assert "Traceback" in told and "RuntimeError: a defect" in told and "error: " not in told.splitlines()[0]
 
 
 def test_the_traceback_comes_back_on_request(command, monkeypatch):
-    monkeypatch.setenv(user_errors.TRACEBACK_VARIABLE, "1")
+    monkeypatch.setenv(TRACEBACK_VARIABLE, "1")
     assert "Traceback" in command("evaluate", "none.tar.gz", "x")
 
 
 def test_the_causes_of_a_failed_union_are_told():
     error = ConfigurationError("Failed to construct argument x with type int or bool.")
     error.__cause__ = ConfigurationError('config key "x" must be\n a number')
-    told = user_errors.describe(error)
+    told = describe(error)
     assert told == 'Failed to construct argument x with type int or bool: config key "x" must be a number'
-
-
-def test_installing_twice_tells_once(capsys, monkeypatch):
-    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
-    user_errors.install()
-    once = sys.excepthook
-    user_errors.install()
-    assert sys.excepthook is once
 
 
 def test_handlers_of_other_kinds_do_not_get_the_traceback(command, capsys):
@@ -67,17 +57,3 @@ def test_handlers_of_other_kinds_do_not_get_the_traceback(command, capsys):
     logging.getLogger().addHandler(stream)
     assert command("evaluate", "none.tar.gz", "x").count("\n") == 1
     assert "Traceback" not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    "key, sampler, sentence",
-    [
-        ("model.sampler", {"type": "discrete"}, "model.sampler.num_samples must be at least 1, found 0."),
-        # A sentence that begins with another name is left alone.
-        ("model.inference", {"type": "discrete"}, "sampler.num_samples must be at least 1, found 0."),
-    ],
-)
-def test_a_part_that_refuses_a_setting_is_named_by_its_whole_key(key, sampler, sentence):
-    with pytest.raises(ConfigurationError) as error:
-        Sampler.from_params(Params({**sampler, "num_samples": 0}, history=f"{key}."))
-    assert user_errors.describe(error.value) == sentence

@@ -49,7 +49,7 @@ class FeatureMlp(Encoder):
         super().__init__()
         if input_dim is None:
             if vocab is None:
-                raise ConfigurationError("encoder.input_dim: set it, where no vocabulary tells it.")
+                raise ConfigurationError("encoder.input_dim: set it, where no vocabulary gives it.")
             input_dim = len(labels_of(vocab, ATTRIBUTES))
         for name, size in (("input_dim", input_dim), ("hidden_dim", hidden_dim), ("num_layers", num_layers)):
             check_range(f"encoder.{name}", size, least=1)

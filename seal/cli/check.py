@@ -1,0 +1,462 @@
+"""
+The sub-command `check`, and what `train` begins with: a config is compared with the signatures of the constructors that
+it names, before any of them is called. A mistake is one sentence, with the key and its place in the config, what was
+found and what was meant.
+
+What a constructor itself refuses is found when it is called; `placed` gives that error its place.
+"""
+
+import argparse
+import inspect
+import json
+import os
+import re
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from types import UnionType
+from typing import Any, Optional, Union, get_args, get_origin
+
+import torch
+from allennlp.commands.train import TrainModel
+from allennlp.common import Lazy, Registrable
+from allennlp.common.from_params import infer_params
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.models import archival
+from allennlp.modules.token_embedders import Embedding
+from allennlp.training.trainer import Trainer
+
+from seal.allennlp.safe_archives import extracted_archive, opening
+from seal.cli.configs import overridden, read_config
+from seal.cli.word_vectors import check_vectors, unusable_vector
+from seal.common.setting_checks import check_range, short, suggest, whole_number
+from seal.files.paths import user_path
+from seal.registry import ConfigurationError
+
+# Top-level keys of a config that AllenNLP takes out before anything is built, and of these, those for a suggestion.
+_SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
+_READ_BEFORE = (*_SEEDS, "distributed", "evaluation", "include_in_archive")
+# Keys of the trainer that AllenNLP sets in each worker of a distributed run.
+_OF_WORKERS = ("distributed", "world_size", "local_rank")
+# What the code that builds a part gives it, in AllenNLP and here: no settings, though parameters of constructors.
+_GIVEN = {
+    *("data_loader", "data_path", "ddp_accelerator", "instances", "local_rank", "model", "model_parameters"),
+    *("num_steps_per_epoch", "optimizer", "output_space", "parameters", "reader", "serialization_dir", "task_net_dim"),
+    *("validation_data_loader", "vocab"),
+}
+# The splits whose data a vocabulary may be made from.
+_SPLITS = ("train", "validation", "test")
+_DATA = tuple(f"{split}_data_path" for split in _SPLITS)
+_DISTRIBUTED = ("cuda_devices", "ddp_accelerator", "num_nodes", "primary_address", "primary_port", "timeout")
+
+# The packages whose classes the ranges below are of. A class of another package that has a setting of the same name
+# knows its range itself.
+_RANGED = ("allennlp", "allennlp_models", "seal", "torch")
+# Keys whose whole numbers must be at least 1: AllenNLP accepts any, and fails at it later.
+_FROM_ONE = {
+    *("batch_size", "embedding_dim", "keep_most_recent_by_count", "max_instances", "num_epochs", "num_filters"),
+    *("num_gradient_accumulation_steps", "step_size"),
+}
+# The same for at least 0, and for shares that must be below 1; of these, `decay` is that of a moving average.
+_FROM_ZERO = {"warmup_steps"}
+_SHARES = {"decay", "dropout", "layer_dropout_probability", "recurrent_dropout_probability"}
+
+
+def check(config: dict[str, Any]) -> None:
+    """
+    Checks a config for training, after its overrides.
+
+    # Raises
+
+    `ConfigurationError` for the first mistake.
+    """
+    _check_first(config)
+    parameters = dict(inspect.signature(TrainModel.from_partial_objects).parameters)
+    if "serialization_dir" in config:
+        raise ConfigurationError('config key "serialization_dir": the command line says where, with -s')
+    for given in ("serialization_dir", "local_rank", "ddp_accelerator"):
+        del parameters[given]
+    parts = {key: value for key, value in config.items() if key not in _READ_BEFORE and key != "type"}
+    _check_keys("", TrainModel, parts, parameters, also=(*_SEEDS, "distributed"))
+    for key in _DATA:
+        _check_data(key, config.get(key))
+
+
+def check_overridden(config: dict[str, Any], trained: dict[str, Any]) -> None:
+    """
+    Checks the config of a trained model after its overrides, `trained` being the one before them: only what differs, as
+    an older model may have settings that are no more.
+
+    # Raises
+
+    `ConfigurationError` for the first mistake.
+    """
+    parameters = inspect.signature(TrainModel.from_partial_objects).parameters
+    known = {*parameters, *_READ_BEFORE, "type"} - {"serialization_dir", "local_rank"}
+    for key in sorted(config.keys() - trained.keys() - known):
+        raise ConfigurationError(f'config key "{key}" of --overrides is unknown' + suggest(key, known))
+    # A trainer is not built of a trained model.
+    changed = {key: config[key] for key in config if key in parameters and config[key] != trained.get(key)}
+    changed.pop("trainer", None)
+    _check_keys("", TrainModel, changed, {key: parameters[key] for key in changed})
+
+
+def check_overrides(archive: str, overrides: str) -> None:
+    """
+    Checks the overrides of a trained model: a file, the folder of a run, or a model of the hub.
+
+    # Raises
+
+    `ConfigurationError` for the first mistake.
+    """
+    if not overrides:
+        return
+    path = archival.cached_path(archive)
+    with nullcontext(path) if os.path.isdir(path) else extracted_archive(path, with_config=True) as folder:
+        with open(os.path.join(folder, archival.CONFIG_NAME), encoding="utf-8") as file:
+            trained = json.load(file)
+    # The folder of a run is the user's own.
+    with opening(None if os.path.isdir(path) else archive):
+        check_overridden(overridden(trained, overrides), trained)
+
+
+def _check_first(config: dict[str, Any]) -> None:
+    """What AllenNLP reads before anything is built."""
+    for key in _SEEDS:
+        seed = config.get(key)
+        # AllenNLP also accepts a seed that is a string, as an environment variable read by std.extVar is.
+        number = seed if type(seed) is int else whole_number(str(seed))
+        if seed is not None and (number is None or not 0 <= number < 2**32):
+            raise ConfigurationError(
+                f'config key "{key}" must be a whole number from 0 to {2**32 - 1}, found {short(seed)}'
+            )
+    if config.get("distributed") is not None:
+        _check_workers(config["distributed"])
+    splits = config.get("datasets_for_vocab_creation")
+    for split in splits if isinstance(splits, list) else ():
+        if split not in _SPLITS:
+            raise ConfigurationError(
+                f'config key "datasets_for_vocab_creation" must name some of {", ".join(_SPLITS)}, found {split!r}'
+            )
+    if config.get("validation_dataset_reader", config) is None:
+        raise ConfigurationError(
+            'config key "validation_dataset_reader" is null; leave it out, and dataset_reader reads validation data, '
+            "too"
+        )
+    if config.get("evaluate_on_test") and config.get("test_data_path") is None:
+        raise ConfigurationError('config key "evaluate_on_test" needs a "test_data_path", and there is none')
+
+
+def _check_workers(workers: Any) -> None:
+    """The section `distributed`."""
+    devices = workers.get("cuda_devices") if isinstance(workers, dict) else None
+    if not isinstance(devices, list) or any(type(device) is not int for device in devices):
+        raise ConfigurationError(
+            'config key "distributed" must be an object with "cuda_devices", a list of numbers of GPUs, or of a -1 for '
+            f"each process on the CPU, found {workers!r}"
+        )
+    for key in workers:
+        if key not in _DISTRIBUTED:
+            raise ConfigurationError(f'config key "distributed.{key}" is unknown' + suggest(key, _DISTRIBUTED))
+    if any(device < 0 for device in devices) and set(devices) != {-1}:
+        raise ConfigurationError(
+            'config key "distributed.cuda_devices" must have numbers of GPUs, or a -1 for each process on the CPU, '
+            f"found {devices}"
+        )
+    nodes, seconds, there = workers.get("num_nodes", 1), workers.get("timeout"), torch.cuda.device_count()
+    if type(nodes) is not int or nodes < 1:
+        raise ConfigurationError(f'config key "distributed.num_nodes" must be at least 1, found {nodes!r}')
+    if max(devices, default=-1) >= there:
+        raise ConfigurationError(
+            f'config key "distributed.cuda_devices": there is no GPU {max(devices)} here, whose GPUs are {there}; to '
+            "train on the CPU, give a -1 for each process"
+        )
+    if len(devices) * nodes < 2:
+        raise ConfigurationError('config key "distributed" is for two processes or more; leave it out for one')
+    if "timeout" in workers:
+        if type(seconds) not in (int, float):
+            raise ConfigurationError(f'config key "distributed.timeout" must be a number of seconds, found {seconds!r}')
+        check_range('config key "distributed.timeout"', seconds, least=1)
+
+
+def _check_data(key: str, path: Any) -> None:
+    """A path of data that names a file or folder plainly; what else a path may be is the reader's to say."""
+    if not isinstance(path, str) or not re.fullmatch(r"[\w./~+=@% -]+", path) or os.path.exists(user_path(path)):
+        return
+    raise ConfigurationError(
+        f'config key "{key}": there is no file or folder {path}; put the data there (see data/README.md), or correct '
+        "the path"
+    )
+
+
+def _check_keys(
+    prefix: str,
+    cls: type,
+    found: dict[str, Any],
+    parameters: dict[str, inspect.Parameter],
+    open_ended: bool = False,
+    later: bool = False,
+    also: Iterable[str] = (),
+) -> None:
+    """
+    The keys of one object, of which a class is made by a constructor with these parameters, and their values. Where it
+    is made later, code may give what the config lacks.
+    """
+    known = {name for name, parameter in parameters.items() if parameter.kind is not parameter.VAR_KEYWORD} - {"self"}
+    given = _GIVEN if prefix else set()
+    for key in found:
+        if key not in known and not open_ended:
+            raise ConfigurationError(
+                f'config key "{prefix}{key}" is unknown to {cls.__name__}' + suggest(key, known - given | {*also})
+            )
+    for key, value in found.items():
+        if key in parameters:
+            if value is None and not _may_be_null(parameters[key]):
+                raise ConfigurationError(f'config key "{prefix}{key}" of {cls.__name__} is null')
+            _check_range(f'config key "{prefix}{key}" of {cls.__name__}', cls, key, value, parameters[key].annotation)
+    for name, parameter in parameters.items():
+        if name in found and found[name] is not None:
+            _check_value(f"{prefix}{name}", cls.__name__, parameter.annotation, found[name])
+        elif name in known - found.keys() - given and parameter.default is parameter.empty and not later:
+            raise ConfigurationError(f'config key "{prefix}{name}" of {cls.__name__} is missing')
+
+
+def _may_be_null(parameter: inspect.Parameter) -> bool:
+    annotation = parameter.annotation
+    # A parameter without an annotation, or with one that is a string, may be anything.
+    anything = annotation in (parameter.empty, Any) or isinstance(annotation, str)
+    return anything or parameter.default is None or type(None) in get_args(annotation)
+
+
+def _check_range(place: str, cls: type, name: str, found: Any, annotation: Any) -> None:
+    if _owner(cls, name) not in _RANGED:
+        return
+    if name in _FROM_ONE and int in (get_args(annotation) or (annotation,)) and type(found) is int:
+        check_range(place, found, least=1)
+    if name in _FROM_ZERO and type(found) in (int, float):
+        check_range(place, found, least=0)
+    for share in found if isinstance(found, list) else [found]:
+        if name in _SHARES and type(share) in (int, float):
+            check_range(place, share, least=0, below=1)
+
+
+def _owner(cls: type, name: str) -> str:
+    """The package of the class whose setting this is: a subclass may hand on those of its base classes."""
+    for base in inspect.getmro(cls):
+        for maker in (base.__dict__.get("from_partial_objects"), base.__dict__.get("__init__")):
+            maker = getattr(maker, "__func__", maker)
+            if inspect.isfunction(maker) and name in inspect.signature(maker).parameters:
+                return maker.__module__.split(".")[0]
+    return cls.__module__.split(".")[0]
+
+
+def _check_value(key: str, whose: str, annotation: Any, found: Any) -> None:
+    """One value, as AllenNLP would construct it of an annotation."""
+    place, origin, kinds = f'config key "{key}" of {whose}', get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        _check_one_of(key, whose, [kind for kind in kinds if kind is not type(None)], found)
+    elif origin is Lazy or (inspect.isclass(annotation) and hasattr(annotation, "from_params")):
+        _check_part(key, whose, kinds[0] if origin is Lazy else annotation, found, later=origin is Lazy)
+    elif origin in (list, set, tuple):
+        _check_list(key, whose, annotation, found)
+    elif origin is dict:
+        if not isinstance(found, dict):
+            raise ConfigurationError(f"{place} must be an object, found {found!r}")
+        for name, value in found.items():
+            _check_value(f"{key}.{name}", whose, kinds[1], value)
+    elif annotation is int and isinstance(found, bool):
+        raise ConfigurationError(f"{place} must not be true or false, found {found!r}")
+    elif annotation in _KINDS and type(found) not in _KINDS[annotation][1]:
+        raise ConfigurationError(f"{place} must be {_KINDS[annotation][0]}, found {found!r}")
+
+
+# What AllenNLP takes for a simple annotation, in words and as types.
+_KINDS: dict[Any, tuple[str, tuple[type, ...]]] = {
+    int: ("a whole number", (int,)),
+    bool: ("true or false", (bool, int)),
+    str: ("a string", (str,)),
+    float: ("a number", (int, float)),
+}
+
+
+def _check_one_of(key: str, whose: str, kinds: list[Any], found: Any) -> None:
+    if isinstance(found, bool) and int in kinds and bool not in kinds:
+        kinds = [int]
+    errors = []
+    for kind in kinds:
+        try:
+            return _check_value(key, whose, kind, found)
+        except ConfigurationError as error:
+            errors.append(error)
+    # The error of what is inside, or of the one kind that there is.
+    inside = [error for error in errors if not str(error).startswith(f'config key "{key}" of {whose}')]
+    if inside or len(errors) == 1:
+        raise (inside or errors)[0]
+    wanted = [str(error).partition(" must be ")[2].partition(", found")[0] for error in errors]
+    raise ConfigurationError(f'config key "{key}" of {whose} must be {" or ".join(wanted)}, found {found!r}')
+
+
+def _check_list(key: str, whose: str, annotation: Any, found: Any) -> None:
+    place, kinds = f'config key "{key}" of {whose}', get_args(annotation)
+    if not isinstance(found, (list, tuple)):
+        raise ConfigurationError(f"{place} must be a list, found {found!r}")
+    several = get_origin(annotation) is tuple and ... not in kinds
+    if several and len(found) != len(kinds):
+        raise ConfigurationError(f"{place} must be a list of {len(kinds)}, found {found!r}")
+    for place_in_list, item in enumerate(found):
+        kind = kinds[place_in_list] if several else kinds[0]
+        if not several or isinstance(item, str) == (get_origin(kind) is list):
+            # AllenNLP's optimizers are annotated with a list where they take an object, that of a parameter group.
+            _check_value(key if several else f"{key}.{place_in_list}", whose, kind, item)
+
+
+def _check_part(key: str, whose: str, cls: Any, found: Any, later: bool) -> None:
+    """An object of which a class is built, at once or later, or its `type` alone."""
+    if isinstance(found, str):
+        found = {"type": found}
+    place = f'config key "{key}" of {whose}'
+    if not isinstance(found, dict):
+        raise ConfigurationError(f"{place} must be an object, found {found!r}")
+    if "_pretrained" in found:
+        return
+    constructor = cls.__init__
+    if cls in Registrable._registry:
+        name = found.get("type", cls.default_implementation)
+        if name is None:
+            raise ConfigurationError(f'{place} must have a "type", found {short(found)}')
+        if not isinstance(name, str):
+            raise ConfigurationError(f'config key "{key}.type" must be a name, found {name!r}')
+        if name not in Registrable._registry[cls] and "." not in name:
+            raise ConfigurationError(
+                f'config key "{key}.type": "{name}" is not a registered name' + suggest(name, cls.list_available())
+            )
+        cls, by = cls.resolve_class_name(name)
+        constructor = getattr(cls, by) if by else getattr(cls, "__init__", None)
+        found = {name: value for name, value in found.items() if name != "type"}
+    if inspect.isclass(cls) and hasattr(cls, "from_params"):
+        parameters, open_ended = _parameters(cls, constructor)
+        _check_keys(f"{key}.", cls, found, parameters, open_ended, later)
+    if cls is Embedding and found.get("pretrained_file") is not None:
+        check_vectors(found["pretrained_file"], found["embedding_dim"])
+
+
+def _parameters(cls: type, constructor: Any) -> tuple[dict[str, inspect.Parameter], bool]:
+    """The parameters of a constructor and of what it hands its `**kwargs` on to, and whether it takes any other."""
+    if constructor is object.__init__:
+        return {}, False
+    parameters = infer_params(cls, constructor)
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return parameters, False
+    if issubclass(cls, Trainer):
+        # The keys that the constructor passes on are parameters of `__init__`; `run_sanity_checks` is the one old name
+        # that AllenNLP still looks for in its `**kwargs`.
+        old = inspect.Parameter("run_sanity_checks", inspect.Parameter.KEYWORD_ONLY, default=None)
+        parameters = {**infer_params(cls), "run_sanity_checks": old, **parameters}
+        return {name: found for name, found in parameters.items() if name not in _OF_WORKERS}, False
+    # As AllenNLP takes it, they are for the base class; in these packages that is so.
+    base = next((base for base in cls.mro()[1:] if hasattr(base, "from_params") and base is not Registrable), None)
+    if base is None or base.__init__ is object.__init__ or cls.__module__.split(".")[0] not in _RANGED:
+        return parameters, True
+    return parameters, _parameters(base, base.__init__)[1]
+
+
+# The packages whose constructors refuse a value by a `ValueError`. Those of seal do it by a `ConfigurationError`, so a
+# `ValueError` there is a defect, as it may be in anybody else's class.
+_REFUSE_BY_VALUE_ERROR = ("allennlp", "allennlp_models", "torch")
+
+
+@contextmanager
+def places_named() -> Iterator[None]:
+    """
+    Inside, an error of a part that refuses its settings, while AllenNLP constructs it of a config, becomes a
+    `ConfigurationError` that has the place of the part.
+    """
+    try:
+        yield
+    except Exception as error:
+        told = _told(error)
+        if told is None:
+            raise
+        raise ConfigurationError(told) from error
+
+
+def _told(error: Exception) -> Optional[str]:
+    """What an error that left a constructor says, with what its frames know; `None`: it says enough."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    for frame in frames:
+        loaders = frame.f_locals.get("data_loaders") if frame.f_code.co_name in _HAVE_LOADERS else None
+        told = no_instance(loaders.values()) if isinstance(loaders, dict) else None
+        if told is not None:  # Whatever it led to.
+            return told
+    for frame in reversed(frames):
+        module, function, given = frame.f_globals.get("__name__"), frame.f_code.co_name, frame.f_locals
+        if module == "allennlp.modules.token_embedders.embedding" and function == "_read_pretrained_embeddings_file":
+            return unusable_vector(
+                error, *(given[name] for name in ("file_uri", "embedding_dim", "vocab", "namespace"))
+            )
+        if module == "allennlp.training.metric_tracker" and function == "combined_score":
+            missing = [name for _, name in given["self"].tracked_metrics if name not in given["metrics"]]
+            key = 'config key "trainer.validation_metric"'
+            told = [f'{key}: the model did not report "{name}"{suggest(name, given["metrics"])}' for name in missing]
+            return next(iter(told), None)
+        if function == "iter_instances":
+            return None  # It is about the data, though the loader's constructor reads them.
+        if module == "allennlp.common.from_params" and function == "from_params":
+            return _placed(error, given)
+    return None
+
+
+# Functions of AllenNLP's that have all data loaders in a variable.
+_HAVE_LOADERS = ("from_partial_objects", "make_vocab_from_params")
+
+
+def no_instance(loaders: Iterable[Any]) -> Optional[str]:
+    """What is wrong with the first of AllenNLP's loaders whose reader gives no instance; `None` if none is empty."""
+    for loader in loaders:
+        loader = getattr(loader, "loader", loader)  # One of groups of batches has that of its batches.
+        if not isinstance(loader, MultiProcessDataLoader) or loader._instances is None or loader._instances:
+            continue
+        info = loader.reader.get_distributed_info()
+        if info is not None and info.global_rank > 0:
+            # The first process gets the first instance, if there is one.
+            return (
+                f"{loader.data_path}: process {info.global_rank + 1} of {info.world_size} gets no instance, as there "
+                "are fewer instances than processes; take fewer processes (distributed.cuda_devices) or more data"
+            )
+        return f"{loader.data_path}: no instance is read; see what the file has, and what the dataset_reader leaves out"
+    return None
+
+
+def _placed(error: Exception, given: dict[str, Any]) -> Optional[str]:
+    """The same of an error that left the innermost part; `given` is what its `from_params` has."""
+    text, cls, history = str(error), given["cls"], getattr(given["params"], "history", "")
+    place = history.rstrip(".")
+    if isinstance(error, ConfigurationError):
+        # A class knows the name of its part, as in "encoder.dropout: ...", and not which of two encoders it is.
+        part = place.rpartition(".")[2]
+        return place + text[len(part) :] if part and re.match(rf"{re.escape(part)}[.:]", text) else None
+    if isinstance(error, TypeError):
+        unknown = re.search(r"__init__\(\) got an unexpected keyword argument '(\w+)'", text)
+        of_config = unknown is not None and unknown[1] in given.get("kwargs", ())
+        return f'config key "{history}{unknown[1]}" is unknown to {cls.__name__}' if unknown and of_config else None
+    # A class method, such as `Vocabulary.from_instances`, does more than to take settings. `io.UnsupportedOperation` is
+    # an error of both types, and about a file.
+    takes_settings = inspect.isclass(given.get("constructor_to_call") or cls)
+    refuses = takes_settings and cls.__module__.split(".")[0] in _REFUSE_BY_VALUE_ERROR
+    is_value = isinstance(error, ValueError) and not isinstance(error, OSError)
+    return f'config key "{place}": {text}' if place and refuses and is_value else None
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Adds the sub-command `check`."""
+    about = "Look for mistakes in a config: unknown keys, wrong values, data that are not there. Nothing is built."
+    parser = subparsers.add_parser("check", help="Look for mistakes in a config.", description=about)
+    parser.add_argument("config", help="a file of jsonnet, as `seal train` takes it")
+    parser.add_argument("-o", "--overrides", default="", help="JSON: settings in the place of the config's")
+    parser.set_defaults(func=_check)
+    return parser
+
+
+def _check(args: argparse.Namespace) -> None:
+    check(read_config(args.config, args.overrides))
+    print(f"{args.config}: no mistake found")

@@ -1,0 +1,138 @@
+"""
+Reads a config and its overrides: it must be an object, and what jsonnet or AllenNLP refuses is one sentence.
+"""
+
+import ast
+import json
+import logging
+import os
+import re
+from typing import Any, Optional
+
+from allennlp.common import params as allennlp_params
+
+from seal.registry import ConfigurationError
+
+logger = logging.getLogger(__name__)
+
+
+def read_config(path: str, overrides: str = "") -> dict[str, Any]:
+    """
+    What a file of jsonnet says, with the overrides of the command line.
+
+    # Raises
+
+    `ConfigurationError` if one of the two cannot be evaluated or is no object, or the config lacks what is overridden.
+    """
+    if os.path.isdir(path):
+        raise ConfigurationError(f"{path}: a config is a file, and this is a folder")
+    path = allennlp_params.cached_path(path)
+    try:
+        text = allennlp_params.evaluate_file(path, ext_vars=allennlp_params._environment_variables())
+    except (RuntimeError, ValueError) as error:
+        raise ConfigurationError(_of_jsonnet(error)) from error
+    config = json.loads(text)
+    if not isinstance(config, dict):
+        raise ConfigurationError(f"{path}: a config must be an object, found {config!r}")
+    return _with_floats(overridden(config, overrides))
+
+
+def overridden(config: dict[str, Any], overrides: str) -> dict[str, Any]:
+    """
+    A config with the overrides of the command line. `config` is left as it is.
+
+    # Raises
+
+    `ConfigurationError` if they are no object, or `config` lacks what they name.
+    """
+    try:
+        result = allennlp_params.with_overrides(config, read_overrides(overrides))
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+    now = _callbacks(result)
+    dropped = [name for name in _callbacks(config) if name not in now]
+    if dropped:
+        logger.warning(
+            "--overrides: its trainer.callbacks replaces the config's list and drops '%s'; name it in yours to keep it",
+            "', '".join(dropped),
+        )
+    return result
+
+
+def read_overrides(text: str) -> dict[str, Any]:
+    """
+    The object that overrides are.
+
+    # Raises
+
+    `ConfigurationError` if they are none; where another form can be understood, with the object that it means.
+    """
+    try:
+        found = allennlp_params.parse_overrides(text)
+    except (RuntimeError, ValueError) as error:
+        meant = _as_json(text)
+        if meant is None and text.lstrip().startswith("{"):
+            raise ConfigurationError(_of_jsonnet(error)) from error
+        example = meant or '{"trainer.num_epochs": 5}'
+        such_as = "" if meant else "such as "
+        raise ConfigurationError(f"--overrides must be a JSON object, {such_as}'{example}', found {text}") from None
+    if not isinstance(found, dict):
+        raise ConfigurationError(f"--overrides must be an object, found {found!r}")
+    return found
+
+
+def _with_floats(found: Any) -> Any:
+    """Jsonnet writes 1e300 with all its zeros, as a whole number that is too large for torch."""
+    if isinstance(found, dict):
+        return {key: _with_floats(value) for key, value in found.items()}
+    if isinstance(found, list):
+        return [_with_floats(value) for value in found]
+    return float(found) if type(found) is int and abs(found) >= 2**63 else found
+
+
+def _callbacks(config: dict[str, Any]) -> list[str]:
+    trainer = config.get("trainer")
+    callbacks = trainer.get("callbacks") if isinstance(trainer, dict) else None
+    named = [item.get("type") if isinstance(item, dict) else item for item in callbacks or ()]
+    return [name for name in named if isinstance(name, str)]
+
+
+def _of_jsonnet(error: Exception) -> str:
+    """Jsonnet's report as `file:line:column: message`. It has the message, and then a line for each stack frame."""
+    kind, _, message = str(error).partition("ERROR: ")
+    if not message:
+        return kind
+    if kind == "RUNTIME ":
+        message, _, stack = message.partition("\n")
+        place = stack.split("\n")[0].strip().split("\t")[0]
+        message = f"{place}: {message}" if place else message
+    # Text from the command line has no file name before its line number.
+    return f"--overrides, at {message.lstrip(':')}" if re.match(r":?\d+:\d+", message) else message
+
+
+# `key=value`, with a value that is a word or in brackets or quotes.
+_PAIR = r"""([\w.]+)\s*=\s*("[^"]*"|'[^']*'|\[[^\]]*\]|\{[^}]*\}|[^\s,]+)"""
+
+
+def _as_json(text: str) -> Optional[str]:
+    """What overrides in another form mean: `key=value` pairs, an object of Python, keys without quotes."""
+    pairs = re.compile(_PAIR)
+    if pairs.sub("", text).strip(" ,") == "" and "=" in text:
+        return json.dumps({key: _value(value) for key, value in pairs.findall(text)})
+    try:
+        found = ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        try:
+            found = json.loads(re.sub(r"([{,]\s*)([\w.]+)(\s*:)", r'\1"\2"\3', text))
+        except ValueError:
+            return None
+    return json.dumps(found) if isinstance(found, dict) else None
+
+
+def _value(text: str) -> Any:
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(text)
+        except (SyntaxError, ValueError):
+            pass
+    return text

@@ -1,0 +1,74 @@
+"""
+A user's mistake on the command line ends in one sentence on standard error and exit status 1, not in a traceback. So
+does a command that is stopped, with status 130 (by Control-C) or 143 (by SIGTERM).
+
+The sentence is `error: ...`. The traceback of a run that has begun goes to its `out.log`; set `SEAL_TRACEBACK=1` to see
+it on the console too. What the sentence says is in `seal.allennlp.error_sentences`.
+"""
+
+import functools
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from allennlp.common.util import SigTermReceived
+
+from seal.allennlp.error_sentences import describe
+
+logger = logging.getLogger(__name__)
+
+TRACEBACK_VARIABLE = "SEAL_TRACEBACK"
+
+
+def in_sentences(function: Callable) -> Callable:
+    """Makes a function end with the sentence and the exit status for what it raises, where the user can correct it."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except (KeyboardInterrupt, SigTermReceived) as error:
+            if _traceback_is_wanted():
+                raise
+            _stop(error)
+        except Exception as error:
+            sentence = None if _traceback_is_wanted() else describe(error)
+            if sentence is None:
+                raise
+            _keep_traceback(error)
+            _print(f"error: {sentence}")
+            raise SystemExit(1) from error
+
+    return called
+
+
+def _traceback_is_wanted() -> bool:
+    return os.environ.get(TRACEBACK_VARIABLE, "0") not in ("", "0")
+
+
+def _stop(error: BaseException) -> NoReturn:
+    """Ends the command that a signal has stopped, as a shell expects it."""
+    # What continues it is known where it was stopped.
+    _print("; ".join(["stopped", *getattr(error, "remedies", ())]))
+    for worker in multiprocessing.active_children():  # Python would wait for them.
+        worker.terminate()
+    raise SystemExit(128 + (signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM)) from error
+
+
+def _print(sentence: str) -> None:
+    # A progress bar that the error cut short has left the cursor in the middle of a line.
+    start = "\n" if sys.stderr.isatty() else ""
+    print(f"{start}{sentence}", file=sys.stderr, flush=True)
+
+
+def _keep_traceback(error: Exception) -> None:
+    """In the log of the run, where one has begun."""
+    exc_info = (type(error), error, error.__traceback__)
+    record = logger.makeRecord(logger.name, logging.CRITICAL, __file__, 0, "Uncaught exception", (), exc_info)
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, logging.FileHandler):
+            handler.handle(record)

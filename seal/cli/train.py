@@ -1,0 +1,267 @@
+"""The sub-command `train`: checks the config, trains what it names, and packs the model."""
+
+import argparse
+import json
+import logging
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import nullcontext
+from importlib.metadata import entry_points
+from typing import Any, Optional
+
+import torch.distributed as dist
+from allennlp.commands.train import TrainModel
+from allennlp.common import Params
+from allennlp.common import logging as common_logging
+from allennlp.common.util import SigTermReceived, prepare_environment
+from allennlp.models.archival import CONFIG_NAME, verify_include_in_archive
+from torch.multiprocessing import ProcessExitedException
+
+from seal.allennlp.error_sentences import BEGUN, describe
+from seal.allennlp.pretrained_encoders import note_pieces
+from seal.cli.check import check, no_instance, places_named
+from seal.cli.configs import read_config
+from seal.cli.run_folder import check_folder, fill_folder, locked, sort_namespaces, write_archive
+from seal.cli.word_vectors import check_read_vectors
+from seal.cli.workers import group_of, run_workers
+from seal.files.runs import read_run
+from seal.files.whole_files import naming
+from seal.registry import ConfigurationError
+
+logger = logging.getLogger(__name__)
+
+#: In the folder of a run and in its archive.
+CARD = "model_card.md"
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Adds the sub-command `train`, with AllenNLP's options."""
+    parser = subparsers.add_parser(
+        "train", help="Train a model.", description="Train the model that a config names, on the data that it names."
+    )
+    add = parser.add_argument
+    add("param_path", help="the config, a file of jsonnet")
+    add("-s", "--serialization-dir", required=True, help="a folder for the model and the logs, which is made")
+    add("-r", "--recover", action="store_true", help="continue the run of the folder, which was stopped")
+    add("-f", "--force", action="store_true", help="empty the folder first")
+    add(
+        "-o",
+        "--overrides",
+        default="",
+        help="""JSON: settings in the place of the config's, '{"trainer.patience": 3}'""",
+    )
+    add("--node-rank", type=int, default=0, help="of a run on several machines: the number of this one")
+    add("--dry-run", action="store_true", help="do not train, but read the data, and make the vocabulary and the nets")
+    add("--file-friendly-logging", action="store_true", help="a line for each progress bar, every ten seconds")
+    parser.set_defaults(func=_train)
+    return parser
+
+
+def _train(args: argparse.Namespace) -> None:
+    path = train(
+        read_config(args.param_path, args.overrides),
+        args.serialization_dir,
+        recover=args.recover,
+        force=args.force,
+        node_rank=args.node_rank,
+        packages=args.include_package,
+        dry_run=args.dry_run,
+        log_lines=args.file_friendly_logging,
+    )
+    for line in () if path is None else _what_was_trained(args.serialization_dir, path):
+        print(line)
+
+
+def train(
+    config: dict[str, Any],
+    folder: str,
+    *,
+    recover: bool = False,
+    force: bool = False,
+    node_rank: int = 0,
+    packages: Optional[list[str]] = None,
+    dry_run: bool = False,
+    log_lines: bool = False,
+) -> Optional[str]:
+    """
+    Trains what a config names.
+
+    # Parameters
+
+    config : `dict[str, Any]`
+    folder : `str`
+        For the model, the vocabulary, checkpoints and logs. It must be empty, or not be there.
+    recover, force : `bool`, optional (default = `False`)
+        Whether the run of the folder is continued, or the folder is emptied.
+    node_rank : `int`, optional (default = `0`)
+        Of a run on several machines: the number of this one.
+    packages : `list[str]`, optional
+        What workers import, beside plugins.
+    dry_run : `bool`, optional (default = `False`)
+        Whether all is made, and nothing trained.
+    log_lines : `bool`, optional (default = `False`)
+        Whether progress is in lines.
+
+    # Returns
+
+    The path of the archive; `None` with `dry_run`.
+
+    # Raises
+
+    `ConfigurationError` for a mistake in the config, the data or the folder. A folder that was made for a config which
+    is then refused is removed.
+    """
+    # Further nodes of a distributed run may share the folder with the first one.
+    with nullcontext() if node_rank else locked(folder):
+        config = note_pieces(config, folder, recover)
+        check_folder(folder, config, recover, force)
+        check(config)
+        existed = os.path.exists(folder)
+        try:
+            fill_folder(folder, config, force)
+            return _run(config, folder, recover, node_rank, packages or [], dry_run, log_lines)
+        except (KeyboardInterrupt, SigTermReceived) as error:
+            if not dry_run and os.path.exists(os.path.join(folder, CONFIG_NAME)):
+                option = "" if recover else " with --recover in the place of --force" if force else " with --recover"
+                error.remedies = [f"the same command{option} continues the run"]  # type: ignore[union-attr]
+            raise
+        except Exception as error:
+            if not recover and not node_rank and describe(error) is not None and not _has_begun(error):
+                # Handlers of logs go on with the files that they have open.
+                shutil.rmtree(folder, ignore_errors=True)
+                if existed:
+                    os.makedirs(folder, exist_ok=True)
+            raise
+
+
+def _has_begun(error: Exception) -> bool:
+    """Whether training had begun when the error was raised, as it may have where a worker was killed."""
+    text = "\n".join([str(error), *getattr(error, "__notes__", ())])
+    return isinstance(error, ProcessExitedException) or BEGUN in text
+
+
+def _run(
+    config: dict[str, Any],
+    folder: str,
+    recover: bool,
+    node_rank: int,
+    packages: list[str],
+    dry_run: bool,
+    log_lines: bool,
+) -> Optional[str]:
+    """Trains in a folder that is there, and packs the model."""
+    common_logging.FILE_FRIENDLY_LOGGING = log_lines
+    settings = Params(config).duplicate()
+    settings.pop("evaluation", None)
+    include = settings.pop("include_in_archive", None)
+    verify_include_in_archive(include)
+    section = settings.params.pop("distributed", None)
+    try:
+        if section is None:
+            common_logging.prepare_global_logging(folder)
+            prepare_environment(settings)
+            _work(settings, folder, dry_run)
+        else:
+            with places_named():
+                group = group_of(section, node_rank, packages, log_lines)
+                run_workers(group, _work, settings, folder, recover, dry_run)
+    except (KeyboardInterrupt, SigTermReceived):
+        if os.path.exists(os.path.join(folder, "best.th")):
+            write_archive(folder, include)
+        raise
+    if dry_run:
+        return None
+    try:
+        return write_archive(folder, [*(include or ()), *_card(folder)])
+    except Exception as error:
+        error.add_note(BEGUN)
+        raise
+
+
+def _work(params: Params, folder: str, dry_run: bool, rank: int = 0, accelerator: Any = None) -> None:
+    """What each process of a run does: it makes all that the config names, and trains."""
+    begun = False
+    try:
+        with places_named(), naming(folder):
+            given = {"serialization_dir": folder, "local_rank": rank, "ddp_accelerator": accelerator}
+            loop: Any = TrainModel.from_params(params, **given)
+            _check_made(loop)
+            if rank == 0:
+                sort_namespaces(folder)
+            if dry_run:
+                return
+            begun = True
+            if dist.is_initialized():
+                dist.barrier()
+            metrics = loop.run()
+            if rank == 0:
+                loop.finish(metrics)
+    except Exception as error:
+        if begun:
+            error.add_note(BEGUN)
+        raise
+
+
+def _check_made(loop: Any) -> None:
+    """
+    # Raises
+
+    `ConfigurationError` if the data of a loop are empty, or word vectors that it has read are not finite.
+    """
+    check_read_vectors(loop.model)
+    trainer = loop.trainer
+    told = no_instance([trainer.data_loader, trainer._validation_data_loader, loop.evaluation_data_loader])
+    if told is not None:
+        raise ConfigurationError(told)
+
+
+def _card(folder: str) -> list[str]:
+    """Writes the report of the run without figures and examples; the names of what is written."""
+    try:
+        text = entry_points(group="seal.commands")["report"].load().card(folder)
+        with open(os.path.join(folder, CARD), "w", encoding="utf-8") as file:
+            file.write(text)
+        return [CARD]
+    except (ConfigurationError, ImportError, KeyError, OSError) as error:  # The model must not be lost for it.
+        logger.warning("There is no model card: %s", error)
+        return []
+
+
+def _what_was_trained(folder: str, path: str) -> Iterator[str]:
+    """What came out, and what a structure was found to gain, as its log is in a file."""
+    try:
+        found = read_run(folder, "")
+    except ConfigurationError:  # A training of no epoch.
+        yield path
+        return
+    metric = found.validation_metric
+    score = found.scores.get(f"validation_{metric}")
+    reached = "" if score is None else f", validation {metric} {score:.4g}"
+    yield f"{path}: epoch {found.best_epoch + 1} of {len(found.epochs)} was the best{reached}"
+    yield from _decisions(os.path.join(folder, "structure.json"))
+    yield f"to look at it: seal report {folder} --out report.html"
+
+
+def _decisions(path: str) -> Iterator[str]:
+    """
+    A table of what the gate chose for each score, and the rules that training gold was found to keep, from the file
+    that a run with a structure has.
+    """
+    if not os.path.isfile(path):
+        return
+    rows = [("on validation data", "own", "chosen", "gain", "standard error", "by")]
+    with open(path, encoding="utf-8") as file:
+        report = json.load(file)
+    for score, found in report["decisions"].items():
+        numbers = (found["values"]["own"], found["values"][found["option"]], found["gain"], found["standard_error"])
+        own, chosen, gain, error = (f"{100 * number:.2f}" for number in numbers)
+        by = "the task-net's own output" if found["option"] == "own" else found["option"]
+        rows.append((score, own, chosen, gain, error, by))
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for first, *numbers, by in rows:
+        cells = (number.rjust(width) for number, width in zip(numbers, widths[1:]))
+        yield "  ".join((first.ljust(widths[0]), *cells, by))
+    for rule, shares in report.get("declared", {}).items():
+        least = min(shares.values())
+        yield f"declared: {rule} each of {', '.join(shares)}, as at least {100 * least:.2f} % of training gold has it"

@@ -1,0 +1,221 @@
+"""
+The workers of a distributed run. One that is killed or frozen, or a node that never comes, ends the run on every node
+in one sentence, within `distributed.timeout` seconds.
+"""
+
+import atexit
+import logging
+import multiprocessing
+import os
+import re
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, NamedTuple, Optional
+
+import torch
+import torch.distributed as dist
+from allennlp.common import Params
+from allennlp.common import logging as common_logging
+from allennlp.common.plugins import import_plugins
+from allennlp.common.util import find_open_port, import_module_and_submodules, prepare_environment
+from allennlp.data import Vocabulary
+from allennlp.nn.parallel import DdpAccelerator
+from allennlp.training.util import make_vocab_from_params
+from torch.distributed import distributed_c10d
+
+from seal.registry import ConfigurationError
+
+logger = logging.getLogger(__name__)
+
+#: How long a worker waits for the others, in seconds.
+DEFAULT_TIMEOUT = 120.0
+_THIS_MACHINE = ("127.0.0.1", "0.0.0.0", "localhost")
+
+
+class Group(NamedTuple):
+    """Where the workers meet, and what each of them has to know."""
+
+    method: str
+    devices: list[int]
+    node_rank: int
+    num_nodes: int
+    timeout: float
+    ddp_accelerator: Optional[dict[str, Any]]
+    packages: list[str]
+    log_lines: bool
+
+    @property
+    def size(self) -> int:
+        return self.num_nodes * len(self.devices)
+
+
+def group_of(section: dict[str, Any], node_rank: int, packages: list[str], log_lines: bool) -> Group:
+    """
+    The group of a config's section `distributed`, which has been checked. Workers on one machine need no port.
+
+    # Raises
+
+    `ConfigurationError` if workers on several machines have none.
+    """
+    address, port = section.get("primary_address", "127.0.0.1"), section.get("primary_port")
+    if port is None and address not in _THIS_MACHINE:
+        raise ConfigurationError(f'config key "distributed.primary_port" is missing, the port on {address}')
+    return Group(
+        f"tcp://{address}:{port or find_open_port()}",
+        section["cuda_devices"],
+        node_rank,
+        section.get("num_nodes", 1),
+        float(section.get("timeout", DEFAULT_TIMEOUT)),
+        section.get("ddp_accelerator"),
+        packages,
+        log_lines,
+    )
+
+
+def run_workers(group: Group, work: Callable[..., None], params: Params, folder: str, recover: bool, dry: bool) -> None:
+    """
+    Makes the vocabulary, which no worker could, as each reads its own part of the data; then runs `work(params, folder,
+    dry, rank, accelerator)` in a process for each device of this node, and waits for them.
+    """
+    common_logging.prepare_global_logging(folder, rank=0, world_size=1)
+    files = os.path.join(folder, "vocabulary")
+    if recover:
+        vocab = Vocabulary.from_files(files)
+    else:
+        vocab = make_vocab_from_params(params.duplicate(), folder, print_statistics=dry)
+    params["vocabulary"] = {
+        "type": "from_files",
+        "directory": files,
+        "padding_token": vocab._padding_token,
+        "oov_token": vocab._oov_token,
+    }
+    logger.info("%d workers on %d nodes meet at %s", group.size, group.num_nodes, group.method)
+    arguments = (group, work, params.duplicate(), folder, dry)
+    torch.multiprocessing.spawn(_run_worker, args=arguments, nprocs=len(group.devices))
+
+
+def _run_worker(rank: int, group: Group, work: Callable[..., None], params: Params, folder: str, dry: bool) -> None:
+    common_logging.FILE_FRIENDLY_LOGGING = group.log_lines
+    common_logging.prepare_global_logging(folder, rank=rank, world_size=group.size)
+    prepare_environment(params)
+    # The process is spawned: what the command has imported has to be imported again.
+    import_plugins()
+    for package in group.packages:
+        import_module_and_submodules(package)
+    device = group.devices[rank]
+    os.environ["ALLENNLP_PROCS_PER_NODE"] = str(len(group.devices))
+    given = {"local_rank": rank, "cuda_device": device, "world_size": group.size, "distributed": True}
+    for key, value in given.items():
+        params["trainer"][key] = value
+    if device >= 0:
+        torch.cuda.set_device(device)
+    with pulse_of(group, group.node_rank * len(group.devices) + rank):
+        accelerator = None
+        if group.ddp_accelerator is not None:
+            settings = Params(group.ddp_accelerator)
+            accelerator = DdpAccelerator.from_params(
+                settings, local_rank=rank, world_size=group.size, cuda_device=device
+            )
+        work(params, folder, dry, rank, accelerator)
+
+
+@contextmanager
+def pulse_of(group: Group, rank: int) -> Iterator[None]:
+    """
+    Inside, this process is a worker of the group.
+
+    # Raises
+
+    `ConfigurationError` if not all of the group come, or one is lost while another waits for it; it names that one.
+    """
+    host = socket.gethostname()
+    try:
+        dist.init_process_group(
+            "nccl" if max(group.devices) >= 0 else "gloo",
+            init_method=group.method,
+            world_size=group.size,
+            rank=rank,
+            timeout=timedelta(seconds=group.timeout),
+        )
+    except RuntimeError as error:  # `DistStoreError` is one.
+        raise ConfigurationError(
+            f"worker {rank} on {host}: not all of {group.size} workers met at {group.method} within {group.timeout:g} "
+            "s (distributed.timeout); start the command on every node, each with its --node-rank"
+        ) from error
+    pulse = Pulse(distributed_c10d._get_default_store(), rank, group.size, min(1.0, group.timeout / 10))
+    try:
+        yield
+    except RuntimeError as error:
+        if not _is_of_an_exchange(error):
+            raise
+        lost = pulse.lost()
+        late = f"another worker took more than {group.timeout:g} s to answer"
+        raise ConfigurationError(
+            f"{f'{lost} has ended or is frozen' if lost else late} (seen by worker {rank} on {host}); --recover "
+            "continues the run"
+        ) from error
+
+
+def _is_of_an_exchange(error: RuntimeError) -> bool:
+    """Whether an error is one of the libraries by which workers exchange; those of gloo have no type of their own."""
+    return isinstance(error, dist.DistError) or re.search(r"gloo|nccl|connection|socket", str(error), re.I) is not None
+
+
+class Pulse:
+    """
+    Shows the other workers that this one is alive, and which host it is on, as long as its process runs; and ends it
+    where the command that started it was killed, so that it does not write beside the run that goes on.
+
+    # Parameters
+
+    store : `torch.distributed.Store`
+        That of the group of workers.
+    rank, size : `int`
+    seconds : `float`
+        The time between two beats.
+    """
+
+    def __init__(self, store: Any, rank: int, size: int, seconds: float) -> None:
+        self._store, self._size, self._seconds = store, size, seconds
+        self._store.set(f"host-{rank}", socket.gethostname())
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat, args=(f"beat-{rank}",), daemon=True)
+        self._thread.start()
+        # A thread that is inside the store when Python ends aborts the process, whose work was done.
+        atexit.register(self.end)
+
+    def _beat(self, key: str) -> None:
+        command = multiprocessing.parent_process()
+        try:
+            self._store.add(key, 1)
+            while not self._ended.wait(self._seconds):
+                if command is not None and not command.is_alive():
+                    # PyTorch sends SIGINT then, which what a shell script starts with `&` ignores.
+                    os.kill(os.getpid(), signal.SIGKILL)
+                self._store.add(key, 1)
+        except RuntimeError:
+            pass  # The first worker, which has the store, has ended.
+
+    def end(self) -> None:
+        """No more beats; waits for one that is under way."""
+        self._ended.set()
+        self._thread.join(timeout=5)
+
+    def lost(self) -> str:
+        """The workers whose pulse has stopped, with their hosts, in words; empty if all have one."""
+        try:
+            before = self._beats()
+            time.sleep(3 * self._seconds)
+            after = self._beats()
+            found = [rank for rank in range(self._size) if before[rank] == after[rank]]
+            return " and ".join(f"worker {rank} on {self._store.get(f'host-{rank}').decode()}" for rank in found)
+        except RuntimeError:
+            return "worker 0, which the others meet at,"
+
+    def _beats(self) -> list[int]:
+        return [self._store.add(f"beat-{rank}", 0) for rank in range(self._size)]

@@ -1,0 +1,248 @@
+"""What a run keeps so that it can be continued to the same result, and which of its checkpoints are good."""
+
+import logging
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DataLoader
+from allennlp.training import Checkpointer, Trainer
+from allennlp.training.moving_average import MovingAverage
+
+from seal.allennlp.loading_order import go_to_place, place_in_pass
+from seal.common.random_states import RandomStream, random_state, set_random_state, set_torch_state, torch_state
+from seal.metrics import Monitors
+from seal.metrics.workers import gathered
+from seal.models.batch_checks import NonFiniteOutput
+
+logger = logging.getLogger(__name__)
+
+
+@Checkpointer.register("resumable")
+class ResumableCheckpointer(Checkpointer):
+    """
+    AllenNLP's checkpointer, except that it skips a checkpoint that a kill left half-written, or that the disk has
+    damaged since, and recovers from the one before it; and that all workers count alike the batches since the last one.
+    It is the default of every config that names no other type. Its parameters are AllenNLP's.
+    """
+
+    def maybe_save_checkpoint(
+        self, trainer: Trainer, num_epochs_completed: int, num_batches_in_epoch_completed: int
+    ) -> bool:
+        saved = super().maybe_save_checkpoint(trainer, num_epochs_completed, num_batches_in_epoch_completed)
+        if saved:
+            # AllenNLP notes it where a file is written, but all workers take part in a checkpoint and wait for others.
+            self._last_save_num_epochs_completed = num_epochs_completed
+            self._last_save_num_batches_in_epoch_completed = num_batches_in_epoch_completed
+        return saved
+
+    def find_latest_checkpoint(self) -> Optional[tuple[str, str]]:
+        for checkpoint in sorted(self._find_all_checkpoints(), reverse=True):
+            paths = self._model_state_path(*checkpoint), self._training_state_path(*checkpoint)
+            if all(map(_is_whole, paths)):
+                return paths
+            logger.warning("passing over the incomplete or damaged checkpoint %s", paths[0])
+            if self._is_primary:
+                # AllenNLP does not overwrite files, so the damaged one would stay.
+                self._remove_checkpoint(*checkpoint)
+        return None
+
+
+def _is_whole(path: str) -> bool:
+    """
+    Whether a file is as torch has written it: a zip archive, whose directory comes last and which has a checksum of
+    each of its parts. PyTorch itself does not look at these.
+    """
+    try:
+        torch.load(path, map_location="cpu", mmap=True)
+        with zipfile.ZipFile(path) as archive:
+            return archive.testzip() is None
+    # Whatever a damaged file raises.
+    except Exception:
+        return False
+
+
+# So that `trainer.checkpointer: {save_every_num_batches: 100}`, without a type, is this one, too.
+Checkpointer.default_implementation = "resumable"
+
+
+class WorkerStates:
+    """
+    What AllenNLP's checkpoint lacks: each worker's random states and place in its data, and the means that it has
+    logged in this epoch. With these nothing of a finished epoch is computed again.
+
+    # Parameters
+
+    loader : `DataLoader`
+        That of single batches.
+    streams : `dict[str, RandomStream]`
+        The random streams beside the global ones, by name.
+    means : `dict[str, Monitors]`
+        The means that are logged in an epoch, by name.
+    worker, workers : `int`
+        This worker's number, and how many there are.
+    """
+
+    def __init__(
+        self,
+        loader: DataLoader,
+        streams: dict[str, RandomStream],
+        means: dict[str, Monitors],
+        worker: int,
+        workers: int,
+    ) -> None:
+        self._loader, self._streams, self._means = loader, streams, means
+        self._worker, self._workers = worker, workers
+        # The generators' states before the epoch's first batch: they determine the order of its data.
+        self._epoch_start: Optional[dict[str, Any]] = None
+        # Where it is in a pass over the data that spans several epochs.
+        self._epoch_place: Optional[dict[str, Any]] = None
+        # This worker's part of the checkpoint, until the data loader has caught up with it.
+        self._recovered: Optional[dict[str, Any]] = None
+
+    def begin_epoch(self) -> None:
+        """Before the first batch is loaded: in a recovered run the generators are as they were then."""
+        if self._recovered is not None:
+            place = self._recovered.get("epoch_place")
+            if place is not None:
+                go_to_place(self._loader, place)
+            set_random_state(self._recovered["epoch_start"])
+        self._epoch_start, self._epoch_place = random_state(), place_in_pass(self._loader)
+
+    def catch_up(self) -> None:
+        """Restores the random states; called once the data loader is where it was when the checkpoint was written."""
+        if self._recovered is not None:
+            if self._recovered["torch"] is not None:
+                set_torch_state(self._recovered["torch"])
+            for name, stream in self._streams.items():
+                stream.state = self._recovered["streams"][name]
+            self._recovered = None
+
+    def gathered(self, mid_epoch: bool) -> list[dict[str, Any]]:
+        """Those of all workers, which must all call this: the primary one writes for all."""
+        return gathered(
+            {
+                "epoch_start": self._epoch_start if mid_epoch else random_state(),
+                "epoch_place": self._epoch_place if mid_epoch else place_in_pass(self._loader),
+                # Between epochs there is nothing to catch up with: the data loader draws only after the epoch's start.
+                "torch": torch_state() if mid_epoch else None,
+                "streams": {name: stream.state for name, stream in self._streams.items()},
+                **{name: means.state_dict() for name, means in self._means.items()},
+            }
+        )
+
+    def restore(self, workers: list[dict[str, Any]]) -> None:
+        """Takes this worker's part of what was gathered; the random states when the loader has caught up."""
+        if len(workers) != self._workers:
+            logger.warning("The run had %d workers; with another number it is another run.", len(workers))
+        self._recovered = workers[self._worker % len(workers)]
+        for name, means in self._means.items():
+            means.load_state_dict(self._recovered[name])
+
+
+class Averages:
+    """
+    The moving average of a run's weights, if it has one: AllenNLP's, whose parts have no public names.
+
+    # Parameters
+
+    average : `MovingAverage`, optional
+    """
+
+    def __init__(self, average: Optional[MovingAverage]) -> None:
+        self._average = average
+        self._parameters = [] if average is None else list(average._parameters)
+        self._shadows = {} if average is None else average._shadows
+
+    def __bool__(self) -> bool:
+        return self._average is not None
+
+    def restart(self, parameters: Optional[Iterable[torch.nn.Parameter]] = None) -> None:
+        """Averages of these parameters, or of all, begin anew from their present values."""
+        moved = None if parameters is None else {id(parameter) for parameter in parameters}
+        for name, parameter in self._parameters:
+            if moved is None or id(parameter) in moved:
+                self._shadows[name].copy_(parameter.data)
+
+    def restored(self) -> None:
+        """After AllenNLP has replaced the model's parameters by copies, which it would average from then on."""
+        if self._average is not None:
+            self._average._parameters = self._parameters
+            for kept in (self._average._shadows, self._average._backups):
+                kept.update((name, kept[name].to(parameter.device)) for name, parameter in self._parameters)
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Meanwhile the model has the weights that are validated and kept: the averages, where there are some."""
+        if self._average is not None:
+            self._average.assign_average_value()
+        try:
+            yield
+        finally:
+            if self._average is not None:
+                self._average.restore()
+
+
+class NonFiniteLoss(ConfigurationError):
+    """
+    A player's loss, gradient, weights or output is not finite. Since it is the settings that must change, the command
+    ends as for any mistake in them, with one sentence.
+    """
+
+
+class LastGoodCheckpoint:
+    """
+    Follows which checkpoints of a run are good: those whose weights have given a finite loss since. A place in the run
+    is its number of completed epochs and of completed batches in the epoch in progress, as checkpoints are named.
+
+    # Parameters
+
+    checkpointer : `Checkpointer`, optional
+        `None` in a run that writes no checkpoints.
+    """
+
+    def __init__(self, checkpointer: Optional[Checkpointer]) -> None:
+        self._checkpointer = checkpointer
+        #: The first place whose weights have not yet given a finite loss: checkpoints of earlier places are good.
+        self.untried: tuple[int, int] = (0, 0)
+
+    def __str__(self) -> str:
+        checkpointer = self._checkpointer
+        if checkpointer is None or checkpointer.find_latest_checkpoint() is None:
+            return "no checkpoint has been saved"
+        good = [place for place in checkpointer._find_all_checkpoints() if place < self.untried]
+        if not good:
+            return "no checkpoint is known to be good"
+        return f"the last good checkpoint is {checkpointer._model_state_path(*max(good))}"
+
+
+def player_diverged(what: str, players: Sequence[str], place: str, checkpoint: LastGoodCheckpoint) -> NonFiniteLoss:
+    """
+    The error for a player's value that is not finite: `what` is not, and how ("task_net's loss is nan"), at which
+    `place` of the run ("at batch 3 of epoch 1"). Of `players`, whose settings to change, the likelier ones come first.
+    """
+    rates, norms = ([f"trainer.{player}.{key}" for player in players] for key in ("optimizer.lr", "grad_norm"))
+    return NonFiniteLoss(
+        f"the {what} {place}, so training stops; {checkpoint}. "
+        f"Lower {' and '.join(rates)} or set {' and '.join(norms)}, and train into another folder."
+    )
+
+
+def validation_diverged(
+    error: NonFiniteOutput, predicting: list[str], players: list[str], place: str, checkpoint: LastGoodCheckpoint
+) -> NonFiniteLoss:
+    """
+    The error for outputs on validation data that are not finite, at a `place` such as "after batch 4 of epoch 1";
+    `predicting` are those of the `players`, all that are trained, whose parameters predictions depend on.
+    """
+    whose = f"{predicting[0]}'s output" if len(predicting) == 1 else "output"
+    where = f" ({error.source})" if error.source else ""
+    rates = " and ".join(f"trainer.{player}.optimizer.lr" for player in predicting or players)
+    return NonFiniteLoss(
+        f"the {whose} on validation data{where} is not finite {place}, so training stops; {checkpoint}. Lower {rates}, "
+        "or scale the validation data if their values are far larger than those of the training data, and train into "
+        "another folder."
+    )

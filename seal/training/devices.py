@@ -1,0 +1,299 @@
+"""Where a run computes: mixed precision on a CPU, which AllenNLP does not have, and several workers."""
+
+from collections.abc import Iterable
+from typing import Any, Optional, Union
+
+import torch
+import torch.distributed as dist
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import int_to_device
+from allennlp.models import Model
+from allennlp.nn.parallel import DdpAccelerator, DdpWrappedModel
+
+from seal.two_player import TwoPlayerOptimizer
+from seal.two_player.turns import check_players
+
+
+def uses_cpu_autocast(model: torch.nn.Module, use_amp: bool, cuda_device: Optional[Union[int, torch.device]]) -> bool:
+    """
+    Whether mixed precision is that of a CPU. It is an error if the device is none, or the CPU cannot train the model
+    so.
+    """
+    check_device(cuda_device)
+    on_cpu = use_amp and trains_on_cpu(cuda_device)
+    if on_cpu:
+        check_has_lstms(model)
+    return on_cpu
+
+
+def check_device(cuda_device: Optional[Union[int, torch.device]]) -> None:
+    # `FromParams` takes anything but a number for a `torch.device`, and passes it on unchecked.
+    if cuda_device is not None and not isinstance(cuda_device, (int, torch.device)):
+        raise ConfigurationError(
+            f"trainer.cuda_device: the number of a GPU, or -1 for the CPU, not {cuda_device!r}; several are named in "
+            "distributed.cuda_devices, beside trainer."
+        )
+
+
+def trains_on_cpu(cuda_device: Optional[Union[int, torch.device]]) -> bool:
+    """Whether the CPU trains. If the config names no device, AllenNLP takes a GPU where it finds one."""
+    return not torch.cuda.is_available() if cuda_device is None else int_to_device(cuda_device).type == "cpu"
+
+
+def check_has_lstms(model: torch.nn.Module) -> None:
+    """`ConfigurationError` if the model has an LSTM and this processor none in bfloat16, which oneDNN may lack."""
+    if any(isinstance(module, torch.nn.LSTM) for module in model.modules()) and not has_bfloat16_lstms():
+        raise ConfigurationError(
+            "trainer.use_amp: this processor has no LSTM in bfloat16 (PyTorch needs avx512 for one); leave use_amp "
+            "out, train on a GPU, or take an encoder without an LSTM."
+        )
+
+
+def has_bfloat16_lstms() -> bool:
+    """Whether PyTorch can run an LSTM in mixed precision on this processor."""
+    try:
+        with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+            torch.nn.LSTM(1, 1)(torch.zeros(1, 1, 1))
+    except RuntimeError:
+        return False
+    return True
+
+
+@DdpAccelerator.register("replicas")
+class ReplicaAccelerator(DdpAccelerator):
+    """
+    Data-parallel training in which the trainer averages one player's gradients when its turn ends. PyTorch's own
+    wrapper expects each forward pass to be followed by one backward pass over all parameters. A two-player step does
+    neither: one pass of the task-net serves two losses, and each backward pass reaches one player.
+
+    The default of the trainers `alternating` and `implicit_gradient`.
+
+    # Parameters
+
+    local_rank, world_size : `int`, optional (default = `None`)
+        This worker's number and the number of workers; `None`: those of the process group.
+    cuda_device : `Union[torch.device, int]`, optional (default = `-1`)
+        The model's device; -1 is the CPU.
+    """
+
+    def wrap_model(self, model: Model) -> tuple[Model, DdpWrappedModel]:
+        model = model.to(self.cuda_device)
+        with torch.no_grad():
+            for tensor in list(model.parameters()) + list(model.buffers()):
+                dist.broadcast(tensor.data, src=0)
+        return model, DdpWrappedModel(model, local_rank=self.local_rank, world_size=self.world_size)
+
+
+def accelerator_of_run(
+    given: Optional[DdpAccelerator], distributed: bool, cuda_device: Optional[Union[int, torch.device]]
+) -> Optional[DdpAccelerator]:
+    """The one that the config gives, which must be of this kind, or the default of a distributed run."""
+    if given is not None and not isinstance(given, ReplicaAccelerator):
+        raise ConfigurationError(
+            "distributed.ddp_accelerator: the trainers 'alternating' and 'implicit_gradient' need 'replicas', "
+            f"their default, not {type(given).__name__}."
+        )
+    if distributed and given is None:
+        return ReplicaAccelerator(cuda_device=-1 if cuda_device is None else cuda_device)
+    return given
+
+
+class GradientExchange:
+    """
+    Replaces each gradient of a player by its mean over the workers, which all have the same parameters in the same
+    order. A parameter that one worker's batch did not reach counts there as 0, so that all workers take part in the
+    same exchange; one that no batch reached keeps no gradient, and its optimizer leaves it alone, as in a single
+    process.
+
+    Gradients go in buckets, in the reverse order of the parameters, which is about that of a backward pass. Between
+    `begin` and `finish`, a bucket is sent as soon as all of its parameters have their gradient and the buckets before
+    it are on their way, while the pass goes on: all workers must send in one order. What the last exchange reached in
+    no worker, such as a pooling layer of no use, comes last, so that no other bucket waits for it. What has one bucket
+    is sent at the end.
+
+    Of a matrix that is more than a bucket by itself, the rows that some worker's gradient is not zero in are sent, and
+    before them which these are: a batch has a few hundred of the tens of thousands of pieces that an encoder embeds.
+
+    # Parameters
+
+    parameters : `Iterable[torch.nn.Parameter]`
+    """
+
+    #: The most of a bucket, unless it is a single parameter: that of PyTorch's `DistributedDataParallel`.
+    bucket_bytes: float = 25 * 2**20
+
+    def __init__(self, parameters: Iterable[torch.nn.Parameter]) -> None:
+        self._parameters = list(parameters)[::-1]
+        self._unreached: set[torch.nn.Parameter] = set()
+        self._form_buckets()
+        # Those on their way, in order.
+        self._sent: list[Union[_Sent, _SentByRows]] = []
+        # During the last backward pass: of each bucket, what has no gradient of that pass yet.
+        self._awaited: Optional[list[set[torch.nn.Parameter]]] = None
+        if len(self._buckets) > 1:
+            for parameter in self._parameters:
+                parameter.register_post_accumulate_grad_hook(self._arrived)
+
+    def begin(self) -> None:
+        """The backward pass that follows is the last before `finish`; gradients of earlier ones are kept and added."""
+        self._awaited = [set(bucket) for bucket in self._buckets]
+
+    @torch.no_grad()
+    def finish(self) -> None:
+        """Sends what has not been sent, and waits until each parameter has its mean gradient."""
+        self._awaited = None
+        while len(self._sent) < len(self._buckets):
+            self._send()
+        for sent in self._sent:
+            sent.wait()
+        found = torch.cat([sent.reached.bool() for sent in self._sent]).tolist()
+        self._sent = []
+        parameters = [parameter for bucket in self._buckets for parameter in bucket]
+        unreached = {parameter for parameter, anywhere in zip(parameters, found) if not anywhere}
+        for parameter in unreached:
+            parameter.grad = None
+        if unreached != self._unreached:
+            self._unreached = unreached
+            self._form_buckets()
+
+    @torch.no_grad()
+    def _arrived(self, parameter: torch.nn.Parameter) -> None:
+        if self._awaited is None:
+            return
+        place = self._place[parameter]
+        if place < len(self._sent):
+            raise RuntimeError(
+                "a gradient that has been sent to the other workers has changed: a parameter may get its gradient once "
+                "in a backward pass, so that checkpoints in it may not be reentrant, and a turn ends with one such pass"
+            )
+        self._awaited[place].discard(parameter)
+        while len(self._sent) < len(self._buckets) and not self._awaited[len(self._sent)]:
+            self._send()
+
+    def _send(self) -> None:
+        bucket = self._buckets[len(self._sent)]
+        by_rows = len(bucket) == 1 and bucket[0].dim() == 2 and bucket[0].nbytes > self.bucket_bytes
+        self._sent.append(_SentByRows(bucket[0]) if by_rows else _Sent(bucket))
+
+    def _form_buckets(self) -> None:
+        self._buckets = [self._parameters]
+        if sum(parameter.nbytes for parameter in self._parameters) > self.bucket_bytes:
+            self._buckets = []
+            for late in (False, True):
+                left = -1.0
+                for parameter in self._parameters:
+                    if (parameter in self._unreached) == late:
+                        if parameter.nbytes > left:
+                            self._buckets.append([])
+                            left = self.bucket_bytes
+                        self._buckets[-1].append(parameter)
+                        left -= parameter.nbytes
+        self._place = {parameter: place for place, bucket in enumerate(self._buckets) for parameter in bucket}
+
+
+class _Sent:
+    """The gradients of a bucket on their way: each is a part of what is exchanged, as soon as that begins."""
+
+    def __init__(self, parameters: list[torch.nn.Parameter]) -> None:
+        parts = [torch.zeros_like(parameter) if parameter.grad is None else parameter.grad for parameter in parameters]
+        reached = parts[0].new_tensor([parameter.grad is not None for parameter in parameters])
+        # One exchange for everything: the gradients, followed by whether each parameter has one.
+        self._flat = torch.cat([part.reshape(-1) for part in parts] + [reached])
+        *means, self.reached = self._flat.split([part.numel() for part in parts] + [len(parts)])
+        for parameter, mean in zip(parameters, means):
+            parameter.grad = mean.view_as(parameter)
+        self._work = dist.all_reduce(self._flat, async_op=True)
+
+    def wait(self) -> None:
+        self._work.wait()
+        self._flat /= dist.get_world_size()
+
+
+class _SentByRows:
+    """The gradient of a matrix on its way: first which of its rows are reached, when these are known their values."""
+
+    def __init__(self, parameter: torch.nn.Parameter) -> None:
+        reached = parameter.grad is not None
+        if not reached:
+            parameter.grad = torch.zeros_like(parameter)
+        self._gradient: torch.Tensor = parameter.grad  # type: ignore[assignment]
+        rows = self._gradient.any(dim=1)  # NaN counts as any other value.
+        self._reached = torch.cat([rows, rows.new_tensor([reached])]).byte()
+        self._work = dist.all_reduce(self._reached, dist.ReduceOp.MAX, async_op=True)
+
+    def wait(self) -> None:
+        self._work.wait()
+        rows, self.reached = self._reached[:-1].nonzero().squeeze(1), self._reached[-1:]
+        if len(rows):
+            values = self._gradient[rows]
+            dist.all_reduce(values)
+            self._gradient[rows] = values / dist.get_world_size()
+
+
+class ShardedOptimizer(TwoPlayerOptimizer):
+    """
+    As `TwoPlayerOptimizer`, for a distributed run in which each worker keeps the states of its own part of the
+    parameters of both players (ZeRO, stage 1: Rajbhandari et al. 2020): it updates these and sends them to the others.
+    A parameter belongs to one worker as a whole, the largest ones first, each to the worker that has least. All workers
+    must call `step` with the same gradients.
+
+    PyTorch's `ZeroRedundancyOptimizer` would not do: when it loads the first state of an optimizer, for a phase with
+    `restart`, it keeps Adam's moments; and it constructs the optimizer by itself, with the arguments of torch's, which
+    AllenNLP's do not take.
+
+    # Parameters
+
+    players : `dict[str, torch.optim.Optimizer]`
+    """
+
+    def __init__(self, players: dict[str, torch.optim.Optimizer]) -> None:
+        super().__init__(players)
+        self._worker, sizes = dist.get_rank(), [0] * dist.get_world_size()
+        self._owner: dict[torch.nn.Parameter, int] = {}
+        parameters = [parameter for name in players for parameter in self.parameters(name)]
+        for parameter in sorted(parameters, key=lambda parameter: -parameter.numel()):
+            self._owner[parameter] = sizes.index(min(sizes))
+            sizes[self._owner[parameter]] += parameter.numel()
+
+    def step(self, closure=None) -> None:
+        if self.pauses:
+            return
+        reached = [(parameter, parameter.grad) for parameter in self.parameters() if parameter.grad is not None]
+        for parameter, _ in reached:
+            if self._owner[parameter] != self._worker:
+                parameter.grad = None  # So that the optimizer leaves it alone, and keeps no state of it.
+        super().step(closure)
+        exchanges: list[Any] = []
+        for parameter, gradient in reached:
+            parameter.grad = gradient
+            exchanges.append(dist.broadcast(parameter.data, src=self._owner[parameter], async_op=True))
+        for exchange in exchanges:
+            exchange.wait()
+
+    def whole_state(self, keep: bool) -> Optional[dict[str, Any]]:
+        """
+        What `state_dict` would be in one process, in memory of the CPU, for those workers that `keep` it. All workers
+        must call this. They have one parameter's state at a time beside what they keep.
+        """
+        whole = self.state_dict()
+        for name, state in whole.items():
+            own, state["state"] = state["state"], {}
+            for index, parameter in enumerate(self.parameters(name)):
+                found = own.get(index)
+                if found is not None:
+                    found = {key: value.cpu() if torch.is_tensor(value) else value for key, value in found.items()}
+                box = [found]
+                dist.broadcast_object_list(box, src=self._owner[parameter])
+                if keep and box[0] is not None:
+                    state["state"][index] = box[0]
+        return whole if keep else None
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes this worker's part of a whole state, whatever the number of workers was."""
+        check_players(self.players, state)
+        parts = {}
+        for name, whole in state.items():
+            parameters = enumerate(self.parameters(name))
+            own = {index for index, parameter in parameters if self._owner[parameter] == self._worker}
+            parts[name] = {**whole, "state": {index: found for index, found in whole["state"].items() if index in own}}
+        super().load_state_dict(parts)

@@ -1,0 +1,272 @@
+"""What a student learns from without gold: inputs with the teacher's outputs, instances or rows of tables."""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, Optional
+
+import numpy
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.tqdm import Tqdm
+from allennlp.data import Batch, DataLoader, Instance, TensorDict
+from allennlp.nn.util import move_to_device
+
+from seal.common.length_groups import length_groups, size_of
+from seal.dataset_readers.tensor_table import TensorTable
+from seal.files.whole_files import replacing
+from seal.models import SealModel
+from seal.training.loaders import RowLoader, input_of, inputs_of_rows, instances_of, with_instances
+
+# How many inputs the teacher labels at once: instances, and rows.
+_BATCH, _ROWS = 64, 512
+
+
+class UnlabelledInstances:
+    """
+    Inputs for self-training that are instances: sentences and texts.
+
+    # Parameters
+
+    instances : `list[Instance]`
+        Indexed.
+    """
+
+    def __init__(self, instances: list[Instance]) -> None:
+        self.instances = instances
+
+    def __len__(self) -> int:
+        return len(self.instances)
+
+    @classmethod
+    def read(
+        cls,
+        model: SealModel,
+        reader: Any,
+        data_loader: DataLoader,
+        path: Optional[str],
+        plain_text: bool,
+        own: bool,
+    ) -> "UnlabelledInstances":
+        """
+        The instances of a file, or of its lines of text, whose words no instance of the training data has; with `own`
+        the instances of the training data, too.
+        """
+        gold = _gold(data_loader)
+        inputs = [instance for instance in gold if model.takes_pseudo_labels(instance)] if own else []
+        if path is None:
+            return cls(inputs)
+        known = {input_of(instance) for instance in gold}
+        for instance in Tqdm.tqdm(reader.read_inputs(path, plain_text), desc="reading unlabelled"):
+            if model.takes_pseudo_labels(instance) and input_of(instance) not in known:
+                instance.index_fields(model.vocab)
+                inputs.append(instance)
+        return cls(inputs)
+
+    @staticmethod
+    def num_gold(data_loader: DataLoader) -> int:
+        return len(_gold(data_loader))
+
+    def expanded(self, path: str, model: SealModel) -> "UnlabelledInstances":
+        """
+        The inputs, with the expansions that the teacher finds in the place of what needs some; they are kept in a file.
+        """
+        waiting = UnlabelledInstances([instance for instance in self.instances if model.needs_expansion(instance)])
+        if not waiting.instances:
+            return self
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                expansions = json.load(file)
+        else:
+            expansions = [[] for _ in waiting.instances]
+            for places, batch in waiting.batches(model, "expanding"):
+                for place, found in zip(places, model.expansions(batch)):
+                    expansions[place] = found
+            with replacing(path) as draft, open(draft, "w", encoding="utf-8") as file:
+                json.dump(expansions, file)
+        made = [
+            model.expanded(instance, expansion)
+            for instance, found in zip(waiting.instances, expansions)
+            for expansion in found
+        ]
+        return UnlabelledInstances(
+            [instance for instance in self.instances if not model.needs_expansion(instance)] + made
+        )
+
+    def batches(self, model: SealModel, doing: str = "teaching") -> Iterator[tuple[list[int], TensorDict]]:
+        """
+        Batches of inputs of about one length, with the places of these; the model is put in evaluation mode.
+        """
+        model.eval()
+        device = next(model.parameters()).device
+        words: Any = [instance["tokens"] for instance in self.instances]
+        sizes = [size_of([token.text for token in tokens]) for tokens in words]
+        for places in Tqdm.tqdm(list(length_groups(sizes, _BATCH)), desc=doing):
+            batch = Batch([self.instances[place] for place in places]).as_tensor_dict()
+            yield places, move_to_device(batch, device)
+
+    def student_data(
+        self, data_loader: DataLoader, model: SealModel, repeats: int, outputs: list[torch.Tensor]
+    ) -> DataLoader:
+        """A loader of the gold of `data_loader`, `repeats` times, and of inputs with one of their `outputs`."""
+        gold = _gold(data_loader)
+        return with_instances(data_loader, PseudoLabelledInstances(model, gold * repeats, self.instances, outputs))
+
+
+class PseudoLabelledInstances(Sequence):
+    """
+    Instances with gold, and inputs whose outputs are the teacher's. Each pass over them draws for each input one of its
+    outputs anew.
+
+    # Parameters
+
+    model : `SealModel`
+        Makes instances of inputs and outputs.
+    gold : `list[Instance]`
+    inputs : `list[Instance]`
+    outputs : `list[torch.Tensor]`
+        For each input `(draws, *output)`.
+    """
+
+    def __init__(
+        self, model: SealModel, gold: list[Instance], inputs: list[Instance], outputs: list[torch.Tensor]
+    ) -> None:
+        self._model, self._gold, self._inputs, self._outputs = model, gold, inputs, outputs
+
+    def __len__(self) -> int:
+        return len(self._gold) + len(self._inputs)
+
+    def __getitem__(self, place: Any) -> Any:
+        if place < len(self._gold):
+            return self._gold[place]
+        return self._labelled(place - len(self._gold), 0)
+
+    def __iter__(self) -> Iterator[Instance]:
+        yield from self._gold
+        chosen = torch.rand(len(self._inputs)).tolist()
+        for place, (share, outputs) in enumerate(zip(chosen, self._outputs)):
+            yield self._labelled(place, int(share * len(outputs)))
+
+    def _labelled(self, place: int, draw: int) -> Instance:
+        return self._model.pseudo_labelled(self._inputs[place], self._outputs[place][draw].long())
+
+
+def _gold(data_loader: DataLoader) -> list[Instance]:
+    return instances_of(
+        data_loader,
+        "trainer.self_training: the training data are kept in memory; leave data_loader.max_instances_in_memory out.",
+    )
+
+
+class UnlabelledRows:
+    """
+    Inputs for self-training that are rows of tables: feature vectors.
+
+    # Parameters
+
+    parts : `list[tuple[TensorTable, numpy.ndarray]]`
+        Tables with features in the order of the model's vocabulary, and of each the numbers of the rows that are
+        inputs.
+    """
+
+    def __init__(self, parts: list[tuple[TensorTable, numpy.ndarray]]) -> None:
+        self.parts = parts
+
+    def __len__(self) -> int:
+        return sum(len(rows) for _, rows in self.parts)
+
+    @classmethod
+    def read(
+        cls,
+        model: SealModel,
+        reader: Any,
+        data_loader: RowLoader,
+        path: Optional[str],
+        plain_text: bool,
+        own: bool,
+    ) -> "UnlabelledRows":
+        """
+        The rows of a file whose features no row of the training data has; with `own` the rows of the training data,
+        too.
+        """
+        if plain_text:
+            raise ConfigurationError("trainer.self_training.plain_text: feature vectors are no text; leave it out.")
+        gold, gold_rows = data_loader.table_and_rows()
+        parts = [(gold, gold_rows.numpy())] if own else []
+        if path is not None:
+            table = reader.read_inputs(path)
+            table.index_with(model.vocab)
+            known = set(inputs_of_rows(gold, gold_rows.numpy()))
+            new = [number not in known for number in inputs_of_rows(table, numpy.arange(len(table)))]
+            parts.append((table, numpy.flatnonzero(new)))
+        return cls(parts)
+
+    def features(self, places: numpy.ndarray) -> torch.Tensor:
+        """The features of the inputs at `places`, which rise: `(places, features)`."""
+        found, start = [], 0
+        for table, rows in self.parts:
+            inside = places[(places >= start) & (places < start + len(rows))] - start
+            batch: Any = table.batch(rows[inside])
+            found.append(batch["features"])
+            start += len(rows)
+        return torch.cat(found)
+
+    @staticmethod
+    def num_gold(data_loader: RowLoader) -> int:
+        return data_loader.num_rows
+
+    def expanded(self, path: str, model: SealModel) -> "UnlabelledRows":
+        """Feature vectors ask for nothing."""
+        return self
+
+    def batches(self, model: SealModel) -> Iterator[tuple[list[int], TensorDict]]:
+        """Batches of inputs with the places of these; the model is put in evaluation mode."""
+        model.eval()
+        device = next(model.parameters()).device
+        for places in Tqdm.tqdm(torch.arange(len(self)).split(_ROWS), desc="teaching"):
+            yield places.tolist(), move_to_device({"features": self.features(places.numpy())}, device)
+
+    def student_data(
+        self, data_loader: RowLoader, model: SealModel, repeats: int, outputs: list[torch.Tensor]
+    ) -> DataLoader:
+        """A loader of the gold of `data_loader`, `repeats` times, and of inputs with one of their `outputs`."""
+        gold, rows = data_loader.table_and_rows()
+        return data_loader.with_table(
+            PseudoLabelledTable(gold, rows.repeat(repeats).numpy(), self, torch.stack(outputs))
+        )
+
+
+class PseudoLabelledTable(TensorTable):
+    """
+    Rows with gold, and after them inputs whose labels are the teacher's. Each pass draws for each input one of its
+    outputs anew.
+
+    # Parameters
+
+    gold : `TensorTable`
+    gold_rows : `numpy.ndarray`
+        Numbers of rows of `gold`, of which some may be there several times.
+    inputs : `UnlabelledRows`
+    outputs : `torch.Tensor`, `(inputs, draws, labels)`
+    """
+
+    def __init__(
+        self, gold: TensorTable, gold_rows: numpy.ndarray, inputs: UnlabelledRows, outputs: torch.Tensor
+    ) -> None:
+        parts = [(gold, gold_rows), *inputs.parts]
+        super().__init__({}, gold.columns, [table.source[row] for table, rows in parts for row in rows])
+        self._gold, self._gold_rows, self._inputs, self._outputs = gold, gold_rows, inputs, outputs
+        self._chosen = torch.zeros(len(outputs), dtype=torch.long)
+
+    def start_pass(self) -> None:
+        self._chosen = (torch.rand(len(self._outputs)) * self._outputs.shape[1]).long()
+
+    def batch(self, rows: numpy.ndarray) -> TensorDict:
+        """The given rows, those with gold first."""
+        is_gold = rows < len(self._gold_rows)
+        batch: Any = self._gold.batch(self._gold_rows[rows[is_gold]])
+        of_inputs = numpy.sort(rows[~is_gold]) - len(self._gold_rows)
+        labelled = {"features": self._inputs.features(of_inputs)}
+        places = torch.from_numpy(of_inputs)
+        labelled["labels"] = self._outputs[places, self._chosen[places]].float()
+        return {name: torch.cat([values, labelled[name]]) for name, values in batch.items()}

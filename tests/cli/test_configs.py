@@ -1,0 +1,85 @@
+"""How a config and its overrides are read."""
+
+import re
+
+import pytest
+
+from seal.cli.configs import overridden, read_config, read_overrides
+from seal.registry import ConfigurationError
+
+
+@pytest.mark.parametrize("text", ["[1]", "5", "null"])
+def test_a_config_is_an_object(tmp_path, text):
+    (tmp_path / "config.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="config.json: a config must be an object, found"):
+        read_config(str(tmp_path / "config.json"))
+    with pytest.raises(ConfigurationError, match="--overrides must be an object, found"):
+        read_overrides(text)
+    with pytest.raises(ConfigurationError, match="a config is a file, and this is a folder"):
+        read_config(str(tmp_path))
+
+
+def test_what_is_read(tmp_path, monkeypatch):
+    monkeypatch.setenv("SEED", "7")
+    path = tmp_path / "config.jsonnet"
+    path.write_text("{ a: { b: 1e300 }, c: [2, 9007199254740993], seed: std.extVar('SEED') }")
+    found = read_config(str(path), '{ "c.0": 3, d: 1 }')
+    assert found == {"a": {"b": 1e300}, "c": [3, 9007199254740992], "seed": "7", "d": 1}
+    # Jsonnet writes it with all its zeros, as a whole number that is too large for torch.
+    assert type(found["a"]["b"]) is float and type(found["c"][1]) is int
+
+
+@pytest.mark.parametrize(
+    "text, meant",
+    [
+        ("trainer.num_epochs=5", '{"trainer.num_epochs": 5}'),
+        ("trainer.num_epochs=5, model.type = seal_srl", '{"trainer.num_epochs": 5, "model.type": "seal_srl"}'),
+        ("trainer.phases=[{}]", '{"trainer.phases": [{}]}'),
+        ("{'a.b': True, 'c': None}", '{"a.b": true, "c": null}'),
+        ("{trainer.num_epochs: 5}", '{"trainer.num_epochs": 5}'),
+    ],
+)
+def test_overrides_in_another_form(text, meant):
+    with pytest.raises(ConfigurationError) as error:
+        read_overrides(text)
+    assert str(error.value) == f"--overrides must be a JSON object, '{meant}', found {text}"
+
+
+def test_overrides_that_mean_nothing():
+    such_as = "such as '{\"trainer.num_epochs\": 5}'"
+    with pytest.raises(ConfigurationError, match=f"--overrides must be a JSON object, {such_as}, found x$"):
+        read_overrides("x")
+    assert read_overrides("{a: 1, 'b': 2}") == {"a": 1, "b": 2}
+
+
+def test_callbacks_that_overrides_drop(caplog):
+    config = {"trainer": {"callbacks": ["tune_thresholds", {"type": "other"}], "num_epochs": 2}}
+    overridden(config, '{"trainer.callbacks": [{"type": "tune_thresholds"}, "trace"]}')
+    (told,) = {record.message for record in caplog.records}
+    assert told.startswith("--overrides: its trainer.callbacks replaces the config's list and drops 'other'; name it")
+    caplog.clear()
+    overridden(config, '{"trainer.num_epochs": 1}')
+    assert not caplog.records
+
+
+def test_overrides_of_what_is_not_there():
+    with pytest.raises(ConfigurationError, match=r"unused keys: \['a.x.y'\]"):
+        overridden({"a": {"b": 1}}, '{"a.x.y": 1}')
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("{\n  a: error 'set the data path',\n}", ":2:6-31: set the data path"),
+        ("{a: nothing}", ":1:5-12: Unknown variable: nothing"),
+        ("{\n  a: ,\n}", ':2:6: unexpected: ","'),
+    ],
+)
+def test_what_jsonnet_refuses(tmp_path, text, told):
+    path = tmp_path / "config.jsonnet"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError) as error:
+        read_config(str(path))
+    assert " ".join(str(error.value).split()).startswith(f"{path}{told}")
+    with pytest.raises(ConfigurationError, match=f"^--overrides, at {re.escape(told.removeprefix(':'))}"):
+        read_overrides(text)

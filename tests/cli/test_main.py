@@ -1,0 +1,328 @@
+"""The command `seal`."""
+
+import argparse
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+from contextlib import nullcontext
+
+import pytest
+from allennlp.commands import predict
+from allennlp.common import logging as allennlp_logging
+from allennlp.common import tqdm as bars
+from allennlp.common.checks import ConfigurationError
+
+from seal.cli import logs, train
+from seal.cli import predict as command
+from seal.cli.main import LATE
+from seal.predictors.readable import readable
+from seal.version import VERSION
+
+RECORD = '{"words": ["It", "rains"], "frames": []}\n'
+
+
+@pytest.fixture
+def unpatched(monkeypatch):
+    """Puts back what the command patches: other tests are those of `allennlp`."""
+    monkeypatch.setattr(predict.Predict, "add_subparser", predict.Predict.add_subparser)
+    monkeypatch.setattr(predict, "_get_predictor", predict._get_predictor)
+    monkeypatch.setattr(predict, "_predict", predict._predict)
+    monkeypatch.setattr(predict, "print", print, raising=False)
+    monkeypatch.setattr(allennlp_logging, "prepare_global_logging", allennlp_logging.prepare_global_logging)
+    monkeypatch.setattr(bars, "TqdmToLogsWriter", bars.TqdmToLogsWriter)
+
+
+def test_the_client_of_s3_is_imported_at_its_first_use():
+    """It makes its session from modules that were late."""
+    code = (
+        "import sys, seal.cli.main\nfrom cached_path.schemes.s3 import _get_s3_resource_client\n"
+        "late = 'boto3.session' not in sys.modules\nprint(late, type(_get_s3_resource_client()).__module__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.stdout == "True boto3.resources.factory\n", done.stderr
+
+
+def test_the_command_says_what_was_asked_for_and_imports_nothing_that_it_does_not_use(tmp_path):
+    """In a folder without a plugins file, and with no module of AllenNLP's that asks the network."""
+    code = (
+        "import runpy, sys\nsys.argv[1:] = ['components', 'solver']\nrunpy.run_module('seal', run_name='__main__')\n"
+        f"print(*sorted(sys.modules.keys() & {set(LATE)}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    *told, imported = done.stdout.splitlines()
+    assert told[0].startswith("conjugate_gradient ") and len(told) == 8 and imported == ""
+
+
+COMMANDS = ["check", "compare-networks", "components", "demo", "evaluate", "label-interactions", "predict", "report"]
+COMMANDS += ["tag-interactions", "train"]
+
+
+@pytest.mark.parametrize("asked", ["trian", "build-vocab", "checklist"])
+def test_a_mistyped_command_is_told_of_those_that_there_are(asked):
+    code = "import sys\nfrom seal.__main__ import run\nsys.argv = ['seal', sys.argv[1]]\nrun()"
+    done = subprocess.run([sys.executable, "-c", code, asked], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 2
+    told = done.stderr.splitlines()[-1]
+    if asked == "trian":
+        assert re.findall(r"[a-z-]+", told.partition("choose from")[2]) == COMMANDS
+    else:
+        assert told == f"seal: error: seal does not have {asked}; try `allennlp {asked}`."
+
+
+def test_the_help_and_the_version_are_of_this_package():
+    code = "import sys\nfrom seal.__main__ import run\nsys.argv = ['seal', sys.argv[1]]\nrun()"
+    help_, version = (
+        subprocess.run([sys.executable, "-c", code, asked], capture_output=True, text=True, timeout=300).stdout
+        for asked in ("--help", "--version")
+    )
+    assert "Predict structures with energies" in help_
+    assert re.findall(r"^    ([a-z-]+)", help_, re.MULTILINE) == COMMANDS
+    assert version == f"seal {VERSION} (AllenNLP 2.10.1)\n"
+
+
+@pytest.mark.parametrize(
+    "asked, told",
+    [
+        ([], RECORD),
+        (["--output-format", "json"], RECORD),
+        (["--output-format", "plain"], readable(json.loads(RECORD)) + "\n"),
+        (["--output-format", "allennlp"], f'input 0:  {{"a": 1}}\nprediction:  {RECORD}\n'),
+    ],
+)
+def test_predictions_are_printed_as_asked(asked, told, unpatched, monkeypatch, capsys):
+    monkeypatch.setattr(predict, "_get_predictor", lambda args: "predictor")
+    command._add_options_of_predict()
+    parser = argparse.ArgumentParser()
+    predict.Predict().add_subparser(parser.add_subparsers())
+    assert predict._get_predictor(parser.parse_args(["predict", "model", "-", *asked])) == "predictor"
+    manager = predict._PredictManager("predictor", "-", None, 1, True, False)
+    manager._maybe_print_to_console_and_file(0, RECORD, '{"a": 1}')
+    assert capsys.readouterr().out == told
+
+
+@pytest.mark.parametrize("given", ["", '{"max_words": 9}'])
+def test_the_tagger_of_predict_is_an_argument_of_the_predictor(given, unpatched, monkeypatch):
+    monkeypatch.setattr(predict, "_get_predictor", lambda args: json.loads(args.predictor_args))
+    command._add_options_of_predict()
+    parser = argparse.ArgumentParser()
+    predict.Predict().add_subparser(parser.add_subparsers())
+    asked = ["predict", "model", "-", "--predicates-from", "tagger", "--predictor-args", given]
+    found = predict._get_predictor(parser.parse_args(asked))
+    assert found == {**json.loads(given or "{}"), "predicates_from": "tagger"}
+
+
+class Echo:
+    """Stands in for a predictor: a line `x` is wrong."""
+
+    def load_line(self, line):
+        return {"text": line.strip()}
+
+    def predict_json(self, inputs):
+        return {"error": "line 2: wrong"} if inputs["text"] == "x" else {"text": f'"error": {inputs["text"]}'}
+
+    def dump_line(self, outputs):
+        return json.dumps(outputs) + "\n"
+
+
+@pytest.mark.parametrize(
+    "lines, status, told",
+    [("a\nx\nb\nx\n", 3, (4, 2, "line 2: wrong")), ("a\nb\n", 0, (2, 0, None)), ("", 0, (0, 0, None))],
+)
+def test_scripts_can_read_how_many_records_are_errors(lines, status, told, unpatched, monkeypatch, tmp_path):
+    monkeypatch.setattr(predict, "_get_predictor", lambda args: Echo())
+    command._add_options_of_predict()
+    parser = argparse.ArgumentParser()
+    predict.Predict().add_subparser(parser.add_subparsers())
+    (tmp_path / "lines").write_text(lines)
+    asked = ["predict", "model", str(tmp_path / "lines"), "--summary", str(tmp_path / "summary.json"), "--silent"]
+    args = parser.parse_args([*asked, "--output-file", str(tmp_path / "records")])
+    with pytest.raises(SystemExit) if status else nullcontext() as ended:
+        args.func(args)
+    assert status == 0 or ended.value.code == status
+    found = json.loads((tmp_path / "summary.json").read_text())
+    assert (found["records"], found["errors"], found["first_error"]) == told and found["seconds"] >= 0
+    assert len((tmp_path / "records").read_text().splitlines()) == told[0]
+
+
+class _Predictor:
+    lines_at_once = 7
+    shard = None
+
+
+@pytest.mark.parametrize(
+    "asked, size, shard",
+    [(["lines.txt"], 7, None), (["-"], 1, None), (["lines.txt", "--batch-size", "3", "--shard", "2/5"], 3, (2, 5))],
+)
+def test_lines_of_a_file_are_predicted_many_at_once(asked, size, shard, unpatched, monkeypatch):
+    monkeypatch.setattr(predict, "_get_predictor", lambda args: _Predictor())
+    command._add_options_of_predict()
+    parser = argparse.ArgumentParser()
+    predict.Predict().add_subparser(parser.add_subparsers())
+    arguments = parser.parse_args(["predict", "model", *asked])
+    assert predict._get_predictor(arguments).shard == shard
+    assert arguments.batch_size == size
+
+
+@pytest.mark.parametrize("asked", [["-"], ["lines.txt", "--use-dataset-reader"]])
+def test_a_shard_is_one_of_the_lines_of_a_file(asked, unpatched):
+    command._add_options_of_predict()
+    parser = argparse.ArgumentParser()
+    predict.Predict().add_subparser(parser.add_subparsers())
+    with pytest.raises(ConfigurationError, match="divides the lines of a file"):
+        predict._get_predictor(parser.parse_args(["predict", "model", *asked, "--shard", "1/2"]))
+
+
+def test_other_prints_of_predict_stay(capsys):
+    command._Printer(plain=False)("--silent specified without --output-file.")
+    assert capsys.readouterr().out == "--silent specified without --output-file.\n"
+
+
+def test_the_log_of_a_run_has_more_than_the_console(unpatched, allennlp_logging, tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
+    monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
+    logs.log_quietly()
+    import allennlp.common.logging as its_logging
+
+    its_logging.prepare_global_logging(str(tmp_path))
+    logger = logging.getLogger("some.where")
+    logger.info("a setting")
+    logger.info("a phase begins", extra={"news": True})
+    for _ in range(3):
+        logger.warning("%d lines: take care", 3)
+        logger.error("this went wrong")
+    logger.warning("%d lines: take care", 4)
+    logger.warning("patience was set to None")
+    log = (tmp_path / "out.log").read_text()
+    assert "a setting" in log and "a phase begins" in log and log.count("3 lines: take care") == 3
+    told = capsys.readouterr()
+    warnings = [f"warning: {count} lines: take care" for count in (3, 4)]
+    wrong = ["error: this went wrong"]
+    assert told.err.splitlines() == ["a phase begins", warnings[0], *wrong * 3, warnings[1]] and told.out == ""
+
+
+@pytest.mark.parametrize("terminal, asked", [(True, False), (False, False), (False, True)])
+def test_progress_bars_are_for_terminals(terminal, asked, unpatched, allennlp_logging, tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
+    monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    logs.log_quietly()
+    import allennlp.common.logging as its_logging
+
+    monkeypatch.setattr(its_logging, "FILE_FRIENDLY_LOGGING", asked)
+    its_logging.prepare_global_logging(str(tmp_path))
+    assert list(bars.Tqdm.tqdm(range(3), desc="counting")) == [0, 1, 2]
+    assert ("counting" in capsys.readouterr().err) == (terminal or asked)
+    # The log of a run has them in any case.
+    assert "counting: 100%" in (tmp_path / "out.log").read_text()
+
+
+def test_what_a_run_with_folds_says(tmp_path):
+    """Where it is, a warning once, what the gate chose; and nothing else, where there is no terminal."""
+    names = {"train": ["red", "blue"] * 6, "valid": ["red", "blue", "green"] * 6}
+    for name, labels in names.items():
+        records = [{"text": f"the {label} one, {place}", "labels": [label]} for place, label in enumerate(labels)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (tmp_path / "config.jsonnet").write_text(
+        f"""local text = import 'seal/text.libsonnet';
+        text.experiment(
+          data={{ train: '{tmp_path}/train.jsonl', dev: '{tmp_path}/valid.jsonl', reader: {{}} }},
+          encoder=text.encoder.cnn(),
+          method=text.method.structured(folds=2),
+          training={{ epochs: 2 }},
+        )"""
+    )
+    code = "import sys\nfrom seal.__main__ import run\nrun()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "train", str(tmp_path / "config.jsonnet"), "-s", str(tmp_path / "run")],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    told = done.stderr.splitlines()
+    assert [line for line in told if not line.startswith("warning: ")] == [
+        "Fold 1 of 2: a net is trained on the others, and scores it.",
+        "Fold 2 of 2: a net is trained on the others, and scores it.",
+        "All data: the net that predicts is trained.",
+        "The structure is learned, and its gate chooses on validation data.",
+    ]
+    assert sum("6 of 18 gold labels" in line for line in told) == 1 and len(set(told)) == len(told)
+    assert (tmp_path / "run" / "out.log").read_text().count("6 of 18 gold labels") > 6
+    archive, head, *rows, last = done.stdout.splitlines()
+    assert head.split() == "on validation data own chosen gain standard error by".split()
+    decisions = json.loads((tmp_path / "run" / "structure.json").read_text())["decisions"]
+    for row, (score, found) in zip(rows, decisions.items(), strict=True):
+        name, own, chosen, gain, error, by = row.split(maxsplit=5)
+        values = [found["values"]["own"], found["values"][found["option"]], found["gain"], found["standard_error"]]
+        assert [own, chosen, gain, error] == [f"{100 * value:.2f}" for value in values]
+        assert (name, by) == (score, found["option"] if found["option"] != "own" else "the task-net's own output")
+
+
+def test_a_training_ends_with_the_rules_that_were_found(tmp_path):
+    decision = {"option": "likeliest", "values": {"own": 0.5, "likeliest": 0.6}, "gain": 0.1, "standard_error": 0.02}
+    report = {"decisions": {"f1": decision}, "declared": {"at most once": {"ARG0": 1.0, "ARG1": 0.99731}}}
+    (tmp_path / "structure.json").write_text(json.dumps(report))
+    _, _, last = train._decisions(str(tmp_path / "structure.json"))
+    assert last == "declared: at most once each of ARG0, ARG1, as at least 99.73 % of training gold has it"
+
+
+def test_a_warning_begins_with_what_it_is():
+    record = logging.LogRecord("name", logging.WARNING, "file", 1, "%d lines are wrong", (3,), None)
+    assert logs.Warnings().format(record) == "warning: 3 lines are wrong"
+
+
+@pytest.mark.slow
+def test_workers_are_as_quiet_as_the_command_wherever_it_runs(tmp_path):
+    """A worker imports anew what the command has, in a folder without a plugins file, too."""
+    data = os.path.abspath("data/multilabel_sample")
+    config = tmp_path / "config.jsonnet"
+    config.write_text(
+        f"""local multilabel = import 'seal/multilabel.libsonnet';
+        multilabel.experiment(
+          data={{ train: '{data}/train.arff', valid: '{data}/valid.arff',
+                  reader: {{ label_xml: '{data}/labels.xml' }} }},
+          encoder=multilabel.encoder.mlp(),
+          method=multilabel.method.cross_entropy(),
+          training={{ epochs: 1 }},
+        ) + {{ distributed: {{ cuda_devices: [-1, -1] }} }}""",
+        encoding="utf-8",
+    )
+    arguments = [sys.executable, "-m", "seal", "train", str(config), "-s", str(tmp_path / "run")]
+    where = os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": where, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=600, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert [line.split(":")[0].endswith("model.tar.gz") for line in done.stdout.splitlines()] == [True, False]
+    # Progress bars alone.
+    assert "nltk" not in done.stderr and "Warning" not in done.stderr and "warning" not in done.stderr
+
+
+def test_control_c_while_libraries_are_imported_is_no_traceback():
+    code = """
+import sys
+
+class Stopped:
+    def find_spec(self, name, *_):
+        if name == "allennlp.commands":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Stopped())
+import seal.__main__
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr.splitlines()[-1:]) == (130, ["stopped"])
+    assert "Traceback" not in ended.stderr

@@ -1,0 +1,151 @@
+"""Workers that are killed, frozen or never come."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+from allennlp.common.util import find_open_port
+from torch.multiprocessing import ProcessExitedException
+
+from seal.allennlp.error_sentences import describe
+from seal.cli.workers import Group, Pulse, group_of, pulse_of
+from seal.registry import ConfigurationError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def work(rank: int, seconds: int, ending: int, folder: Path, port: int, size: int = 2, later: bool = False) -> None:
+    group = Group(f"tcp://127.0.0.1:{port}", [-1] * size, 0, 1, seconds, None, [], False)
+    told = "nothing"
+    try:
+        with pulse_of(group, rank):
+            dist.barrier()
+            if rank == 1:
+                os.kill(os.getpid(), ending)
+            exchanged = dist.all_reduce(torch.ones(1), async_op=later)
+            if later:
+                exchanged.wait()
+    except ConfigurationError as error:
+        told = str(error)
+    (folder / str(rank)).write_text(told)
+    os._exit(0)
+
+
+def told_by_the_first(folder, present: int, ending: int, seconds: int, later: bool = False) -> str:
+    # Forked: the imports are done.
+    context, port = torch.multiprocessing.get_context("fork"), find_open_port()
+    arguments = [(rank, seconds, ending, folder, port, 2, later) for rank in range(present)]
+    workers = [context.Process(target=work, args=given) for given in arguments]
+    for worker in workers:
+        worker.start()
+    workers[0].join(60)
+    for worker in workers:
+        worker.kill()
+        worker.join()
+    return (folder / "0").read_text()
+
+
+# The frozen one is waited for; "later", where an exchange goes on beside other work.
+@pytest.mark.parametrize(
+    "ending, later",
+    [(signal.SIGKILL, False), (signal.SIGKILL, True), pytest.param(signal.SIGSTOP, True, marks=pytest.mark.slow)],
+)
+def test_a_worker_that_is_killed_or_frozen_is_named(tmp_path, ending, later):
+    host = socket.gethostname()
+    told = f"worker 1 on {host} has ended or is frozen (seen by worker 0 on {host}); --recover continues the run"
+    # So long that a worker which is only slow on a busy machine is not given up before it ends.
+    assert told_by_the_first(tmp_path, 2, ending, 12, later) == told
+
+
+def test_a_node_that_never_comes(tmp_path):
+    told = told_by_the_first(tmp_path, 1, signal.SIGKILL, seconds=3)
+    assert told.startswith(f"worker 0 on {socket.gethostname()}: not all of 2 workers met at tcp://127.0.0.1:")
+    assert "within 3 s (distributed.timeout); start the command on every node" in told
+
+
+@pytest.mark.parametrize("present, size", [([0, 1], 3), ([1], 2)])
+def test_every_node_says_that_one_never_comes(tmp_path, present, size):
+    context, port = torch.multiprocessing.get_context("fork"), find_open_port()
+    workers = [context.Process(target=work, args=(rank, 3, 9, tmp_path, port, size)) for rank in present]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+        worker.kill()
+    for rank in present:
+        told = f"worker {rank} on {socket.gethostname()}: not all of {size} workers met at tcp://127.0.0.1:{port} "
+        assert (tmp_path / str(rank)).read_text().startswith(told)
+
+
+def test_what_the_command_says_of_a_worker_that_was_killed():
+    error = ProcessExitedException("killed", error_index=1, error_pid=7, exit_code=-9, signal_name="SIGKILL")
+    assert describe(error) == f"worker 1 on {socket.gethostname()} was killed by SIGKILL; --recover continues the run"
+
+
+def test_an_error_of_training_is_no_lost_worker():
+    group = Group(f"tcp://127.0.0.1:{find_open_port()}", [-1], 0, 1, 5, None, [], False)
+    try:
+        with pytest.raises(RuntimeError, match="^shapes differ$"), pulse_of(group, 0):
+            raise RuntimeError("shapes differ")
+    finally:
+        dist.destroy_process_group()
+
+
+def test_where_workers_meet():
+    group = group_of({"cuda_devices": [-1, -1]}, 0, [], False)
+    assert group.method.startswith("tcp://127.0.0.1:") and group.size == 2 and group.timeout == 120
+    section = {"cuda_devices": [0], "num_nodes": 2, "primary_address": "host", "primary_port": 29500, "timeout": 9}
+    group = group_of(section, 1, ["mine"], True)
+    assert group == Group("tcp://host:29500", [0], 1, 2, 9.0, None, ["mine"], True)
+    del section["primary_port"]
+    with pytest.raises(ConfigurationError, match="distributed.primary_port"):
+        group_of(section, 1, [], False)
+
+
+def test_a_pulse_that_has_ended_beats_no_more():
+    class Store(dict):
+        def set(self, key, value):
+            self[key] = value
+
+        def add(self, key, number):
+            self[key] = self.get(key, 0) + number
+
+    store = Store()
+    pulse = Pulse(store, 0, 1, 0.01)
+    time.sleep(0.2)
+    pulse.end()
+    beats = store["beat-0"]
+    assert beats > 1 and not pulse._thread.is_alive()
+    time.sleep(0.1)
+    assert store["beat-0"] == beats
+
+
+ORPHAN = """
+import multiprocessing, os, signal, time
+from seal.cli.workers import Pulse
+
+class Store:
+    set = add = lambda *_: 0
+
+def work():
+    Pulse(Store(), 0, 1, 0.1)
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(100)
+
+multiprocessing.get_context("fork").Process(target=work).start()
+time.sleep(100)
+"""
+
+
+def test_a_worker_ends_with_the_command_that_started_it():
+    """Also where it ignores SIGINT."""
+    # This waits until both have closed their output.
+    done = subprocess.run([sys.executable, "-c", ORPHAN], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == -signal.SIGKILL and done.stderr == ""

@@ -1,0 +1,242 @@
+import random
+from collections import Counter
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import BatchSampler, Instance, Vocabulary
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.fields import IndexField, LabelField, ListField, TextField
+from allennlp.data.samplers import BucketBatchSampler
+
+from seal.common import length_groups
+from seal.dataset_readers.batches import PartlyLabelledBatches
+from seal.dataset_readers.srl import SrlReader
+from seal.dataset_readers.tagging import TaggingReader
+
+
+def instances_of(lengths):
+    return [SrlReader().text_to_instance(["word"] * n, 0, ["B-V"] + ["O"] * (n - 1)) for n in lengths]
+
+
+def sampler_of(**settings):
+    return BatchSampler.from_params(Params({"type": "by_length", **settings}))
+
+
+def test_batches_are_those_of_the_bucket_sampler_without_noise():
+    instances = instances_of([5, 1, 9, 3, 3, 7, 2])
+    bucket = BucketBatchSampler(batch_size=3, sorting_keys=["tokens"], shuffle=False)
+    sampler = sampler_of(batch_size=3)
+    assert list(sampler.get_batch_indices(instances)) == list(bucket.get_batch_indices(instances))
+    assert sampler.get_num_batches(instances) == 3 and sampler.get_batch_size() == 3
+
+
+def test_a_long_sentence_does_not_pad_others(monkeypatch):
+    monkeypatch.setattr(length_groups, "MOST_WORDS", 40)
+    instances = instances_of([2, 50, 3, 2])
+    sampler = sampler_of(batch_size=4)
+    assert list(sampler.get_batch_indices(instances)) == [[0, 3, 2], [1]]
+    assert sampler.get_num_batches(instances) == 2
+
+
+def test_pieces_count(monkeypatch):
+    monkeypatch.setattr(length_groups, "MOST_WORDS", 20)
+    instances = instances_of([2, 2, 2])
+    pieces = {id(instance["tokens"]): number for instance, number in zip(instances, (3, 30, 3))}
+    monkeypatch.setattr(TextField, "get_padding_lengths", lambda field: {"tokens___token_ids": pieces[id(field)]})
+    for instance in instances:
+        instance.indexed = True
+    assert list(sampler_of(batch_size=4).get_batch_indices(instances)) == [[0, 2], [1]]
+
+
+def test_instances_without_tokens_stay_in_their_order():
+    instances = [Instance({"index": IndexField(0, ListField([LabelField("a")]))}) for _ in range(5)]
+    sampler = sampler_of(batch_size=2)
+    assert sampler.get_batch_indices(instances) == [[0, 1], [2, 3], [4]] and sampler.get_num_batches(instances) == 3
+
+
+def test_a_batch_has_a_sentence():
+    with pytest.raises(ConfigurationError, match='"batch_size" of BatchesByLength must be at least 1'):
+        sampler_of(batch_size=0)
+
+
+def sentences_of_pieces(lengths):
+    return [SrlReader().text_to_instance(["word"] * n, 0, ["B-V"] + ["O"] * (n - 1)) for n in lengths]
+
+
+def by_size(**settings):
+    return BatchSampler.from_params(Params({"type": "by_size", **settings}))
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_of_words_the_batches_are_those_of_bucket(noise):
+    instances = sentences_of_pieces([5, 1, 9, 3, 3, 7, 2])
+    bucket = BucketBatchSampler(batch_size=3, sorting_keys=["tokens"], padding_noise=noise)
+    ours = by_size(batch_size=3, padding_noise=noise)
+    random.seed(7)
+    theirs = list(bucket.get_batch_indices(instances))
+    random.seed(7)
+    assert list(ours.get_batch_indices(instances)) == theirs
+    assert ours.get_num_batches(instances) == 3 and ours.get_batch_size() == 3
+
+
+def test_sentences_of_as_many_pieces_are_together(monkeypatch):
+    instances = sentences_of_pieces([4] * 6)
+    pieces = {id(instance["tokens"]): number for instance, number in zip(instances, (9, 4, 9, 4, 9, 4))}
+    monkeypatch.setattr(TextField, "get_padding_lengths", lambda field: {"tokens___token_ids": pieces[id(field)]})
+    for instance in instances:
+        instance.indexed = True
+    for _ in range(5):
+        batches = by_size(batch_size=3).get_batch_indices(instances)
+        assert sorted(map(sorted, batches)) == [[0, 2, 4], [1, 3, 5]]
+
+
+def test_batches_differ_between_epochs():
+    instances, sampler = sentences_of_pieces(range(1, 60)), by_size(batch_size=4)
+    first, second = ({frozenset(batch) for batch in sampler.get_batch_indices(instances)} for _ in range(2))
+    assert first != second and set().union(*first) == set(range(59))
+
+
+def frames_and_sentences(sentences, frames_of_each=2):
+    """The instances of so many sentences; the words of each have a length of their own."""
+    reader = SrlReader()
+    for number in range(sentences):
+        words = ["word"] * (number % 7 + 3)
+        tags = ["B-V"] + ["O"] * (len(words) - 1)
+        for predicate in [0] * frames_of_each + [None]:
+            yield reader.text_to_instance(words, predicate, tags if predicate == 0 else ["O"] * len(words), [0])
+
+
+def by_frames(**settings):
+    return BatchSampler.from_params(Params({"type": "frames", "batch_size": 4, **settings}))
+
+
+def places_of(sampler, instances):
+    batches = list(sampler.get_batch_indices(instances))
+    assert len(batches) == sampler.get_num_batches(instances)
+    return [place for batch in batches for place in batch]
+
+
+def is_sentence(instance):
+    return not any(instance["predicate"].labels)
+
+
+@pytest.mark.parametrize("share, number", [(0.25, 5), (0.1, 2), (0.15, 3), (0.01, 1)])
+def test_an_epoch_has_all_frames_and_other_sentences_each_time(share, number):
+    instances, sampler = (
+        list(frames_and_sentences(20)),
+        by_frames(sentence_share=share),
+    )
+    seen = Counter()
+    for _ in range(200):
+        places = places_of(sampler, instances)
+        sentences = [place for place in places if is_sentence(instances[place])]
+        assert len(set(sentences)) == len(sentences) == number
+        assert sorted(set(places) - set(sentences)) == [i for i, item in enumerate(instances) if not is_sentence(item)]
+        assert len(places) == 40 + number
+        seen.update(sentences)
+    assert len(seen) == 20
+
+
+def test_with_all_sentences_the_batches_are_those_of_bucket():
+    instances = list(frames_and_sentences(9))
+    bucket = BucketBatchSampler(batch_size=4, sorting_keys=["tokens"], padding_noise=0.0, shuffle=False)
+    ours = by_frames(sentence_share=1, padding_noise=0.0)
+    assert sorted(ours.get_batch_indices(instances)) == sorted(bucket.get_batch_indices(instances))
+
+
+def test_only_frames_or_only_sentences():
+    assert (
+        len(
+            places_of(
+                by_frames(),
+                [item for item in frames_and_sentences(5) if not is_sentence(item)],
+            )
+        )
+        == 10
+    )
+    assert (
+        len(
+            places_of(
+                by_frames(sentence_share=0.25),
+                list(frames_and_sentences(8, frames_of_each=0)),
+            )
+        )
+        == 2
+    )
+
+
+def test_batches_are_of_similar_length():
+    instances = list(frames_and_sentences(70))
+    batches = list(by_frames(padding_noise=0.0).get_batch_indices(instances))
+    widest = [max(len(instances[place]["tokens"]) for place in batch) for batch in batches]
+    padded = sum(size * len(batch) for size, batch in zip(widest, batches))
+    assert padded < 1.1 * sum(len(instances[place]["tokens"]) for batch in batches for place in batch)
+
+
+@pytest.mark.parametrize("share", [0, 1.1, -1])
+def test_the_share_is_a_share(share):
+    with pytest.raises(ConfigurationError, match="sentence_share"):
+        by_frames(sentence_share=share)
+
+
+def test_another_readers_instances_end_in_a_sentence():
+    instances = [TaggingReader().text_to_instance(["a"], ["X"])]
+    with pytest.raises(ConfigurationError, match="'frames' is for the reader 'seal_srl'; take 'by_size' here"):
+        list(by_frames().get_batch_indices(instances))
+
+
+def partly_labelled(labelled, others):
+    reader = TaggingReader(labelled=labelled)
+    kinds = [["X"]] * labelled + [None] * others
+    return [reader.text_to_instance([f"w{i}"], tags) for i, tags in enumerate(kinds)]
+
+
+@pytest.mark.parametrize("labelled, others, size", [(5, 23, 3), (5, 40, 5), (2, 9, 4), (7, 300, 4), (0, 9, 4)])
+def test_an_epoch_is_a_pass_over_the_others(labelled, others, size):
+    torch.manual_seed(0)
+    instances, sampler = partly_labelled(labelled, others), PartlyLabelledBatches(size, 4)
+    batches = list(sampler.get_batch_indices(instances))
+    assert len(batches) == sampler.get_num_batches(instances) == -(-others // 4)
+    seen = Counter(index for batch in batches for index in batch)
+    assert all(seen[index] == 1 for index in range(labelled, labelled + others))
+    counts = [seen[index] for index in range(labelled)]
+    assert not counts or max(counts) - min(counts) <= 1
+    for batch in batches:
+        assert len(set(batch)) == len(batch)
+        assert sum(index < labelled for index in batch) == min(size, labelled)
+    # In an order that is the generator's: another in each pass, whatever else draws from it.
+    assert list(sampler.get_batch_indices(instances)) != batches
+    torch.manual_seed(0)
+    assert list(sampler.get_batch_indices(instances)) == batches
+
+
+def test_without_others_it_is_a_pass_over_the_labelled():
+    instances = partly_labelled(7, 0)
+    batches = list(PartlyLabelledBatches(3, 4).get_batch_indices(instances))
+    assert sorted(sum(batches, [])) == list(range(7)) and [len(batch) for batch in batches] == [3, 3, 1]
+
+
+def test_mixed_batches_come_out_of_a_loader(tmp_path):
+    path = tmp_path / "data"
+    path.write_text("\n\n".join(f"a X\nb{i} Y" for i in range(10)), encoding="utf-8")
+    reader = TaggingReader(labelled=2)
+    loader = MultiProcessDataLoader(reader, str(path), batch_sampler=PartlyLabelledBatches(2, 3))
+    loader.index_with(Vocabulary.from_instances(loader.iter_instances()))
+    batches = list(loader)
+    assert batches
+    for batch in batches:
+        assert batch["labelled"].tolist()[:2] == [1, 1] and not batch["labelled"][2:].any()
+        assert batch["tags"][:2].tolist() == [[0, 1]] * 2 and not batch["tags"][2:].any()
+        assert all((meta["tags"] is None) == (flag == 0) for meta, flag in zip(batch["metadata"], batch["labelled"]))
+
+
+def test_mistakes():
+    for settings in ({"num_labelled": 0}, {"num_unlabelled": 0}):
+        with pytest.raises(ConfigurationError, match="^batch_sampler.num_"):
+            PartlyLabelledBatches(**settings)
+    plain = [TaggingReader().text_to_instance(["a"], ["X"])]
+    with pytest.raises(ConfigurationError, match="needs dataset_reader.labelled"):
+        list(PartlyLabelledBatches().get_batch_indices(plain))
+    assert BatchSampler.by_name("partly_labelled") is PartlyLabelledBatches

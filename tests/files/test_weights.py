@@ -1,0 +1,41 @@
+"""Files of weights that cannot be used."""
+
+import pytest
+import torch
+
+from seal.files.weights import check_is_whole, read_weights
+from seal.registry import ConfigurationError
+
+
+@pytest.mark.parametrize("content", [b"", b"text", bytes(100)])
+@pytest.mark.parametrize("look", [check_is_whole, read_weights])
+def test_what_is_no_file_of_weights(tmp_path, content, look):
+    path = str(tmp_path / "weights.th")
+    with pytest.raises(FileNotFoundError):
+        look(path)
+    (tmp_path / "weights.th").write_bytes(content)
+    with pytest.raises(ConfigurationError, match=f"^{path} is not a file of weights$"):
+        look(path)
+
+
+def test_a_damaged_number(tmp_path):
+    path = tmp_path / "weights.th"
+    torch.save({"a": torch.full((64,), 7.0)}, path)
+    assert read_weights(str(path))["a"].sum() == 7 * 64
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(torch.tensor(7.0).numpy().tobytes() * 4, b"x" * 16, 1))
+    with pytest.raises(ConfigurationError, match="is damaged: the checksum of '.*' in it is wrong"):
+        read_weights(str(path))
+
+
+def test_weights_that_are_not_finite(tmp_path):
+    path = tmp_path / "weights.th"
+    torch.save({"a": torch.tensor([1.0, float("nan"), float("inf")])}, path)
+    with pytest.raises(ConfigurationError, match="of the 3 numbers of 'a' 2 are not finite"):
+        read_weights(str(path))
+
+
+def test_weights_of_an_older_torch(tmp_path):
+    path = tmp_path / "weights.th"
+    torch.save({"a": torch.ones(2)}, path, _use_new_zipfile_serialization=False)
+    assert read_weights(str(path))["a"].sum() == 2
