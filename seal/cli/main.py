@@ -47,6 +47,10 @@ try:
 except ImportError as error:
     if (error.name or "").partition(".")[0] != "allennlp":
         raise
+    if sys.argv[1:2] == ["structure"]:
+        from seal.cli.structure import main as structure
+
+        sys.exit(structure(sys.argv[2:]))
     sys.exit("error: the command `seal` needs AllenNLP, and the core does without; see docs/running.md.")
 except KeyboardInterrupt:
     # These imports take seconds, and what tells of a stopped command is not there yet.
@@ -59,7 +63,7 @@ from seal.registry import ConfigurationError  # noqa: E402
 from seal.version import VERSION  # noqa: E402
 
 #: The command's own sub-commands: modules of this package, each with a function `add_parser`.
-OWN = ("check", "components", "evaluate", "predict", "train")
+OWN = ("check", "components", "evaluate", "predict", "structure", "train")
 #: The group of entry points whose modules register further sub-commands with AllenNLP: those that look at models and
 #: runs (`seal_inspect`), and those of other packages. None is imported before it is asked for.
 COMMANDS = "seal.commands"

@@ -1,6 +1,6 @@
 """
 `seal structure learn` and `seal structure apply`: `StructuredTagger` from files, for taggers of any language or
-framework. AllenNLP is not needed: `python -m seal.cli.structure learn ...` does without.
+framework. AllenNLP is not needed.
 """
 
 import argparse
@@ -192,7 +192,7 @@ def _lines(path: str) -> Iterator[tuple[int, Any]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command without AllenNLP; returns its exit status."""
-    parser = argparse.ArgumentParser(prog="python -m seal.cli.structure", description=__doc__)
+    parser = argparse.ArgumentParser(prog="seal structure", description=__doc__)
     _add_parts(parser)
     args = parser.parse_args(arguments)
     try:
@@ -201,7 +201,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

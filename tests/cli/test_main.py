@@ -54,7 +54,7 @@ def test_the_command_says_what_was_asked_for_and_imports_nothing_that_it_does_no
 
 
 COMMANDS = ["check", "compare-networks", "components", "demo", "evaluate", "label-interactions", "predict", "report"]
-COMMANDS += ["tag-interactions", "train"]
+COMMANDS += ["structure", "tag-interactions", "train"]
 
 
 @pytest.mark.parametrize("asked", ["trian", "build-vocab", "checklist"])

@@ -2,6 +2,7 @@
 
 import json
 import re
+import textwrap
 
 import numpy
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from seal.cli.structure import main
 from seal.tagger import StructuredTagger
 from tests.test_tagger import RIGHT, TAGS, emissions_of
+from tests.test_torch_alone import ALONE, run
 
 
 def lines(path, records):
@@ -112,3 +114,20 @@ def test_options_and_files_that_are_not_there_are_told(files, capsys):
     assert learned(files) == 1 and "without pickles" in capsys.readouterr().err
     (files / "scores.npz").unlink()
     assert learned(files) == 1 and "cannot be read (No such file" in capsys.readouterr().err
+
+
+def test_allennlp_is_not_needed(files):
+    command = ["seal", "structure", "learn", "scores.npz", "gold.jsonl", "--out", "t"]
+    code = f"import os, sys\nos.chdir({str(files)!r})\nsys.argv = {command!r}\nimport seal.__main__"
+    ended = run(f"{textwrap.dedent(ALONE)}\n{code}")
+    assert ended.stdout.startswith("f1: ") and (files / "t" / "tagger.json").exists(), ended.stderr
+
+
+def test_the_command_has_it(files, capsys):
+    from seal.cli.main import main as seal
+
+    seal(["structure", "learn", str(files / "scores.npz"), str(files / "gold.jsonl"), "--out", str(files / "t")])
+    assert capsys.readouterr().out.startswith("f1: ") and (files / "t" / "tagger.json").exists()
+    with pytest.raises(SystemExit):
+        seal(["structure", "apply", str(files / "none"), str(files / "scores.npz")])
+    assert "error: " in capsys.readouterr().err
