@@ -188,7 +188,7 @@ def test_a_training_ends_with_the_rules_that_were_found(tmp_path):
     decision = {"option": "likeliest", "values": {"own": 0.5, "likeliest": 0.6}, "gain": 0.1, "standard_error": 0.02}
     report = {"decisions": {"f1": decision}, "declared": {"at most once": {"ARG0": 1.0, "ARG1": 0.99731}}}
     (tmp_path / "structure.json").write_text(json.dumps(report))
-    _, _, last = training._decisions(str(tmp_path / "structure.json"))
+    _, _, last = train._decisions(str(tmp_path / "structure.json"))
     assert last == "declared: at most once each of ARG0, ARG1, as at least 99.73 % of training gold has it"
 
 

@@ -9,7 +9,17 @@ from types import SimpleNamespace
 import pytest
 from allennlp.common import Params
 
-from scripts import benchmark, convert, energies, improve_tagger, make_word_vectors, refine, reproduce, trajectories, tune
+from scripts import (
+    benchmark,
+    convert,
+    energies,
+    improve_tagger,
+    make_word_vectors,
+    refine,
+    reproduce,
+    trajectories,
+    tune,
+)
 from scripts.measure import (
     bench_chains,
     bench_gpu,
