@@ -11,7 +11,7 @@ import pytest
 from allennlp.common import logging as allennlp_logging
 from allennlp.common import tqdm as bars
 
-from seal.cli import logs
+from seal.cli import logs, train
 from seal.cli.main import LATE, main
 from seal.version import VERSION
 
