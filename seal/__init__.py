@@ -2,8 +2,8 @@
 Structured prediction with energy networks as losses: a library for torch, and an AllenNLP plugin.
 
 The core needs torch and NumPy alone: output spaces, energies, losses, samplers, scores, nets, structure, hypergradients
-and the step of two players. Import what you need of it, such as `seal.losses`. Models, readers, predictors, trainers
-and sub-commands are AllenNLP's room: configs name what is in there, and `seal.plugin` opens it as soon as AllenNLP is
+and the step of two players. Import what you need of it, such as `seal.losses`. Models, readers, predictors and trainers
+are AllenNLP's room: configs name what is in there, and `seal.plugin` opens it as soon as AllenNLP is
 used. `docs/architecture.md` has the plan.
 """
 

@@ -25,7 +25,8 @@ TELL = """
             from allennlp.common import cached_transformers
             patched = hasattr(cached_transformers.get_tokenizer, "__wrapped__")
             hook = sys.excepthook.__module__
-            print(json.dumps([entry, "seal.training.alternating_trainer" in sys.modules, patched, hook, told.getvalue()]))
+            all_is_imported = "seal.training.alternating_trainer" in sys.modules
+            print(json.dumps([entry, all_is_imported, patched, hook, told.getvalue()]))
             sys.stdout.flush()
             os._exit(0)
         os.waitpid(child, 0)

@@ -1,5 +1,5 @@
 """
-What each reader and `allennlp predict` make of files as people have them. The table in docs/your_data.md is made from
+What each reader and `seal predict` make of files as people have them. The table in docs/your_data.md is made from
 the forms here; `python -m tests.test_what_files_look_like` prints it.
 """
 
@@ -17,19 +17,17 @@ from pathlib import Path
 from typing import NamedTuple, Optional, Union
 
 import pytest
-from allennlp.commands.predict import _PredictManager
 from allennlp.common.checks import ConfigurationError
 
-import seal  # noqa: F401
+from seal.cli.evaluate import inputs_of
 from seal.dataset_readers.file_parts import split_off_part
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.parsing import ParsingReader
 from seal.dataset_readers.srl import SrlReader
 from seal.dataset_readers.tagging import TaggingReader
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
+from seal.files.input_lines import input_lines
 from seal.files.paths import expanded, user_path
-from seal.allennlp.evaluating import _inputs_of_evaluation
-from tests.line_keeper import LineKeeper
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "your_data.md"
 START, END = "<!-- what files look like: made by tests/test_what_files_look_like.py -->", "<!-- end -->"
@@ -62,9 +60,7 @@ class Form(NamedTuple):
 
 
 def predicted(path: str) -> list:
-    keeper = LineKeeper()
-    _PredictManager(keeper, path, None, 1, False, False).run()
-    return keeper.lines
+    return list(input_lines(path))
 
 
 READERS: dict[str, Callable[[str], list]] = {
@@ -362,7 +358,7 @@ def test_a_file_that_exists_is_meant_by_its_own_name(name, tmp_path, monkeypatch
     path.write_text("Rose\tX\nsells\tY\n")
     assert split_off_part(name) == (name, None)
     assert expanded(name) == [name] and user_path(name) == name
-    assert _inputs_of_evaluation(name) == [name]
+    assert inputs_of(name) == [name]
     assert len(list(TaggingReader().read(name))) == 1
     path.write_text("Rose\tX\nsells\tY\n")
     assert len(list(TextMultilabelReader(format="tsv").read(name))) == 2

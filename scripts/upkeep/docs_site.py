@@ -39,7 +39,7 @@ def write(folder: Path) -> None:
     import seal
 
     modules = [module.name for module in pkgutil.iter_modules(seal.__path__, prefix="seal.")]
-    modules.remove("seal.__main__")  # The command.
+    modules.remove("seal.__main__")  # It runs the command.
     pages = [(page.stem, page.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")) for page in PAGES]
     pdoc.render.configure(docformat="markdown", template_directory=TEMPLATES, search=False, mermaid=True)
     pdoc.render.env.globals["pages"] = pages

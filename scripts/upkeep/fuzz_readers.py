@@ -33,7 +33,7 @@ from PIL import Image
 
 import seal  # noqa: F401  (registers the readers)
 from seal.files.kept_arrays import VARIABLE
-from seal.allennlp.input_lines import input_lines
+from seal.files.input_lines import input_lines
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 

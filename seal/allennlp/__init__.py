@@ -2,11 +2,9 @@
 What this package changes in AllenNLP, which is archived. There is a module for each subject; `seal.plugin` applies all.
 
 - Current libraries: `compat`; the pieces of words that pretrained encoders know: `pretrained_encoders`.
-- The sub-commands `predict` and `evaluate`: `predicting`, with `input_lines`, and `evaluating`.
 - The library of configs under a name: `config_imports`.
 - The sentence of an error: `error_sentences`; the command `seal` prints it.
-- Archives that are safe to open, also from a hub, and training that goes on from them: `safe_archives`, `hub_models`,
-  `continued_models`.
+- Archives that are safe to open, also from a hub: `safe_archives`, `hub_models`.
 - Data in one order, and processes that load them and end together: `loading_order`.
 
 A patch is a small function. Its docstring names what it patches, the symptom without it, and when it can go; each has
@@ -19,10 +17,6 @@ IN_ORDER = (
     "config_imports",
     "safe_archives",
     "hub_models",
-    "command_files",
-    "predicting",
-    "evaluating",
     "loading_order",
     "pretrained_encoders",
-    "continued_models",
 )

@@ -48,7 +48,7 @@ KINDS = {
     "Checkpointer": ("checkpointer", "`trainer.checkpointer`"),
     "DdpAccelerator": ("ddp_accelerator", "`trainer.ddp_accelerator`"),
     "Metric": ("metric", "from Python"),
-    "Predictor": ("predictor", "`--predictor` of `allennlp predict`; options by `--predictor-args`"),
+    "Predictor": ("predictor", "`--predictor` of `seal predict`; options by `--predictor-args`"),
 }
 #: Arguments that no config gives: AllenNLP, or what contains the part, fills them in.
 _FILLED_IN = {

@@ -1,9 +1,168 @@
-"""The sub-command `evaluate`."""
+"""The sub-command `evaluate`: the scores of a trained model on files of data."""
 
 import argparse
+import json
+import os
+from contextlib import nullcontext
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, Optional
 
-from allennlp.commands.evaluate import Evaluate
+from allennlp.common import Params
+from allennlp.common import logging as allennlp_logging
+from allennlp.common.util import prepare_environment
+from allennlp.data import DataLoader
+from allennlp.evaluation import Evaluator
+
+from seal.allennlp.safe_archives import opening
+from seal.cli.models import add_options_of_model, check_files_and_batch_size, load_model
+from seal.common.nested_values import plain
+from seal.files.paths import user_path
+from seal.files.strict_json import read_json
+from seal.files.whole_files import naming, opened_alone, replacing
+from seal.registry import ConfigurationError
+
+# Samplers whose batches are of similar length.
+_BY_TOKENS = ("bucket", "by_size", "frames")
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> argparse.ArgumentParser:
-    return Evaluate().add_subparser(subparsers)
+    """Adds the sub-command with its options."""
+    parser = subparsers.add_parser(
+        "evaluate",
+        description="Score a trained model on a file of data, or on several.",
+        help="Evaluate the specified model + dataset(s).",
+    )
+    add_options_of_model(parser)
+    parser.add_argument("input_file", help="a file of data; commas between several")
+    parser.add_argument("--output-file", metavar="FILE", help="a JSON file for the scores; commas between several")
+    parser.add_argument(
+        "--predictions-output-file", metavar="FILE", help="a file of JSON lines for predictions; commas between several"
+    )
+    parser.add_argument("--batch-size", type=int, help="instances in a batch (default: as in training)")
+    parser.add_argument("--batch-weight-key", default="", help="the output by which the loss of a batch is weighted")
+    parser.add_argument(
+        "--extend-vocab", action="store_true", help="give the model the words of these data that it does not know"
+    )
+    parser.add_argument(
+        "--embedding-sources-mapping", default="", help="with it, files of word vectors by embedders, as JSON"
+    )
+    parser.add_argument(
+        "--auto-names",
+        choices=("NONE", "METRICS", "PREDS", "ALL"),
+        default="NONE",
+        help="which of the outputs are named after the inputs, with the endings .outputs and .preds",
+    )
+    parser.set_defaults(func=evaluate)
+    return parser
+
+
+def evaluate(args: argparse.Namespace) -> dict[str, Any]:
+    """
+    Scores the model on each file, writes what the options name, and prints the scores where no file has them.
+
+    # Raises
+
+    `ConfigurationError` where an option is wrong; `OSError` where a file cannot be read or written.
+    """
+    allennlp_logging.FILE_FRIENDLY_LOGGING = args.file_friendly_logging
+    inputs = inputs_of(args.input_file)
+    scores_files, prediction_files = _checked_outputs(args, inputs)
+    # The folder of a run is the user's own; what an archive names may be of anybody.
+    with opening(None if os.path.isdir(args.archive_file) else args.archive_file):
+        archive = load_model(args)
+        model = archive.model
+        config = deepcopy(archive.config)
+        prepare_environment(config)
+        params = config.pop("evaluation", {})
+        params["cuda_device"] = args.cuda_device
+        evaluator = Evaluator.from_params(params)
+        every: dict[str, Any] = {}
+        for place, (source, scores_file, predictions) in enumerate(zip(inputs, scores_files, prediction_files)):
+            loader = DataLoader.from_params(
+                batches_by_length(deepcopy(archive.config), args.batch_size),
+                reader=archive.validation_dataset_reader,
+                data_path=source,
+            )
+            if args.extend_vocab:
+                model.vocab.extend_from_instances(loader.iter_instances())
+                sources = read_json(args.embedding_sources_mapping or "{}", "--embedding-sources-mapping is not JSON")
+                model.extend_embedder_vocab(sources)
+            loader.index_with(model.vocab)
+            alone = opened_alone(predictions, "--predictions-output-file") if predictions else nullcontext()
+            with naming(predictions or ""), alone:
+                made = evaluator(model, loader, args.batch_weight_key, None, predictions)  # type: ignore[arg-type]
+            scores = plain(made)
+            if scores_file is not None:
+                _write(scores_file, scores)
+            name = Path(source).stem if isinstance(source, str) else str(place)
+            every.update({key if len(inputs) == 1 else f"{name}_{key}": value for key, value in scores.items()})
+    if not args.output_file:
+        print(json.dumps(every, indent=2))
+    return every
+
+
+def inputs_of(text: str) -> list[Any]:
+    """The files that are named, or the JSON objects that some readers take. A file that exists is one name."""
+    if os.path.exists(user_path(text)):
+        return [text]
+    try:
+        return json.loads(f"[{text}]")
+    except json.JSONDecodeError:
+        return text.split(",")
+
+
+def _checked_outputs(args: argparse.Namespace, inputs: list[Any]) -> list[list[Optional[str]]]:
+    """The files for scores, and those for predictions, one for each input; `None` where there is to be none."""
+    by_option: dict[str, list[str]] = {}
+    found: list[list[Optional[str]]] = []
+    files = [source for source in inputs if isinstance(source, str)]
+    for option, given, auto, ending in (
+        ("--output-file", args.output_file, "METRICS", ".outputs"),
+        ("--predictions-output-file", args.predictions_output_file, "PREDS", ".preds"),
+    ):
+        is_auto = args.auto_names in (auto, "ALL")
+        made = [str(path.parent / f"{path.stem}{ending}") for path in map(Path, files)]
+        paths = [] if not given else made if is_auto else given.split(",")
+        if given and len(paths) != len(inputs):
+            raise ConfigurationError(
+                f"{option}: {len(inputs)} files are evaluated, so name as many here, separated by commas, or use "
+                f"--auto-names {auto}; found {len(paths)}."
+            )
+        by_option.setdefault("--auto-names" if is_auto else option, []).extend(paths)
+        found.append([*paths] or [None] * len(inputs))
+    check_files_and_batch_size(args, files, by_option)
+    return found
+
+
+def batches_by_length(config: Params, batch_size: Optional[int]) -> Any:
+    """
+    The data loader of an archive's config for an evaluation: batches of at most `batch_size` instances, or as many as
+    in training, sorted by length and bounded, so that one long text does not pad others.
+    """
+    loader = config.get("validation_data_loader")
+    loader = config.get("data_loader") if loader is None else loader
+    if isinstance(loader, str):
+        return loader if batch_size is None else Params({"type": loader, "batch_size": batch_size})
+    sampler = loader.get("batch_sampler")
+    of_sampler = sampler.params if isinstance(sampler, Params) else {}
+    by_tokens = of_sampler.get("sorting_keys", ["tokens"]) == ["tokens"] and of_sampler.get("type") in _BY_TOKENS
+    if batch_size is None and sampler is not None and not by_tokens:
+        return loader
+    size = batch_size or of_sampler.get("batch_size") or loader.get("batch_size")
+    if batch_size is not None:
+        loader.pop("batch_sampler", None)
+        loader["batch_size"] = batch_size
+    if loader.get("type", "multiprocess") == "multiprocess" and not loader.get("drop_last") and type(size) is int:
+        for key in ("batch_size", "batch_sampler", "shuffle", "drop_last"):
+            loader.pop(key, None)
+        loader["batch_sampler"] = {"type": "by_length", "batch_size": size}
+    return loader
+
+
+def _write(path: str, scores: dict[str, Any]) -> None:
+    """On a full disk, the scores of an earlier evaluation stay."""
+    # A pipe or a device is written to, and not replaced.
+    with replacing(os.path.realpath(path)) if os.path.isfile(path) else nullcontext(path) as draft:
+        with naming(path), open(draft, "w", encoding="utf-8") as file:
+            file.write(json.dumps(scores, indent=2))

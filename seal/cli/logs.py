@@ -76,7 +76,7 @@ def log_quietly() -> None:
         logging.basicConfig(level=logging.WARNING, handlers=[handler])
         logging.getLogger("filelock").setLevel(logging.WARNING)
         if not sys.stderr.isatty():
-            bars.TqdmToLogsWriter = _BarsInLog
+            bars.TqdmToLogsWriter = _BarsInLog  # type: ignore[misc]
     replace_once(allennlp_logging, "prepare_global_logging", _prepare_global_logging)
 
 
@@ -97,7 +97,7 @@ def quiet_on_a_full_disk() -> None:
     """Lines of a log that a full disk does not take are lost; Python would print a traceback for each of them."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, logging.FileHandler):
-            handler.handleError = functools.partial(_lose, handler)
+            handler.handleError = functools.partial(_lose, handler)  # type: ignore[method-assign]
 
 
 def _lose(handler: logging.Handler, record: logging.LogRecord) -> None:

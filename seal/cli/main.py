@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import entry_points
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from seal.late_imports import late
 
@@ -99,7 +99,7 @@ def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
     return parser
 
 
-def _commands_of_others(asked: str) -> dict[str, type[Subcommand]]:
+def _commands_of_others(asked: str) -> dict[str, Any]:
     """The sub-commands that packages beside AllenNLP register; of those of entry points only the one asked for."""
     found = entry_points(group=COMMANDS)
     for entry in found.select(name=asked) or found:
@@ -138,17 +138,13 @@ def main(arguments: Sequence[str]) -> None:
     plugins.import_plugins()
     for package in getattr(args, "include_package", []):
         _include(package)
-    if getattr(args, "archive_file", None):
-        from seal.cli.check import check_overrides
-
-        check_overrides(args.archive_file, args.overrides)
     args.func(args)
 
 
 def _quietly() -> None:
     """No messages but warnings, and no plugin that asks the network for data."""
     log_quietly()
-    plugins.DEFAULT_PLUGINS = ()
+    plugins.DEFAULT_PLUGINS = ()  # type: ignore[assignment]
 
 
 def run() -> None:

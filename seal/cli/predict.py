@@ -1,149 +1,89 @@
-"""The sub-command `predict`."""
+"""
+The sub-command `predict`: a record for each line of a file or of standard input, or for each instance of a reader.
+
+However many lines there are, few are in memory at once. A wrong line has a record of its error, and the others go on.
+"""
 
 import argparse
+import ctypes
 import json
+import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, Optional
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Optional, TextIO
 
-from allennlp.commands import predict
+from allennlp.common import logging as allennlp_logging
+from allennlp.data import DatasetReader, Instance
+from allennlp.data.dataset_readers import MultiTaskDatasetReader
+from allennlp.predictors import Predictor
 
-from seal.allennlp.replacing import replace_once
+from seal.cli.models import add_options_of_model, check_files_and_batch_size, load_model
+from seal.common.setting_checks import suggest
+from seal.files.input_lines import input_lines
 from seal.files.shards import Shard, shard_of
-from seal.files.strict_json import read_json
-from seal.files.whole_files import replacing
+from seal.files.whole_files import opened_alone, replacing
 from seal.predictors.readable import readable
 from seal.registry import ConfigurationError
 
+logger = logging.getLogger(__name__)
+
 FORMATS = ("json", "plain", "allennlp")
-#: The exit status of `predict` where an input has an error in place of a prediction, and all else went well.
+#: The exit status where an input has an error in place of a prediction, and all else went well.
 SOME_ERRORS = 3
+#: No more than about as many characters of lines are in memory at once, unless a single line is longer.
+MOST_CHARACTERS_AT_ONCE = 2**20
+#: Bytes of memory that are given back to the system as soon as they are free.
+LARGE = 2**23
+#: How many of its programs oneDNN keeps, and the variable of the environment that it takes this from.
+MOST_PROGRAMS, PROGRAMS = 32, "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
+# Of glibc's malloc.h.
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> argparse.ArgumentParser:
-    _add_options_of_predict()
-    return predict.Predict().add_subparser(subparsers)
-
-
-def _add_options_of_predict() -> None:
-    """
-    Adds `predict --output-format`: `json`, one record a line and nothing else; `plain`, to read; or `allennlp`, records
-    between its own words and blank lines. The output file has records in any case. Adds `--predicates-from`, an
-    argument of the predictor of roles, `--summary`, a file for `Counts`, and `--shard`, a part of the lines. Lines of a
-    file are predicted many at once, of standard input one by one, unless `--batch-size` says it.
-    """
-    replace_once(predict.Predict, "add_subparser", _add_subparser)
-    replace_once(predict, "_get_predictor", _get_predictor)
-    # The sub-command takes the function by its name when it adds its parser.
-    replace_once(predict, "_predict", _predict)
-
-
-def _add_subparser(original: Callable, self: Any, parser: Any) -> argparse.ArgumentParser:
-    """The options of `predict`, beside AllenNLP's."""
-    subparser = original(self, parser)
-    subparser.add_argument(
-        "--output-format", choices=FORMATS, default="json", help="how predictions are printed (default: json)"
+    """Adds the sub-command with its options."""
+    parser = subparsers.add_parser(
+        "predict",
+        description="Predict each line of a file, of text or of JSON, with a trained model.",
+        help="Use a trained model to make predictions.",
     )
-    subparser.add_argument(
-        "--predicates-from", metavar="TAGGER", help="of roles: a tagging model, whose verbs are predicates, too"
-    )
-    subparser.add_argument(
+    add_options_of_model(parser)
+    parser.add_argument("input_file", help="a file of lines, or of rows (.csv); '-' for standard input")
+    parser.add_argument("--output-file", metavar="FILE", help="a file for the records, a line of JSON each")
+    parser.add_argument("--output-format", choices=FORMATS, default="json", help="how predictions are printed")
+    parser.add_argument("--silent", action="store_true", help="print no predictions")
+    parser.add_argument("--batch-size", type=int, help="lines predicted at once (default: many of a file, one of '-')")
+    parser.add_argument(
         "--summary",
         metavar="FILE",
         help=f"a JSON file for the numbers of records and of errors; with errors the exit status is {SOME_ERRORS}",
     )
-    subparser.add_argument(
+    parser.add_argument(
         "--shard",
         type=_shard,
         help="predict only a part of the lines: 2/8 is the second of eight, whose outputs in order are that of the "
         "whole file",
     )
-    (batch_size,) = (action for action in subparser._actions if action.dest == "batch_size")
-    batch_size.default, batch_size.help = None, "lines predicted at once (default: many of a file, one of '-')"
-    return subparser
-
-
-def _get_predictor(original: Callable, args: argparse.Namespace) -> Any:
-    """The predictor, and what the options say of it, of printing and of how many lines are predicted at once."""
-    if args.shard is not None and (args.use_dataset_reader or args.input_file == "-"):
-        raise ConfigurationError(
-            "--shard: it divides the lines of a file; leave --use-dataset-reader out, and name a file."
-        )
-    if args.predicates_from is not None:
-        more = read_json(args.predictor_args or "{}", "--predictor-args is not JSON")
-        if not isinstance(more, dict):
-            raise ConfigurationError("--predictor-args must be an object, such as '{\"energy\": true}'.")
-        args.predictor_args = json.dumps({**more, "predicates_from": args.predicates_from})
-    if args.output_format != "allennlp":
-        # A name of the module is found before Python's own.
-        predict.print = _Printer(args.output_format == "plain")
-    predictor = original(args)
-    if args.summary is not None and os.path.isfile(args.summary) and args.summary != args.input_file:
-        os.remove(args.summary)  # That of an earlier run would look like success, if this one fails.
-    if args.shard is not None:
-        predictor.shard = args.shard
-    if args.batch_size is None:
-        args.batch_size = 1 if args.input_file == "-" else getattr(predictor, "lines_at_once", 1)
-    return predictor
-
-
-def _predict(original: Callable, args: argparse.Namespace) -> None:
-    """Predicts, and counts."""
-    counts = Counts()
-    with counts.counting():
-        original(args)
-    if args.summary is not None:
-        counts.write(args.summary)
-    if counts.errors:
-        sys.exit(SOME_ERRORS)
-
-
-class Counts:
-    """How many records `predict` gave, how many of these are errors, the first of them, and the seconds it took."""
-
-    def __init__(self) -> None:
-        self.records = self.errors = 0
-        self.first_error: Optional[str] = None
-        self._start = time.monotonic()
-
-    @contextmanager
-    def counting(self) -> Iterator[None]:
-        """Inside, each record that AllenNLP's `predict` hands out is counted."""
-        manager: Any = predict._PredictManager
-        original = manager._maybe_print_to_console_and_file
-
-        def count(its: Any, index: int, record: str, *args: Any, **kwargs: Any) -> None:
-            self.records += 1
-            if '"error": ' in record:
-                error = json.loads(record).get("error")
-                self.errors += error is not None
-                self.first_error = self.first_error or error
-            original(its, index, record, *args, **kwargs)
-
-        manager._maybe_print_to_console_and_file = count
-        try:
-            yield
-        finally:
-            manager._maybe_print_to_console_and_file = original
-
-    def write(self, path: str) -> None:
-        """
-        Writes them as one line of JSON.
-
-        # Raises
-
-        `ConfigurationError` if the file cannot be written.
-        """
-        seconds = round(time.monotonic() - self._start, 3)
-        found = {"records": self.records, "errors": self.errors, "first_error": self.first_error, "seconds": seconds}
-        try:
-            with replacing(path) as draft, open(draft, "w", encoding="utf-8") as file:
-                file.write(json.dumps(found) + "\n")
-        except OSError as error:
-            raise ConfigurationError(f"--summary: '{path}' cannot be written ({error.strerror}).") from error
+    parser.add_argument("--predictor", metavar="NAME", help="a predictor in place of that of the model")
+    parser.add_argument("--predictor-args", default="", help="further arguments of the predictor, as JSON")
+    parser.add_argument(
+        "--predicates-from", metavar="TAGGER", help="of roles: a tagging model, whose verbs are predicates, too"
+    )
+    parser.add_argument(
+        "--use-dataset-reader", action="store_true", help="read the file as one of data, by the model's reader"
+    )
+    parser.add_argument(
+        "--dataset-reader-choice",
+        choices=("train", "validation"),
+        default="validation",
+        help="which of the model's readers, where it has two",
+    )
+    parser.add_argument("--multitask-head", metavar="HEAD", help="of a reader of several tasks: which of them")
+    parser.set_defaults(func=predict)
+    return parser
 
 
 def _shard(text: str) -> Shard:
@@ -153,15 +93,243 @@ def _shard(text: str) -> Shard:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-class _Printer:
-    """Stands in for `print` in AllenNLP's `predict`, which calls it for each input and for each prediction."""
+def predict(args: argparse.Namespace) -> None:
+    """
+    Predicts what the options name.
 
-    def __init__(self, plain: bool) -> None:
-        self._plain = plain
+    # Raises
 
-    def __call__(self, first: str, *rest: str) -> None:
-        if first == "prediction: ":
-            (record,) = rest
-            print(readable(json.loads(record)) if self._plain else record.rstrip("\n"), flush=True)
-        elif not first.startswith("input "):
-            print(first, *rest)
+    `ConfigurationError` where an option is wrong, or a file cannot be read or written; `SystemExit` at the end, where
+    some records are errors.
+    """
+    start = time.monotonic()
+    allennlp_logging.FILE_FRIENDLY_LOGGING = args.file_friendly_logging
+    arguments = _checked(args)
+    bound_memory()
+    archive = load_model(args)
+    predictor = Predictor.from_archive(archive, args.predictor, args.dataset_reader_choice, extra_args=arguments)
+    if args.silent and not args.output_file:
+        print("--silent specified without --output-file.\nExiting early because no output will be created.")
+        return
+    if args.summary is not None and os.path.isfile(args.summary) and args.summary != args.input_file:
+        os.remove(args.summary)  # That of an earlier run would look like success, if this one fails.
+    if args.use_dataset_reader:
+        inputs = instances(predictor._dataset_reader, args.input_file, args.multitask_head)
+    else:
+        inputs = lines(predictor, args.input_file, args.shard)
+    at_once = args.batch_size or (1 if args.input_file == "-" else getattr(predictor, "lines_at_once", 1))
+    found = write_records(predictor, inputs, at_once, args.output_file, None if args.silent else args.output_format)
+    getattr(predictor, "warn_of_gold", lambda: None)()
+    if found.errors and not args.use_dataset_reader:
+        all_wrong = found.errors == found.records
+        hint = " If the file has the format of the training data, add --use-dataset-reader." if all_wrong else ""
+        count = f"{found.errors} of {found.records} lines have an error in place of a prediction"
+        logger.warning(f"{count}; the first: {found.first_error}{hint}")
+    if args.summary is not None:
+        _write_summary(args.summary, {**vars(found), "seconds": round(time.monotonic() - start, 3)})
+    if found.errors:
+        sys.exit(SOME_ERRORS)
+
+
+def _checked(args: argparse.Namespace) -> dict[str, Any]:
+    """Checks the options, and returns the arguments of the predictor."""
+    known = Predictor.list_available()
+    if args.predictor and "." not in args.predictor and args.predictor not in known:
+        ours = [name for name in known if name.startswith("seal_")]
+        advice = suggest(args.predictor, known) or suggest(args.predictor, ours)
+        raise ConfigurationError(f'--predictor: "{args.predictor}" is not a registered name{advice}')
+    text = args.predictor_args.strip() or "{}"
+    try:
+        arguments, reason = json.loads(text), ""
+    except ValueError as error:
+        arguments, reason = None, f" ({error})"
+    if not isinstance(arguments, dict):
+        raise ConfigurationError(f"--predictor-args must be a JSON object, found {text}{reason}")
+    for name in ("model", "dataset_reader"):
+        if name in arguments:
+            raise ConfigurationError(f"--predictor-args: '{name}' is given already; leave it out")
+    if args.shard is not None and (args.use_dataset_reader or args.input_file == "-"):
+        raise ConfigurationError(
+            "--shard: it divides the lines of a file; leave --use-dataset-reader out, and name a file."
+        )
+    if args.use_dataset_reader and args.input_file == "-":
+        raise ConfigurationError("--use-dataset-reader: name a file; a reader does not read standard input.")
+    outputs = {"--output-file": [args.output_file or ""], "--summary": [args.summary or ""]}
+    check_files_and_batch_size(args, [args.input_file], outputs)
+    return arguments if args.predicates_from is None else {**arguments, "predicates_from": args.predicates_from}
+
+
+def bound_memory() -> None:
+    """
+    Gives large tensors back, and keeps few programs of shapes.
+
+    glibc keeps the memory of large tensors, in pieces that the next ones do not fit into: where a line is long now and
+    then, half a gigabyte more than is needed. Tensors above a size that is fixed here go back to the system at once;
+    other C libraries are left as they are.
+
+    oneDNN, by which PyTorch runs LSTMs on a CPU, makes a program for each shape of its input and keeps 1,024 of them.
+    Groups of lines have ever new shapes, so that memory would grow for thousands of lines. A few are enough where a
+    shape comes again, as in a filter of single lines; a number that the environment gives is left.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, LARGE)
+        # Fixed as well by the call above, at a size that would cost time.
+        mallopt(_M_TRIM_THRESHOLD, 2 * LARGE)
+    # Before the first program: oneDNN reads it once.
+    os.environ.setdefault(PROGRAMS, str(MOST_PROGRAMS))
+
+
+def lines(predictor: Predictor, path: str, shard: Optional[Shard] = None) -> Iterator[tuple[Any, int]]:
+    """What the predictor reads of each line of a file, or of a shard of it, with the number of its characters."""
+    for line in input_lines(path, shard):
+        yield predictor.load_line(line), len(line)
+
+
+def instances(reader: DatasetReader, path: str, head: Optional[str] = None) -> Iterator[tuple[Any, int]]:
+    """The instances that a reader gives, of one `head` where it reads for several, with 0: they are small."""
+    several = isinstance(reader, MultiTaskDatasetReader)
+    if several != (head is not None):
+        raise ConfigurationError("--multitask-head: name the head of a reader of several tasks, and of no other.")
+    for instance in reader.read(path, force_task=head) if several else reader.read(path):  # type: ignore[call-arg]
+        yield instance, 0
+
+
+class Found:
+    """What `write_records` has written: the numbers of records and of errors among them, and the first of these."""
+
+    def __init__(self) -> None:
+        self.records = self.errors = 0
+        self.first_error: Optional[str] = None
+
+
+def write_records(
+    predictor: Predictor,
+    inputs: Iterable[tuple[Any, int]],
+    at_once: int,
+    output_file: Optional[str] = None,
+    form: Optional[str] = "json",
+) -> Found:
+    """
+    Predicts, and writes each record as soon as there is one.
+
+    # Parameters
+
+    predictor : `Predictor`
+    inputs : `Iterable[tuple[Any, int]]`
+        Those of `lines` or `instances`.
+    at_once : `int`
+        How many inputs are predicted at once; fewer where they are long.
+    output_file : `str`, optional (default = `None`)
+    form : `str`, optional (default = `"json"`)
+        How records are printed, one of `FORMATS`; `None`: not at all.
+    """
+    found = Found()
+    output = None if output_file is None else _OutputFile(output_file)
+    for given, record in predicted(predictor, inputs, at_once):
+        text = predictor.dump_line(record)
+        if form is not None and not _print(form, found.records, given, record, text):
+            if output is None:
+                raise SystemExit(1)
+            form = None
+        if output is not None:
+            output.write(text)
+        found.records += 1
+        error = record.get("error") if isinstance(record, dict) else None
+        if error is not None:
+            found.errors += 1
+            found.first_error = found.first_error or error
+    if output is not None:
+        output.close()
+    return found
+
+
+def predicted(predictor: Predictor, inputs: Iterable[tuple[Any, int]], at_once: int) -> Iterator[tuple[Any, Any]]:
+    """Each input with its record."""
+    for group in _groups(inputs, at_once):
+        what = "instance" if isinstance(group[0], Instance) else "json"
+        if len(group) == 1:
+            records = [getattr(predictor, f"predict_{what}")(group[0])]
+        else:
+            records = getattr(predictor, f"predict_batch_{what}")(group)
+        yield from zip(group, records)
+
+
+def _groups(inputs: Iterable[tuple[Any, int]], at_once: int) -> Iterator[list[Any]]:
+    group: list[Any] = []
+    characters = 0
+    for given, size in inputs:
+        group.append(given)
+        characters += size
+        if len(group) >= at_once or characters >= MOST_CHARACTERS_AT_ONCE:
+            yield group
+            group, characters = [], 0
+    if group:
+        yield group
+
+
+def _print(form: str, place: int, given: Any, record: Any, text: str) -> bool:
+    """Whether the reader of standard output has not had enough, as `head` has after its lines."""
+    if form == "plain":
+        text = readable(record)
+    elif form == "json":
+        text = text.rstrip("\n")
+    else:
+        of_input = str(given) if isinstance(given, Instance) else json.dumps(given)
+        text = f"input {place}:  {of_input}\nprediction:  {text}"
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # Python would flush the rest when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    return True
+
+
+class _OutputFile:
+    """
+    The file of `--output-file`, which no other command writes at the same time. It is opened for the first record or,
+    where there is none, at the end: that of an earlier run outlives a mistake in the input.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file: Optional[TextIO] = None
+
+    def write(self, record: str) -> None:
+        with self._opened() as file:
+            file.write(record)
+
+    def close(self) -> None:
+        with self._opened() as file:
+            file.close()
+
+    @contextmanager
+    def _opened(self) -> Iterator[TextIO]:
+        try:
+            # By lines, so that what is predicted survives a kill.
+            self._file = self._file or opened_alone(self._path, "--output-file")
+            yield self._file
+        except OSError as error:
+            self._end_after_a_whole_line()
+            raise ConfigurationError(
+                f"--output-file: '{self._path}' cannot be written ({error.strerror}); predictions are missing."
+            ) from error
+
+    def _end_after_a_whole_line(self) -> None:
+        """Takes out the part of a record that a full disk has left, which no program could read."""
+        if self._file is None or not os.path.isfile(self._path):
+            return
+        with suppress(OSError), open(self._path, "r+b") as file:
+            file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
+        # What is left of the record in memory goes nowhere when the file is closed.
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), self._file.fileno())
+
+
+def _write_summary(path: str, summary: dict[str, Any]) -> None:
+    try:
+        with replacing(path) as draft, open(draft, "w", encoding="utf-8") as file:
+            file.write(json.dumps(summary) + "\n")
+    except OSError as error:
+        raise ConfigurationError(f"--summary: '{path}' cannot be written ({error.strerror}).") from error

@@ -1,5 +1,6 @@
 """AllenNLP models: `SealModel`, with both nets, and a class for each task that adds metrics and decoding."""
 
+from seal.models.continued import ContinuedModel
 from seal.models.multilabel import MultilabelModel
 from seal.models.parsing import ParsingModel
 from seal.models.partly_labelled_tagging import PartlyLabelledTaggingModel

@@ -1,4 +1,4 @@
-"""Raw text or JSON in, one line of readable JSON out: the predictors of `allennlp predict`, one for each task."""
+"""Raw text or JSON in, one line of readable JSON out: the predictors of `predict`, one for each task."""
 
 from seal.predictors.label_sets import LabelSetPredictor
 from seal.predictors.line_predictor import LinePredictor

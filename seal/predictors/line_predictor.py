@@ -10,8 +10,6 @@ from allennlp.predictors import Predictor
 
 from seal.common.setting_checks import short
 from seal.files.names import SURROGATE
-from seal.files.shards import Shard
-from seal.files.text_lines import NumberedLine
 
 #: The record of an input for which inference by the energy finds nothing.
 NOTHING_FOUND = {
@@ -24,40 +22,31 @@ _NO_STRICT_JSON = (TypeError, ValueError, RecursionError)
 
 class Line(dict):
     """
-    A line of input, as `allennlp predict` hands it on: the request of the line or, where it is `wrong`, the record of
-    its error.
+    A line of input, as `predict` hands it on: the request of the line or, where it is `wrong`, the record of its error.
 
     # Parameters
 
-    number : `int`
-        The line's number from 1; blank lines are not counted, unless `head` has the number.
     inputs : `dict[str, Any]`
         The request or the record.
+    head : `dict[str, Any]`
+        What its record begins with: `line`, its number from 1, and `input`, the text of plain text or of an object
+        without `id`.
     wrong : `bool`, optional (default = `False`)
-    head : `dict[str, Any]`, optional
-        What its record begins with: `line`, its number as an editor counts lines, and `input`, the text of plain text
-        or of an object without `id`.
-    size : `int`, optional (default = `0`)
-        Its characters, which bound how many lines are predicted at once.
     """
 
-    def __init__(
-        self, number: int, inputs: JsonDict, wrong: bool = False, head: Optional[JsonDict] = None, size: int = 0
-    ) -> None:
+    def __init__(self, inputs: JsonDict, head: JsonDict, wrong: bool = False) -> None:
         super().__init__(inputs)
-        self.size = size
-        self.number = number
+        self.head = head
         self.wrong = wrong
-        self.head = head or {}
 
     def error(self, error: Exception) -> JsonDict:
         """The record of an error of this line, without its head."""
-        return wrong_line(self.head.get("line", self.number), error, all_counted="line" in self.head)
+        return {"error": f"line {self.head['line']}: {error}"}
 
 
 class LinePredictor(Predictor):
     """
-    The base of seal's predictors. Every input line of `allennlp predict` yields one record, in order, which starts with
+    The base of seal's predictors. Every input line of `predict` yields one record, in order, which starts with
     the line's `id` if it has one. The record of a faulty line has, besides its `id`, only `error`, a sentence; the
     other lines are still predicted. If the input did not come from a line, the error is raised instead.
 
@@ -78,13 +67,8 @@ class LinePredictor(Predictor):
     keys: Optional[tuple[str, ...]] = None
     #: How many lines of a file `seal predict` predicts at once, unless `--batch-size` says it.
     lines_at_once = 256
-    #: The part of a file's lines that `seal predict` reads; `None`: all.
-    shard: Optional[Shard] = None
     #: The number of lines read so far.
     lines = 0
-    #: The number of lines whose record is an error, so far, and the first of these errors.
-    wrong_lines = 0
-    first_error: Optional[str] = None
 
     def __init__(self, model: Model, dataset_reader: DatasetReader, frozen: bool = True, energy: bool = False) -> None:
         super().__init__(model, dataset_reader, frozen)
@@ -118,25 +102,23 @@ class LinePredictor(Predictor):
 
     def load_line(self, line: str) -> JsonDict:
         """
-        Reads a line, as `seal predict` hands it on, also a blank one; where it is wrong, the error is kept for its
-        record.
+        Reads a line; where it is wrong, the error is kept for its record. Its number is the one that it has (a
+        `NumberedLine`), as an editor counts lines; AllenNLP's own `predict` leaves blank lines out, and lines are
+        counted here.
         """
         self.lines += 1
-        head: JsonDict = {}
-        if isinstance(line, NumberedLine):
-            head["line"] = line.number
-            # An undecodable line cannot be written.
-            if not line.lstrip("\ufeff \t").startswith("{") and not SURROGATE.search(line):
-                head["input"] = line.strip("\r\n\ufeff")
+        head: JsonDict = {"line": getattr(line, "number", self.lines)}
+        # An undecodable line cannot be written.
+        if not line.lstrip("\ufeff \t").startswith("{") and not SURROGATE.search(line):
+            head["input"] = line.strip("\r\n\ufeff")
         try:
             request = self.read(line)
-            if "line" in head and "id" not in request:
-                given = self.input_of(request)
-                if given is not None and _can_be_written(given):
-                    head["input"] = given
-            return Line(self.lines, request, head=head, size=len(line))
+            given = self.input_of(request) if "id" not in request else None
+            if given is not None and _can_be_written(given):
+                head["input"] = given
+            return Line(request, head)
         except ConfigurationError as error:
-            wrong = Line(self.lines, {}, wrong=True, head=head, size=len(line))
+            wrong = Line({}, head, wrong=True)
             wrong.update(wrong.error(error))
             return wrong
 
@@ -169,10 +151,6 @@ class LinePredictor(Predictor):
                     raise error
                 record = inputs[place].error(error)
             records[place].update(record)
-        for item, record in zip(inputs, records):
-            if isinstance(item, Line) and "error" in record:
-                self.wrong_lines += 1
-                self.first_error = self.first_error or record["error"]
         return records
 
     def _check_keys(self, inputs: JsonDict) -> None:
@@ -201,6 +179,17 @@ class LinePredictor(Predictor):
     def warn_of_gold(self) -> None:
         """Warns of the gold labels that the model does not know, with the first file and line, if there were any."""
         self._model.unknown_gold.warn()
+
+
+@Predictor.register("of_the_model", constructor="make")
+class PredictorOfTheModel(Predictor):
+    """The predictor of the model's class, where a config names it no more: that of a model that was trained on."""
+
+    @classmethod
+    def make(cls, model: Model, dataset_reader: DatasetReader, **arguments: Any) -> Predictor:
+        """It takes the arguments of that predictor."""
+        name = model.default_predictor
+        return (Predictor if name is None else Predictor.by_name(name))(model, dataset_reader, **arguments)
 
 
 def check_whole_number(name: str, value: Any) -> None:
@@ -257,11 +246,6 @@ def _can_be_written(value: Any) -> bool:
         return not SURROGATE.search(json.dumps(value, ensure_ascii=False, allow_nan=False))
     except _NO_STRICT_JSON:
         return False
-
-
-def wrong_line(number: int, error: Exception, all_counted: bool = False) -> JsonDict:
-    """The record of a line that is wrong. Who hands on lines alone, as AllenNLP does, leaves blank ones out."""
-    return {"error": f"line {number}{'' if all_counted else ' (blank lines not counted)'}: {error}"}
 
 
 def finite(value: float) -> Optional[float]:

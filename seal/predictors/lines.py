@@ -47,7 +47,7 @@ def decodable(line: str) -> str:
     surrogate pair.
     """
     line = line.rstrip("\r\n").lstrip("\ufeff")
-    # `allennlp predict` reads with `surrogateescape` (`seal.allennlp.input_lines`).
+    # `seal predict` reads with `surrogateescape` (`seal.files.input_lines`).
     undecodable = SURROGATE.search(line)
     if undecodable and not 0xDC80 <= ord(undecodable.group()) <= 0xDCFF:
         check_text(line, "the line")

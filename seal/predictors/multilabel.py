@@ -25,7 +25,7 @@ class MultilabelPredictor(LabelSetPredictor):
     predictor.predict({"basil": 1, "tomato": 1})["labels"]  # {"italian": 0.93, "vegetarian": 0.71}
     ```
 
-    A line of `allennlp predict`'s input is a JSON object with `features`, raw as in the data's files:
+    A line of the input of `predict` is a JSON object with `features`, raw as in the data's files:
 
     - a list of numbers, one for each attribute, in the order of the model's vocabulary (`attribute_labels`);
     - or an object of numbers by attribute; attributes left out are 0. A key is an attribute's name or, if no

@@ -31,7 +31,7 @@ class ParsingPredictor(SentencePredictor):
     print(predictor.predict("Rose sells ginger")["tree"])  # (S (NP (XX Rose)) (VP (XX sells) (NP (XX ginger))))
     ```
 
-    A line of `allennlp predict`'s input is a sentence as plain text or, where it starts with `{`, a JSON object with
+    A line of the input of `predict` is a sentence as plain text or, where it starts with `{`, a JSON object with
     `sentence` (text) or with `words`, and optionally `id`. The line's record has
 
     - `id`: the line's, if it has one; with `--use-dataset-reader`, where the sentence came from (`file:line`).

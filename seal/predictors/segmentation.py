@@ -59,7 +59,7 @@ class SegmentationPredictor(LinePredictor):
     predictor.predict("horse.png")["description"]  # 27.4 % of 32 x 32 pixels, in columns 3 to 29 and rows 4 to 30
     ```
 
-    A line of `allennlp predict`'s input is a JSON object with `image`, the path of an image file; or with `images`, the
+    A line of the input of `predict` is a JSON object with `image`, the path of an image file; or with `images`, the
     path of an `.npz` with the array `images`, and `row`, the image's index in it, from 0; and optionally `id`. An image
     may be of another size than those of training: it is resized to `dataset_reader.resize` where that is set, and
     otherwise predicted in its own size, by parts. The line's record has

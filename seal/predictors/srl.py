@@ -38,7 +38,7 @@ class SrlPredictor(SentencePredictor):
         print(frame["description"])  # [ARG0 The boy] [V broke] [ARG1 the vase] .
     ```
 
-    A line of `allennlp predict`'s input is a sentence as plain text or, where it starts with `{`, a JSON
+    A line of the input of `predict` is a sentence as plain text or, where it starts with `{`, a JSON
     object with `sentence` (text), or with `words` and optionally `predicates` (a list of indices; without it
     they are found); and optionally `id`. `frames`, as files of data have them, are ignored. Its record has
 

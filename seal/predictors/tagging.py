@@ -30,7 +30,7 @@ class TaggingPredictor(SentencePredictor):
     print(predictor.predict("Rose sells ginger in York")["description"])  # [SEL Rose] sells [ITM ginger] in [LOC York]
     ```
 
-    A line of `allennlp predict`'s input is a sentence as plain text or, where it starts with `{`, a JSON object with
+    A line of the input of `predict` is a sentence as plain text or, where it starts with `{`, a JSON object with
     `sentence` (text) or with `words`, and optionally `id`. Where the model's reader has feature columns, `features` are
     needed beside `words`: an object of lists, each with a string for each word. The line's record has
 

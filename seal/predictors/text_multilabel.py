@@ -31,7 +31,7 @@ class TextMultilabelPredictor(LabelSetPredictor):
     predictor.predict("Cocoa exports fell by a third")["labels"]  # {"cocoa": 0.97, "trade": 0.61}
     ```
 
-    A line of `allennlp predict`'s input is plain text or, where it starts with `{`, a JSON object with the keys that
+    A line of the input of `predict` is plain text or, where it starts with `{`, a JSON object with the keys that
     the reader joins to a text (all of its `text_keys`, or else `text` or another of the keys that JSON lines may have)
     and optionally `id`; other keys, which files of data have, are ignored. Its record has
 

@@ -1,36 +1,24 @@
 """The command `seal`."""
 
-import argparse
 import json
 import logging
 import os
 import re
 import subprocess
 import sys
-from contextlib import nullcontext
 
 import pytest
-from allennlp.commands import predict
 from allennlp.common import logging as allennlp_logging
 from allennlp.common import tqdm as bars
-from allennlp.common.checks import ConfigurationError
 
 from seal.cli import logs
-from seal.cli import predict as command
-from seal.cli.main import LATE
-from seal.predictors.readable import readable
+from seal.cli.main import LATE, main
 from seal.version import VERSION
-
-RECORD = '{"words": ["It", "rains"], "frames": []}\n'
 
 
 @pytest.fixture
 def unpatched(monkeypatch):
-    """Puts back what the command patches: other tests are those of `allennlp`."""
-    monkeypatch.setattr(predict.Predict, "add_subparser", predict.Predict.add_subparser)
-    monkeypatch.setattr(predict, "_get_predictor", predict._get_predictor)
-    monkeypatch.setattr(predict, "_predict", predict._predict)
-    monkeypatch.setattr(predict, "print", print, raising=False)
+    """Puts back what the command changes in AllenNLP's log."""
     monkeypatch.setattr(allennlp_logging, "prepare_global_logging", allennlp_logging.prepare_global_logging)
     monkeypatch.setattr(bars, "TqdmToLogsWriter", bars.TqdmToLogsWriter)
 
@@ -92,101 +80,25 @@ def test_the_help_and_the_version_are_of_this_package():
     assert version == f"seal {VERSION} (AllenNLP 2.10.1)\n"
 
 
-@pytest.mark.parametrize(
-    "asked, told",
-    [
-        ([], RECORD),
-        (["--output-format", "json"], RECORD),
-        (["--output-format", "plain"], readable(json.loads(RECORD)) + "\n"),
-        (["--output-format", "allennlp"], f'input 0:  {{"a": 1}}\nprediction:  {RECORD}\n'),
-    ],
-)
-def test_predictions_are_printed_as_asked(asked, told, unpatched, monkeypatch, capsys):
-    monkeypatch.setattr(predict, "_get_predictor", lambda args: "predictor")
-    command._add_options_of_predict()
-    parser = argparse.ArgumentParser()
-    predict.Predict().add_subparser(parser.add_subparsers())
-    assert predict._get_predictor(parser.parse_args(["predict", "model", "-", *asked])) == "predictor"
-    manager = predict._PredictManager("predictor", "-", None, 1, True, False)
-    manager._maybe_print_to_console_and_file(0, RECORD, '{"a": 1}')
-    assert capsys.readouterr().out == told
+@pytest.mark.parametrize("name", ["no_such_package", "no_such_package.part", "seal.no_such_part"])
+def test_a_package_that_is_not_there(name, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["components", "--include-package", name])
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == f"error: --include-package {name}: there is no such package\n"
 
 
-@pytest.mark.parametrize("given", ["", '{"max_words": 9}'])
-def test_the_tagger_of_predict_is_an_argument_of_the_predictor(given, unpatched, monkeypatch):
-    monkeypatch.setattr(predict, "_get_predictor", lambda args: json.loads(args.predictor_args))
-    command._add_options_of_predict()
-    parser = argparse.ArgumentParser()
-    predict.Predict().add_subparser(parser.add_subparsers())
-    asked = ["predict", "model", "-", "--predicates-from", "tagger", "--predictor-args", given]
-    found = predict._get_predictor(parser.parse_args(asked))
-    assert found == {**json.loads(given or "{}"), "predicates_from": "tagger"}
+def test_what_a_package_itself_lacks_keeps_its_traceback(tmp_path, monkeypatch):
+    (tmp_path / "needs_more.py").write_text("import no_such_library\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="no_such_library"):
+        main(["components", "--include-package", "needs_more"])
+    assert "needs_more" not in sys.modules
 
 
-class Echo:
-    """Stands in for a predictor: a line `x` is wrong."""
-
-    def load_line(self, line):
-        return {"text": line.strip()}
-
-    def predict_json(self, inputs):
-        return {"error": "line 2: wrong"} if inputs["text"] == "x" else {"text": f'"error": {inputs["text"]}'}
-
-    def dump_line(self, outputs):
-        return json.dumps(outputs) + "\n"
-
-
-@pytest.mark.parametrize(
-    "lines, status, told",
-    [("a\nx\nb\nx\n", 3, (4, 2, "line 2: wrong")), ("a\nb\n", 0, (2, 0, None)), ("", 0, (0, 0, None))],
-)
-def test_scripts_can_read_how_many_records_are_errors(lines, status, told, unpatched, monkeypatch, tmp_path):
-    monkeypatch.setattr(predict, "_get_predictor", lambda args: Echo())
-    command._add_options_of_predict()
-    parser = argparse.ArgumentParser()
-    predict.Predict().add_subparser(parser.add_subparsers())
-    (tmp_path / "lines").write_text(lines)
-    asked = ["predict", "model", str(tmp_path / "lines"), "--summary", str(tmp_path / "summary.json"), "--silent"]
-    args = parser.parse_args([*asked, "--output-file", str(tmp_path / "records")])
-    with pytest.raises(SystemExit) if status else nullcontext() as ended:
-        args.func(args)
-    assert status == 0 or ended.value.code == status
-    found = json.loads((tmp_path / "summary.json").read_text())
-    assert (found["records"], found["errors"], found["first_error"]) == told and found["seconds"] >= 0
-    assert len((tmp_path / "records").read_text().splitlines()) == told[0]
-
-
-class _Predictor:
-    lines_at_once = 7
-    shard = None
-
-
-@pytest.mark.parametrize(
-    "asked, size, shard",
-    [(["lines.txt"], 7, None), (["-"], 1, None), (["lines.txt", "--batch-size", "3", "--shard", "2/5"], 3, (2, 5))],
-)
-def test_lines_of_a_file_are_predicted_many_at_once(asked, size, shard, unpatched, monkeypatch):
-    monkeypatch.setattr(predict, "_get_predictor", lambda args: _Predictor())
-    command._add_options_of_predict()
-    parser = argparse.ArgumentParser()
-    predict.Predict().add_subparser(parser.add_subparsers())
-    arguments = parser.parse_args(["predict", "model", *asked])
-    assert predict._get_predictor(arguments).shard == shard
-    assert arguments.batch_size == size
-
-
-@pytest.mark.parametrize("asked", [["-"], ["lines.txt", "--use-dataset-reader"]])
-def test_a_shard_is_one_of_the_lines_of_a_file(asked, unpatched):
-    command._add_options_of_predict()
-    parser = argparse.ArgumentParser()
-    predict.Predict().add_subparser(parser.add_subparsers())
-    with pytest.raises(ConfigurationError, match="divides the lines of a file"):
-        predict._get_predictor(parser.parse_args(["predict", "model", *asked, "--shard", "1/2"]))
-
-
-def test_other_prints_of_predict_stay(capsys):
-    command._Printer(plain=False)("--silent specified without --output-file.")
-    assert capsys.readouterr().out == "--silent specified without --output-file.\n"
+def test_without_a_command_there_is_the_help(capsys):
+    main([])
+    assert "Predict structures with energies" in capsys.readouterr().out
 
 
 def test_the_log_of_a_run_has_more_than_the_console(unpatched, allennlp_logging, tmp_path, monkeypatch, capsys):

@@ -30,6 +30,7 @@ from hypothesis import strategies as st
 
 from seal.allennlp import config_imports, safe_archives
 from seal.allennlp.error_sentences import describe
+from seal.cli.main import main
 from seal.cli.run_folder import write_archive
 from seal.files.trained_models import trained_weights
 from tests.training.runs import ROOT, build, config
@@ -260,13 +261,17 @@ def test_an_archive_of_a_run_opens(trained):
         "validation_data_loader.type",
     ],
 )
-def test_a_class_of_a_package_that_is_not_loaded(trained, tmp_path, monkeypatch, key):
+def test_a_class_of_a_package_that_is_not_loaded(trained, tmp_path, monkeypatch, capsys, key):
     (tmp_path / "evil_package.py").write_text("open('ran', 'w').close()\nclass Evil: pass\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     path = changed(trained, tmp_path / "model.tar.gz", key, "evil_package.Evil")
+    data = str(ROOT / "data" / "srl_sample" / "dev.gold_conll")
     with pytest.raises(ConfigurationError, match="the class evil_package.Evil, .*add --include-package evil_package"):
-        evaluate.evaluate_from_archive(path, str(ROOT / "data" / "srl_sample" / "dev.gold_conll"))
+        evaluate.evaluate_from_archive(path, data)
+    with pytest.raises(SystemExit):
+        main(["evaluate", path, data])
+    assert "the class evil_package.Evil, " in capsys.readouterr().err
     assert not (tmp_path / "ran").exists()
 
 

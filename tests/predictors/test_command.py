@@ -1,4 +1,4 @@
-"""AllenNLP's own `allennlp predict` with the predictor of `seal_srl` models."""
+"""`predict` of `seal`, and of AllenNLP, with the predictor of `seal_srl` models."""
 
 import io
 import json
@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from allennlp.commands import main
 from allennlp.predictors import Predictor
+
+from seal.cli.main import main
 
 # The folder of `.allennlp_plugins`.
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,6 +45,16 @@ def strict(text: str):
     return json.loads(text, parse_constant=refuse)
 
 
+def predicted(archive, path, folder, *options):
+    """The records of `seal predict`; some may be errors."""
+    output = folder / "out.jsonl"
+    try:
+        main(["predict", str(archive), str(path), "--silent", "--output-file", str(output), *options])
+    except SystemExit as ended:
+        assert ended.code == 3
+    return [strict(line) for line in output.read_text().splitlines()]
+
+
 def assert_records(records, archive):
     predictor = Predictor.from_path(archive)
     expected = [(number, *line) for number, line in enumerate(LINES, start=1)]
@@ -64,53 +75,45 @@ def assert_records(records, archive):
     assert [len(records[place]["frames"]) for place in (0, 3)] == [2, 1]
 
 
-def test_predict_needs_no_flags_and_gives_each_line_a_record(archive, tmp_path):
+def test_each_line_has_a_record(archive, tmp_path):
     (tmp_path / "lines.txt").write_bytes(INPUT)
-    run = subprocess.run(
-        [sys.executable, "-m", "allennlp", "predict", str(archive), str(tmp_path / "lines.txt"),
-         "--output-file", str(tmp_path / "out.jsonl"), "--batch-size", "4"],
-        cwd=ROOT, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    lines = (tmp_path / "out.jsonl").read_text().splitlines()
-    assert_records([strict(line) for line in lines], archive)
-    console = [line for line in run.stdout.splitlines() if line.startswith("prediction: ")]
-    assert [line.split(" ", 1)[1].strip() for line in console] == lines
+    assert_records(predicted(archive, tmp_path / "lines.txt", tmp_path, "--batch-size", "4"), archive)
 
 
 @pytest.mark.parametrize("batch_size", [1, 64])
 def test_standard_input_is_read_with_a_dash(archive, tmp_path, monkeypatch, batch_size):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(INPUT), encoding="utf-8"))
-    output = tmp_path / "out.jsonl"
-    arguments = [str(archive), "-", "--output-file", str(output), "--silent", "--batch-size", str(batch_size)]
-    monkeypatch.setattr(sys, "argv", ["allennlp", "predict", *arguments])
-    main()
-    assert_records([strict(line) for line in output.read_text().splitlines()], archive)
+    assert_records(predicted(archive, "-", tmp_path, "--batch-size", str(batch_size)), archive)
 
 
-def test_predictor_arguments_reach_the_predictor(archive, tmp_path, monkeypatch):
-    (tmp_path / "lines.txt").write_text(COOK + "\n")
-    output = tmp_path / "out.jsonl"
-    arguments = ["--predictor-args", '{"energy": true, "predicate_threshold": 0}']
-    monkeypatch.setattr(
-        sys, "argv",
-        ["allennlp", "predict", str(archive), str(tmp_path / "lines.txt"), "--silent",
-         "--output-file", str(output), *arguments],
+def test_the_command_of_allennlp_needs_no_flags_and_gives_the_same_records(archive, tmp_path):
+    """It leaves blank lines out, and reads no others than UTF-8."""
+    lines = [line for line, _ in LINES if line.strip() and line.decode(errors="ignore").encode() == line]
+    (tmp_path / "lines.txt").write_bytes(b"\n".join(lines))
+    run = subprocess.run(
+        [sys.executable, "-m", "allennlp", "predict", str(archive), str(tmp_path / "lines.txt"),
+         "--output-file", str(tmp_path / "theirs.jsonl"), "--batch-size", "4"],
+        cwd=ROOT, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
-    main()
-    (record,) = [strict(line) for line in output.read_text().splitlines()]
+    assert run.returncode == 0, run.stderr
+    theirs = (tmp_path / "theirs.jsonl").read_text().splitlines()
+    assert [strict(line) for line in theirs] == predicted(
+        archive, tmp_path / "lines.txt", tmp_path, "--batch-size", "4"
+    )
+    console = [line for line in run.stdout.splitlines() if line.startswith("prediction: ")]
+    assert [line.split(" ", 1)[1].strip() for line in console] == theirs
+
+
+def test_predictor_arguments_reach_the_predictor(archive, tmp_path):
+    (tmp_path / "lines.txt").write_text(COOK + "\n")
+    arguments = ["--predictor-args", '{"energy": true, "predicate_threshold": 0}']
+    (record,) = predicted(archive, tmp_path / "lines.txt", tmp_path, *arguments)
     assert len(record["frames"]) == 10 and all(isinstance(f["energy"], float) for f in record["frames"])
 
 
-def test_a_table_has_an_input_a_row(archive, tmp_path, monkeypatch):
+def test_a_table_has_an_input_a_row(archive, tmp_path):
     (tmp_path / "a.csv").write_text(f'sentence,id\r\n"{COOK}",x\r\n"She said,\r\n""No.""",\r\n\r\nRain .,z\r\n')
-    output = tmp_path / "out.jsonl"
-    monkeypatch.setattr(
-        sys, "argv",
-        ["allennlp", "predict", str(archive), str(tmp_path / "a.csv"), "--silent", "--output-file", str(output)],
-    )  # fmt: skip
-    main()
-    records = [strict(line) for line in output.read_text().splitlines()]
+    records = predicted(archive, tmp_path / "a.csv", tmp_path)
     assert [(record["line"], record["id"]) for record in records] == [(2, "x"), (3, ""), (6, "z")]
     assert [frame["predicate"] for frame in records[0]["frames"]] == ["gave", "left"]
     assert records[1]["words"][:3] == ["She", "said", ","] and records[2]["frames"] == []

@@ -7,6 +7,7 @@ from seal.predictors import MultilabelPredictor
 from seal.predictors.features import read_record
 from tests.multilabel import write_data
 from tests.predictors.multilabel_nets import by_hand, net, predictor
+from tests.predictors.records import of_lines
 
 
 def features_of(record_features, **more):
@@ -87,15 +88,15 @@ WRONG = {
 def test_a_wrong_line_has_its_error_in_its_place_and_the_others_go_on():
     made = predictor()
     lines = [line for wrong in WRONG for line in (wrong, '{"id": "x", "features": {"ripe": 1}}')]
-    records = made.predict_batch_json([made.load_line(line + "\n") for line in lines])
+    records = of_lines(made, [line + "\n" for line in lines])
     right = made.predict_json({"id": "x", "features": {"ripe": 1}})
     for number, (line, record) in enumerate(zip(lines, records), start=1):
         if line not in WRONG:
             assert record["id"] == "x" and record["labels"] == pytest.approx(right["labels"], abs=1e-6)
             continue
         assert list(record) == ["error"]
-        where, _, sentence = record["error"].partition("(blank lines not counted): ")
-        assert where == f"line {number} "
+        where, _, sentence = record["error"].partition(": ")
+        assert where == f"line {number}"
         assert WRONG[line] in sentence
         assert sentence.endswith(".") and sentence.isascii() and "\n" not in sentence
         assert len(sentence) < 300
@@ -161,6 +162,6 @@ def test_standardizing_without_the_training_data_is_refused(tmp_path):
         made.predict([1, 2, 3])
     with pytest.raises(ConfigurationError, match=message):
         # An error of the whole call, not of a line.
-        made.predict_batch_json([made.load_line('{"features": [1, 2, 3]}')])
+        of_lines(made, ['{"features": [1, 2, 3]}'])
     with pytest.raises(ConfigurationError, match=message):
         made.predict_batch_instance([])

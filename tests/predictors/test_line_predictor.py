@@ -5,7 +5,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from seal.files.text_lines import NumberedLine
-from seal.predictors.line_predictor import LinePredictor, finite, wrong_line
+from seal.predictors.line_predictor import LinePredictor, finite
 
 
 class Numbers(LinePredictor):
@@ -34,16 +34,14 @@ def test_a_wrong_line_is_told_with_its_number_and_the_others_go_on():
     predictor = Numbers()
     records = predictor.predict_batch_json([predictor.load_line(line) for line in ("3", "x", "10", "4")])
     assert records == [
-        {"number": 3, "of": 2},
-        {"error": "line 2 (blank lines not counted): x is no number."},
-        {"error": "line 3 (blank lines not counted): 10 is too much."},
-        {"number": 4, "of": 2},
+        {"line": 1, "input": "3", "number": 3, "of": 2},
+        {"line": 2, "input": "x", "error": "line 2: x is no number."},
+        {"line": 3, "input": "10", "error": "line 3: 10 is too much."},
+        {"line": 4, "input": "4", "number": 4, "of": 2},
     ]
-    assert (predictor.lines, predictor.wrong_lines) == (4, 2)
-    assert predictor.first_error == records[1]["error"]
 
 
-def test_a_line_that_knows_its_number_is_in_its_record():
+def test_a_line_that_knows_its_number_has_it_in_its_record():
     predictor = Numbers()
     texts = ("3\n", '{"number": 4, "id": "a"}\n', "x\n", '{"number": 10}\n', "\udce9\n")
     lines = [NumberedLine(text, number) for number, text in zip((2, 5, 7, 8, 9), texts)]
@@ -58,7 +56,6 @@ def test_a_line_that_knows_its_number_is_in_its_record():
         {"line": 9, "error": "line 9: \udce9\n is no number."},
     ]
     assert list(records[1]) == ["line", "id", "number", "of"]
-    assert predictor.predict_batch_json([predictor.load_line("3")]) == [{"number": 3, "of": 1}]
 
 
 @pytest.mark.parametrize("key", ["sentence", "text"])
@@ -95,19 +92,19 @@ def test_every_record_has_the_id_of_its_line():
     lines = ('{"number": 3, "id": "a"}', '{"number": 10, "id": ["b"]}', '{"number": 4, "id": NaN}', '{"number": 4}')
     records = predictor.predict_batch_json([predictor.load_line(line) for line in lines])
     assert records == [
-        {"id": "a", "number": 3, "of": 2},
-        {"id": ["b"], "error": "line 2 (blank lines not counted): 10 is too much."},
-        {"error": "line 3 (blank lines not counted): 'id' holds something that JSON cannot hold."},
-        {"number": 4, "of": 2},
+        {"line": 1, "id": "a", "number": 3, "of": 2},
+        {"line": 2, "id": ["b"], "error": "line 2: 10 is too much."},
+        {"line": 3, "error": "line 3: 'id' holds something that JSON cannot hold."},
+        {"line": 4, "number": 4, "of": 2},
     ]
-    assert list(records[0]) == ["id", "number", "of"]
+    assert list(records[0]) == ["line", "id", "number", "of"]
 
 
 def test_a_key_that_nothing_reads():
     predictor = Numbers()
     record = predictor.predict_json(predictor.load_line('{"number": 3, "id": 1, "untis": "m"}'))
     told = "the key 'untis' is unknown; there are number, unit, id."
-    assert record == {"id": 1, "error": f"line 1 (blank lines not counted): {told}"}
+    assert record == {"line": 1, "id": 1, "error": f"line 1: {told}"}
     with pytest.raises(ConfigurationError, match=f"^{told}$"):
         predictor.predict_json({"number": 3, "untis": "m"})
     assert predictor.predict_json({"number": 3, "unit": "m"}) == {"number": 3, "of": 1}
@@ -127,6 +124,5 @@ def test_records_are_strict_ascii_json():
         Numbers().dump_line({"energy": math.nan})
 
 
-def test_finite_and_wrong_line():
+def test_a_number_that_json_cannot_hold_is_none():
     assert finite(1.5) == 1.5 and finite(math.nan) is None and finite(math.inf) is None
-    assert wrong_line(9, ValueError("what")) == {"error": "line 9 (blank lines not counted): what"}

@@ -8,6 +8,7 @@ from seal.dataset_readers.multilabel import MultilabelReader
 from seal.predictors import MultilabelPredictor
 from tests.multilabel import LABELS, seal_parts
 from tests.predictors.multilabel_nets import ENERGY_ONLY, ROWS_IN_ORDER, by_hand, net, predictor, vocabulary
+from tests.predictors.records import of_lines
 
 
 @pytest.mark.parametrize("decision, thresholds", [(None, 0.5), ("tuned", 0.3), ("per_label", [0.1, 0.6, 0.9])])
@@ -67,10 +68,10 @@ def test_where_the_energy_predicts_the_labels_are_what_inference_finds():
 def test_where_no_energy_is_finite_the_record_is_an_error():
     made = MultilabelPredictor(net(**ENERGY_ONLY), MultilabelReader(), energy=True, probabilities=True, top_k=1)
     large = json.dumps({"id": 7, "features": [3e38, 3e38, -3e38]})
-    wrong, right = made.predict_batch_json([made.load_line(large), made.load_line('{"features": [1, 2, 3]}')])
+    wrong, right = of_lines(made, [large, '{"features": [1, 2, 3]}'])
     told = "the energy is not finite wherever the search for a prediction has looked"
     assert wrong.keys() == {"id", "error"} and wrong["id"] == 7
-    assert wrong["error"].startswith(f"line 1 (blank lines not counted): {told}")
+    assert wrong["error"].startswith(f"line 1: {told}")
     assert right["labels"].keys() == made.predict([1, 2, 3])["labels"].keys()
     with pytest.raises(ConfigurationError, match=f"^{told}"):
         made.predict([3e38, 3e38, -3e38])
@@ -81,7 +82,7 @@ def test_a_batch_is_one_pass_of_the_model(monkeypatch):
     sizes = []
     run = made._model.forward
     monkeypatch.setattr(made._model, "forward", lambda features: (sizes.append(len(features)), run(features))[1])
-    made.predict_batch_json([made.load_line(line) for line in ['{"features": {}}'] * 50 + ["{"]])
+    of_lines(made, ['{"features": {}}'] * 50 + ["{"])
     assert sizes == [50]
 
 

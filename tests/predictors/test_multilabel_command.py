@@ -1,15 +1,16 @@
-"""AllenNLP's own `allennlp predict` with multi-label models."""
+"""`predict` of `seal`, and of AllenNLP, with multi-label models."""
 
 import json
 import sys
 
 import pytest
 import torch
-from allennlp.commands import main
+from allennlp.commands import main as main_of_allennlp
 from allennlp.models import load_archive
 from allennlp.models.archival import archive_model
 from allennlp.predictors import Predictor
 
+from seal.cli.main import main
 from seal.predictors import MultilabelPredictor
 from tests.multilabel import ROWS, seal_parts, write_data
 from tests.predictors.multilabel_nets import net
@@ -50,36 +51,40 @@ def check(records, folder):
     assert records[3]["error"].startswith("line 5: the line is not JSON")
 
 
-def test_predict_needs_no_flags_and_gives_each_line_a_record(run_folder, tmp_path, monkeypatch, capsys):
-    """A process of its own has the test of roles."""
-    (tmp_path / "in.jsonl").write_text("\n".join(LINES) + "\n")
+def test_the_command_of_allennlp_gives_the_same_records(run_folder, tmp_path, monkeypatch, capsys):
+    """A process of its own has the test of roles. Blank lines are left out, and not counted."""
+    (tmp_path / "in.jsonl").write_text("\n".join(line for line in LINES if line != " ") + "\n")
     given = [str(run_folder / "model.tar.gz"), str(tmp_path / "in.jsonl"), "--output-file", str(tmp_path / "out.jsonl")]
-    monkeypatch.setattr(sys, "argv", ["allennlp", "predict", *given, "--predictor-args", '{"energy": true}'])
-    main()
+    energies = ["--predictor-args", '{"energy": true}']
+    monkeypatch.setattr(sys, "argv", ["allennlp", "predict", *given, *energies])
+    main_of_allennlp()
     lines = (tmp_path / "out.jsonl").read_text().splitlines()
-    check([json.loads(line) for line in lines], run_folder)
+    found = command(run_folder, tmp_path / "in.jsonl", tmp_path / "ours.jsonl", "--batch-size", "1", *energies)
+    assert [json.loads(line) for line in lines] == found
     console = [line for line in capsys.readouterr().out.splitlines() if line.startswith("prediction: ")]
     assert [line.split(" ", 1)[1].strip() for line in console] == lines
 
 
-def command(monkeypatch, folder, path, output, *arguments):
+def command(folder, path, output, *arguments):
     given = [str(folder / "model.tar.gz"), str(path), "--silent", "--output-file", str(output)]
-    monkeypatch.setattr(sys, "argv", ["allennlp", "predict", *given, *arguments])
-    main()
+    try:
+        main(["predict", *given, *arguments])
+    except SystemExit as ended:
+        assert ended.code == 3
     return [json.loads(line) for line in output.read_text().splitlines()]
 
 
 @pytest.mark.parametrize("size", ["1", "64"])
-def test_predict_in_silence_and_in_batches(run_folder, tmp_path, monkeypatch, size):
+def test_predict_in_silence_and_in_batches(run_folder, tmp_path, size):
     (tmp_path / "in.jsonl").write_text("\n".join(LINES))
     arguments = ["--batch-size", size, "--predictor-args", '{"energy": true}']
-    check(command(monkeypatch, run_folder, tmp_path / "in.jsonl", tmp_path / "out.jsonl", *arguments), run_folder)
+    check(command(run_folder, tmp_path / "in.jsonl", tmp_path / "out.jsonl", *arguments), run_folder)
 
 
-def test_a_number_that_is_none_is_the_error_of_its_line_alone(run_folder, tmp_path, monkeypatch):
+def test_a_number_that_is_none_is_the_error_of_its_line_alone(run_folder, tmp_path):
     values = ("1", "NaN", "1e400", "-Infinity", "2")
     (tmp_path / "in.jsonl").write_text("".join(f'{{"features": {{"ripe": {value}}}}}\n' for value in values))
-    records = command(monkeypatch, run_folder, tmp_path / "in.jsonl", tmp_path / "out.jsonl")
+    records = command(run_folder, tmp_path / "in.jsonl", tmp_path / "out.jsonl")
     assert [record["line"] for record in records] == [1, 2, 3, 4, 5]
     for record, value in zip(records, ("1", "nan", "inf", "-inf", "2")):
         told = f"line {record['line']}: the value of 'ripe' is not finite in single precision: {value}."
@@ -88,11 +93,9 @@ def test_a_number_that_is_none_is_the_error_of_its_line_alone(run_folder, tmp_pa
 
 
 @pytest.mark.parametrize("size", ["1", "3"])
-def test_predict_of_a_data_file(run_folder, tmp_path, monkeypatch, size):
+def test_predict_of_a_data_file(run_folder, tmp_path, size):
     path = run_folder / "fruit.arff"
-    records = command(
-        monkeypatch, run_folder, path, tmp_path / "out.jsonl", "--use-dataset-reader", "--batch-size", size
-    )
+    records = command(run_folder, path, tmp_path / "out.jsonl", "--use-dataset-reader", "--batch-size", size)
     loaded = Predictor.from_path(run_folder / "model.tar.gz")
     raw = [[2.5, 1, None], [-1, 0.5, 3], [0, 2, 1], [4, -1, 2], [1, 3, 0]]
     assert len(records) == len(ROWS)

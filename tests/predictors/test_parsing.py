@@ -8,6 +8,7 @@ from seal.common.linear_trees import check_tree, linearised
 from seal.predictors.parsing import ParsingPredictor
 from seal.predictors.readable import readable
 from tests.models.test_parsing import NCE
+from tests.predictors.records import of_lines
 from tests.trees import READER, TREES, instances_of, model_of
 
 
@@ -32,7 +33,7 @@ def test_a_sentence():
 def test_lines_and_their_mistakes():
     predictor = predictor_of(max_words=4)
     lines = ['{"words": ["old", "tea"], "id": 7}', "Rose sells old ginger in York", '{"word": ["tea"]}', "tea"]
-    records = predictor.predict_batch_json([predictor.load_line(line) for line in lines])
+    records = of_lines(predictor, lines)
     assert records[0]["id"] == 7 and records[0]["words"] == ["old", "tea"]
     assert "6 words" in records[1]["error"] and "error" in records[2]
     assert records[3]["words"] == ["tea"]
@@ -77,5 +78,5 @@ def test_wrong_arguments():
 def test_a_net_that_is_not_finite_has_an_error_in_the_record():
     predictor = predictor_of()
     predictor._model.task_net.label_weights.data.fill_(math.nan)
-    (record,) = predictor.predict_batch_json([predictor.load_line("old tea")])
+    (record,) = of_lines(predictor, ["old tea"])
     assert "is not finite" in record["error"]

@@ -13,6 +13,7 @@ from seal.predictors import SegmentationPredictor
 from seal.predictors.segmentation import Picture
 from seal.samplers import GradientBasedInference
 from tests.multilabel import model as multilabel_model
+from tests.predictors.records import of_lines
 from tests.segmentation import arrays, model, seal_parts, write_npz
 
 
@@ -48,7 +49,7 @@ def test_the_id_and_the_keys_of_a_line(tmp_path):
     with pytest.raises(ConfigurationError, match="'row' is the index of an image in the file of 'images'; leave it"):
         ours.predict_json({"image": path, "row": 0})
     lines = [{"row": 0, "id": 7}, {"row": 99, "id": 8}, {"row": 0, "x": 9}]
-    records = ours.predict_batch_json([ours.load_line(json.dumps({"images": path, **line})) for line in lines])
+    records = of_lines(ours, [json.dumps({"images": path, **line}) for line in lines])
     assert records[0]["id"] == 7 and records[0]["size"] == [12, 10]
     assert records[1]["id"] == 8 and "'row' must be" in records[1]["error"]
     assert "the key 'x' is unknown; there are image, images, row, id." in records[2]["error"]
@@ -58,7 +59,7 @@ def test_rows_of_an_archive_and_names_that_come_twice(tmp_path):
     path = write_npz(tmp_path)
     ours = predictor(folder=str(tmp_path / "out"))
     lines = [json.dumps({"images": path, "row": row}) for row in (3, 0, 3)]
-    records = ours.predict_batch_json([ours.load_line(line) for line in lines])
+    records = of_lines(ours, lines)
     assert [record["image"] for record in records] == [f"{path}:{row}" for row in (3, 0, 3)]
     names = [record["mask_file"].rpartition("/")[2] for record in records]
     assert names == ["data_3.mask.png", "data_0.mask.png", "data_3.2.mask.png"]
@@ -71,7 +72,7 @@ def test_files_beside_the_image_are_not_written_over(tmp_path):
         Image.fromarray(arrays()["images"][0]).save(tmp_path / name)
     before = (tmp_path / "p.mask.png").read_bytes()
     ours = predictor(folder=str(tmp_path))
-    (record,) = ours.predict_batch_json([ours.load_line(json.dumps({"image": str(tmp_path / "p.png")}))])
+    (record,) = of_lines(ours, [json.dumps({"image": str(tmp_path / "p.png")})])
     assert "it lies in the folder for masks and overlays" in record["error"] and set(record) == {"error"}
     assert (tmp_path / "p.mask.png").read_bytes() == before
 
@@ -156,9 +157,9 @@ def test_where_no_energy_is_finite_the_record_is_an_error(tmp_path):
         for parameter in made._model.loss_net.parameters():
             parameter.fill_(float("nan"))
     Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
-    record = made.predict_json(made.load_line(json.dumps({"id": 3, "image": str(tmp_path / "a.png")})))
+    (record,) = of_lines(made, [json.dumps({"id": 3, "image": str(tmp_path / "a.png")})])
     assert record.keys() == {"id", "error"} and not (tmp_path / "out").exists()
-    assert record["error"].startswith("line 1 (blank lines not counted): the energy is not finite wherever")
+    assert record["error"].startswith("line 1: the energy is not finite wherever")
 
 
 def test_no_foreground():
@@ -190,16 +191,16 @@ def test_a_line_that_is_wrong_has_a_record_of_its_own(tmp_path, line, message):
     line = line.replace("DATA", path).replace("SMALL", str(tmp_path / "small.png"))
     ours = predictor()
     good = json.dumps({"images": path, "row": 1})
-    before, wrong, after = ours.predict_batch_json([ours.load_line(each) for each in (good, line, good)])
+    before, wrong, after = of_lines(ours, (good, line, good))
     assert before == after and "size" in before
-    assert wrong.keys() == {"error"} and wrong["error"].startswith("line 2 ") and message in wrong["error"]
+    assert wrong.keys() == {"error"} and wrong["error"].startswith("line 2: ") and message in wrong["error"]
 
 
 def test_an_archive_that_cannot_be_read_has_a_record_of_its_own(tmp_path):
     (tmp_path / "text.npz").write_text("hello")
     line = json.dumps({"images": str(tmp_path / "text.npz"), "row": 0})
     ours = predictor()
-    record = ours.predict_json(ours.load_line(line))
+    (record,) = of_lines(ours, [line])
     assert record.keys() == {"error"} and "text.npz: it cannot be read as an .npz" in record["error"]
 
 

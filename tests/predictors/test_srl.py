@@ -13,6 +13,7 @@ from allennlp.predictors import Predictor
 
 from seal.common.tag_encodings import first_broken, spans_to_bio
 from seal.predictors import SrlPredictor
+from tests.predictors.records import of_lines
 from tests.tiny_bert import save_tiny_bert
 
 KITCHEN = Path(__file__).resolve().parents[1] / "fixtures" / "srl" / "kitchen.gold_conll"
@@ -233,7 +234,7 @@ def test_output_is_strict_json_in_ascii(predictor):
 
 def test_the_id_and_the_keys_of_a_line(predictor):
     lines = ('{"words": ["She", "left"], "id": 7, "frames": []}', '{"id": 8}', '{"words": ["She"], "predicate": [0]}')
-    records = predictor.predict_batch_json([predictor.load_line(line) for line in lines])
+    records = of_lines(predictor, lines)
     assert records[0].pop("id") == 7
     assert_same([records[0]], [predictor.predict_json({"words": ["She", "left"]})])
     assert records[1]["id"] == 8 and "needs 'sentence' or 'words'" in records[1]["error"]
@@ -243,14 +244,12 @@ def test_the_id_and_the_keys_of_a_line(predictor):
 def test_a_wrong_line_has_its_error_in_its_place(archive):
     predictor = Predictor.from_path(archive)
     lines = ["Rain.\n", '{"words": ["a"], "predicates": [1]}\n', COOK + "\n", "caf\udce9\n"]
-    records = predictor.predict_batch_json([predictor.load_line(line) for line in lines])
+    records = of_lines(predictor, lines)
     assert [list(record) for record in records] == [
         ["words", "offsets", "frames"], ["error"], ["words", "offsets", "frames"], ["error"]
     ]  # fmt: skip
-    assert records[1]["error"] == (
-        "line 2 (blank lines not counted): predicate 1 is not the index of a word, 0 to 0 here."
-    )
-    assert records[3]["error"].startswith("line 4 (blank lines not counted): the byte 0xe9 ")
+    assert records[1]["error"] == ("line 2: predicate 1 is not the index of a word, 0 to 0 here.")
+    assert records[3]["error"].startswith("line 4: the byte 0xe9 ")
     assert records[2] == predictor.predict(COOK)
     # A caller in Python gets an exception.
     with pytest.raises(ConfigurationError, match="'sentence' is blank"):

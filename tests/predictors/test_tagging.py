@@ -10,6 +10,7 @@ from allennlp.models import Model
 from seal.dataset_readers.tagging import TaggingReader
 from seal.predictors.tagging import TaggingPredictor
 from seal.samplers import GradientBasedInference
+from tests.predictors.records import of_lines
 
 WORDS, TAGS = "Rose sells ginger !".split(), "B-SEL O B-ITM O".split()
 ENTITIES, SPEECH = TAGS, "^ V N ,".split()
@@ -72,9 +73,9 @@ def test_where_no_energy_is_finite_the_record_is_an_error():
     with torch.no_grad():
         for parameter in predictor._model.loss_net.parameters():
             parameter.fill_(float("nan"))
-    record = predictor.predict_json(predictor.load_line('{"id": 3, "sentence": "Rose sells"}'))
+    (record,) = of_lines(predictor, ['{"id": 3, "sentence": "Rose sells"}'])
     assert record.keys() == {"id", "error"}
-    assert record["error"].startswith("line 2 (blank lines not counted): the energy is not finite wherever")
+    assert record["error"].startswith("line 2: the energy is not finite wherever")
 
 
 def test_words_and_white_space():
@@ -106,7 +107,7 @@ def test_several_at_once_are_as_one_by_one():
     predictor = predictor_of(loss_net=True, energy=True)
     inputs = [{"words": WORDS}, predictor.load_line("{"), {"sentence": "ginger"}, {"words": ["Rose"] * 9}]
     records = predictor.predict_batch_json(inputs)
-    assert records[1] == inputs[1] and predictor.predict_batch_json([]) == []
+    assert records[1] == {**inputs[1].head, **inputs[1]} and predictor.predict_batch_json([]) == []
     for item, record in zip(inputs, records):
         alone = predictor.predict_json(item)
         if "error" not in item:
@@ -128,10 +129,10 @@ def test_instances_of_the_reader(tmp_path):
 def test_lines():
     predictor = predictor_of()
     lines = ["Rose sells\n", '{"words": []}\n', '{"words": ["ginger"]}\n', "{nothing\n"]
-    records = predictor.predict_batch_json([predictor.load_line(line) for line in lines])
+    records = of_lines(predictor, lines)
     assert records[0]["tags"] == ["B-SEL", "O"] and records[2]["tags"] == ["B-ITM"]
-    assert records[1]["error"].startswith("line 2 (") and "empty" in records[1]["error"]
-    assert records[3]["error"].startswith("line 4 (") and "JSON" in records[3]["error"]
+    assert records[1]["error"].startswith("line 2: ") and "empty" in records[1]["error"]
+    assert records[3]["error"].startswith("line 4: ") and "JSON" in records[3]["error"]
     for record in records:
         line = predictor.dump_line(record)
         assert line.endswith("}\n") and line.count("\n") == 1 and json.loads(line) == record
@@ -140,7 +141,7 @@ def test_lines():
 def test_the_id_and_the_keys_of_a_line():
     predictor = predictor_of()
     lines = ('{"words": ["Rose"], "id": 7}', '{"words": [], "id": 8}', '{"words": ["Rose"], "feature": {}}')
-    records = predictor.predict_batch_json([predictor.load_line(line) for line in lines])
+    records = of_lines(predictor, lines)
     assert records[0] == {"id": 7, **predictor.predict_json({"words": ["Rose"]})}
     assert records[1]["id"] == 8 and "'words' is empty" in records[1]["error"]
     assert "the key 'feature' is unknown; there are sentence, words, features, id." in records[2]["error"]

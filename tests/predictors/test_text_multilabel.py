@@ -12,6 +12,7 @@ from seal.dataset_readers.text_multilabel import TextMultilabelReader
 from seal.predictors.text_multilabel import TextMultilabelPredictor
 from tests.models.test_text_multilabel import ENCODER, SEPARATE, TEXTS, batch, model
 from tests.multilabel import model as feature_model
+from tests.predictors.records import of_lines
 from tests.tiny_bert import save_tiny_bert
 
 
@@ -49,7 +50,7 @@ def test_lines_as_text_and_as_json():
     predictor = predictor_of()
     lines = ["sea", '{"text": "kite over sea", "id": 7}', "{", '{"words": ["a"]}', '{"text": " "}', '{"text": 3}']
     lines += ['{"text": "sea", "text": "kite"}', '{"text": "\\udc80"}', '{"text":' + "[" * 100_000]
-    records = predictor.predict_batch_json([predictor.load_line(line) for line in lines])
+    records = of_lines(predictor, lines)
     assert [json.loads(predictor.dump_line(record)) for record in records] == records
     assert list(records[0]["labels"]) == ["water"]
     assert records[1]["id"] == 7 and set(records[1]["labels"]) == {"toy", "water"}
@@ -57,7 +58,7 @@ def test_lines_as_text_and_as_json():
     messages += ("'text' is given twice", "the text holds half a surrogate pair", "nested too deeply")
     for record, message in zip(records[2:], messages):
         assert record.keys() == {"error"} and message in record["error"]
-    assert records[2]["error"].startswith("line 3 ")
+    assert records[2]["error"].startswith("line 3: ")
     with pytest.raises(ConfigurationError, match="the text is empty"):
         predictor.predict("")
 
@@ -66,7 +67,7 @@ def test_a_text_is_joined_of_the_readers_keys():
     predictor = predictor_of(text_keys=["title", "text"])
     lines = ['{"title": "kite", "text": ["sea"], "id": 7}', '{"title": "kite", "text": ""}', "sea", '{"text": "sea"}']
     lines += ['{"title": 3, "text": "sea"}', '{"title": "", "text": " "}']
-    records = predictor.predict_batch_json([predictor.load_line(line) for line in lines])
+    records = of_lines(predictor, lines)
     assert [set(record["labels"]) for record in records[:3]] == [{"toy", "water"}, {"toy"}, {"water"}]
     assert records[0]["id"] == 7 and list(predictor.predict("sea")["labels"]) == ["water"]
     messages = ("the object has no 'title', which the reader's text_keys name", "'title' must be a string", "is empty")
@@ -79,7 +80,7 @@ def test_a_text_that_is_cut_is_told(caplog):
     caplog.clear()
     lines = ["kite and sea", "kite sea", '{"text": "a sea kite", "id": 7}']
     with caplog.at_level(logging.WARNING):
-        records = predictor.predict_batch_json([predictor.load_line(line) for line in lines])
+        records = of_lines(predictor, lines)
     assert caplog.messages == ["cut the text 'kite and sea' at 2 tokens", "cut the text 'a sea kite' at 2 tokens"]
     assert [set(record["labels"]) for record in records] == [{"toy"}, {"toy", "water"}, {"water"}]
     caplog.clear()
@@ -118,8 +119,8 @@ def test_a_text_too_long_for_the_transformer_has_an_error_and_the_others_go_on(t
     # With the two special tokens these are 512 and 513 pieces.
     texts = ["kite", "sea " * 511, "sea " * 510]
     message = "a text has 513 pieces, and the transformer takes 512; set dataset_reader.max_tokens to 512 or less."
-    records = predictor.predict_batch_json([predictor.load_line(text) for text in texts])
-    assert records[1] == {"error": f"line 2 (blank lines not counted): encoder: {message}"}
+    records = of_lines(predictor, texts)
+    assert records[1] == {"error": f"line 2: encoder: {message}"}
     assert records[0]["probabilities"] == pytest.approx(predictor.predict("kite")["probabilities"], abs=1e-6)
     assert records[2]["probabilities"].keys() == {"toy", "water"}
     instances = [reader.text_to_instance(text, [], f"a:{number}") for number, text in enumerate(texts, start=1)]

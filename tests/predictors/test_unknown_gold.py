@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from allennlp.commands.predict import _PredictManager
 
+from seal.cli.predict import instances, predicted
 from seal.dataset_readers.srl import SrlReader
 from seal.predictors import SrlPredictor
 from tests.predictors.test_segmentation import predictor as segmentation_predictor
@@ -16,7 +16,9 @@ from tests.spine import srl_model
 
 def run(predictor, path, caplog):
     caplog.clear()
-    _PredictManager(predictor, str(path), None, 2, False, True).run()
+    for _ in predicted(predictor, instances(predictor._dataset_reader, str(path)), 2):
+        pass
+    predictor.warn_of_gold()
     return [record.getMessage() for record in caplog.records if "gold" in record.getMessage()]
 
 

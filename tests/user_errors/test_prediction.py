@@ -1,4 +1,4 @@
-"""A user's mistake in `allennlp predict` or `allennlp evaluate`: one sentence, and no file is lost."""
+"""A user's mistake in `seal predict` or `seal evaluate`: one sentence, and no file is lost."""
 
 import io
 import logging
@@ -9,10 +9,10 @@ import sys
 import tarfile
 
 import pytest
-from allennlp.commands import evaluate, predict
 from allennlp.models.archival import load_archive
 from allennlp.predictors import Predictor
 
+from seal.cli import models
 from seal.cli.main import main
 from seal.files.whole_files import opened_alone
 
@@ -20,7 +20,7 @@ from seal.files.whole_files import opened_alone
 @pytest.mark.parametrize(
     "overrides, sentence",
     [
-        ('{"model": {"x": 1}}', "\"model\" of TrainModel must have a \"type\", found {'x': 1}"),
+        ('{"model": {"x": 1}}', '"model" of TrainModel must have a "type", found {\'x\': 1}'),
         ('{"data_loadr": {}}', '"data_loadr" of --overrides is unknown; did you mean "data_loader"?'),
         ('{"model": 5}', '"model" of TrainModel must be an object, found 5'),
         ('{"dataset_reader": null}', '"dataset_reader" of TrainModel is null'),
@@ -208,8 +208,7 @@ def full_disk(monkeypatch, archive):
             resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
             return loaded
 
-        for module in (predict, evaluate):
-            monkeypatch.setattr(module, "load_archive", load)
+        monkeypatch.setattr(models, "load_archive", load)
 
     yield limit
     resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -93,7 +93,7 @@ def test_another_command_that_is_stopped(archive, monkeypatch, capsys, error, st
     def stop(*_):
         raise error
 
-    monkeypatch.setattr("allennlp.commands.predict._get_predictor", stop)
+    monkeypatch.setattr("seal.cli.predict.load_model", stop)
     with pytest.raises(SystemExit) as ended:
         main(["predict", str(archive), "x"])
     assert ended.value.code == status and capsys.readouterr().err == "stopped\n"

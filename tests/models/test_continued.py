@@ -192,7 +192,7 @@ def test_words_of_other_numbers_are_refused(tmp_path, trained):
 
 
 def test_a_structure_is_learned_anew_and_other_weights_are_refused(tmp_path):
-    from seal.allennlp.continued_models import _has_more_rows
+    from seal.models.continued import _has_more_rows
 
     assert _has_more_rows((3, 3, 4), (5, 5, 4), {(3, 5)})
     assert not _has_more_rows((4, 3), (6, 3), {(3, 5)})

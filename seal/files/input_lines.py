@@ -13,6 +13,7 @@ from allennlp.common.file_utils import cached_path
 
 from seal.files.csv_rows import csv_records
 from seal.files.other_formats import OPENINGS, data_format, look_of_row, other_format
+from seal.files.paths import user_path
 from seal.files.shards import Shard
 from seal.files.text_lines import (
     HEAD,
@@ -40,13 +41,14 @@ def input_lines(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLi
     # Parameters
 
     path : `str`
-        `-` is standard input.
+        `-` is standard input; `~` is the home folder.
     shard : `Optional[Shard]`, optional (default = `None`)
 
     # Raises
 
     `ConfigurationError` if the file cannot be read, or is of another format, such as a JSON array over several lines.
     """
+    path = path if path == "-" else user_path(path)
     if without_packing(path).endswith(".csv"):
         yield from _rows_of(path, shard)
         return
@@ -54,7 +56,7 @@ def input_lines(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLi
     # By the name and the beginning of the whole file, for all shards alike.
     is_json = without_packing(path).endswith((".jsonl", ".json")) or any(line.lstrip()[:1] == "{" for line in begin)
     if shard is None:
-        lines = _told_look(itertools.chain(begin, further), path)
+        lines = _with_a_look(itertools.chain(begin, further), path)
     else:
         lines = _lines_of(path, shard)
     yield from (line for line in lines if not (is_json and line.isspace()))
@@ -131,7 +133,7 @@ def _begin(lines: Iterator[NumberedLine], path: str) -> tuple[list[NumberedLine]
     return blank + begin, lines
 
 
-def _told_look(lines: Iterable[NumberedLine], path: str) -> Iterator[NumberedLine]:
+def _with_a_look(lines: Iterable[NumberedLine], path: str) -> Iterator[NumberedLine]:
     """Passes the lines on, and warns where each, but for blank ones, looks like a row of columns."""
     name = "standard input" if path == "-" else path
     looks: set[Optional[str]] = set()

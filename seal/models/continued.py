@@ -5,37 +5,50 @@ Training that starts from a trained model, `{type: 'from_archive', archive_file:
 from typing import Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import remove_keys_from_params
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.models.archival import Archive, load_archive
-from allennlp.predictors import Predictor
 
 from seal.common.vocabularies import WRITTEN, names_of
 from seal.models.seal_model import SealModel
-from seal.allennlp.replacing import replace_once
+from seal.registry import ConfigurationError
 
 # The part of a model that is learned anew after each training.
 _LEARNED_LAST = "structure."
 
 
-def keep_the_numbers_of_labels() -> None:
+@Model.register("from_archive", constructor="from_archive", exist_ok=True)
+class ContinuedModel(Model):
     """
-    Patches: `allennlp.models.Model.from_archive`.
+    A trained model, to train it on. Instances get the numbers of the new data's vocabulary, and the model keeps its
+    own, so that it is an error where the two differ; AllenNLP's constructor of this name would read other words.
 
-    Symptom: instances get the numbers of the new data's vocabulary, and the model keeps those of its own. Where the
-    two differ, it reads other words, silently; and a new label ends in `IndexError: index 11 is out of bounds`. Here
-    both are a sentence, and with the further parameter `new_labels` (`bool`, default `False`) the model gets rows for
-    new labels, which start as those of a new model; what it has learned is kept.
+    There is no model of this class: what is made is of the class of the archive's.
 
-    Can go: when AllenNLP's checks that the vocabulary continues the model's.
+    # Parameters
+
+    archive_file : `str`
+        An archive, the folder of a run, or a model of the hub.
+    vocab : `Vocabulary`, optional (default = `None`)
+        That of the new data; without one, the model is as it was.
+    new_labels : `bool`, optional (default = `False`)
+        Whether a `SealModel` gets rows for labels that it does not know, which start as those of a new model.
     """
-    if getattr(Model.from_archive.__func__, "patched_by_seal", False):
-        return
 
+    #: Of the class of the model that was loaded.
+    default_predictor = "of_the_model"
+
+    @classmethod
     def from_archive(cls, archive_file: str, vocab: Optional[Vocabulary] = None, new_labels: bool = False) -> Model:
-        """As AllenNLP's, with `new_labels`: whether a `SealModel` gets rows for labels that it does not know."""
+        """
+        The model of an archive.
+
+        # Raises
+
+        `ConfigurationError` where names of the vocabulary have other numbers than in the model; where there are new
+        labels, and `new_labels` is false; or where the weights do not fit the new labels.
+        """
         archive = load_archive(archive_file)
         model = archive.model
         if vocab is None:
@@ -51,9 +64,6 @@ def keep_the_numbers_of_labels() -> None:
         model.vocab.extend_from_vocab(vocab)
         model.extend_embedder_vocab()
         return model
-
-    from_archive.patched_by_seal = True
-    Model.from_archive = classmethod(from_archive)
 
 
 def _new_names(model: SealModel, vocab: Vocabulary, archive_file: str, new_labels: bool) -> list[str]:
@@ -119,24 +129,3 @@ def _with_rows(archive: Archive, vocab: Vocabulary, archive_file: str) -> Model:
 def _has_more_rows(old: tuple[int, ...], new: tuple[int, ...], sizes: set) -> bool:
     """Whether two shapes differ only in sides that are the number of names of the old and the new vocabulary."""
     return len(old) == len(new) and all(one == other or (one, other) in sizes for one, other in zip(old, new))
-
-
-def predict_by_the_predictor_of_the_task() -> None:
-    """
-    Patches: `allennlp.predictors.Predictor.from_archive`.
-
-    Symptom: the default predictor is sought by the name `from_archive` in the config, which has none, and the base of
-    all predictors ends in a traceback.
-
-    Can go: when AllenNLP asks the model that was loaded.
-    """
-
-    def from_archive(original, cls, archive, predictor_name=None, *args, **kwargs):
-        if predictor_name is None and archive.config["model"].get("type") == "from_archive":
-            predictor_name = archive.model.default_predictor
-        return original(cls, archive, predictor_name, *args, **kwargs)
-
-    replace_once(Predictor, "from_archive", from_archive)
-
-
-PATCHES = (keep_the_numbers_of_labels, predict_by_the_predictor_of_the_task)

@@ -1,0 +1,77 @@
+"""A trained model on the command line: its options, and the files that a command with it must not lose."""
+
+import argparse
+import glob
+import os
+from typing import Optional
+
+from allennlp.common.checks import check_for_gpu
+from allennlp.models.archival import Archive, load_archive
+
+from seal.cli.check import check_overrides, places_named
+from seal.common.setting_checks import check_range
+from seal.files.paths import user_path
+from seal.registry import ConfigurationError
+
+#: What a command reads of a model that is given as a folder.
+_FILES_OF_MODEL = ("config.json", "model.tar.gz", "weights.th", "best.th")
+
+
+def add_options_of_model(parser: argparse.ArgumentParser) -> None:
+    """The model's archive is the first argument."""
+    parser.add_argument("archive_file", help="a trained model: an archive, the folder of a run, or hf://USER/MODEL")
+    parser.add_argument("--weights-file", metavar="FILE", help="weights in place of those of the archive")
+    parser.add_argument("--cuda-device", type=int, default=-1, help="number of the GPU, or -1 for the CPU")
+    parser.add_argument(
+        "-o", "--overrides", default="", help="changes of the archive's config, as JSON, such as '{\"a.b\": 1}'"
+    )
+    parser.add_argument(
+        "--file-friendly-logging", action="store_true", help="progress bars as lines, also where there is no terminal"
+    )
+
+
+def load_model(args: argparse.Namespace) -> Archive:
+    """
+    The model of these options.
+
+    # Raises
+
+    `ConfigurationError` where there is no such GPU, the archive is none that can be opened, or the overrides are wrong.
+    """
+    check_for_gpu(args.cuda_device)
+    check_overrides(args.archive_file, args.overrides)
+    with places_named():
+        return load_archive(
+            args.archive_file, weights_file=args.weights_file, cuda_device=args.cuda_device, overrides=args.overrides
+        )
+
+
+def check_files_and_batch_size(args: argparse.Namespace, inputs: list[str], outputs: dict[str, list[str]]) -> None:
+    """
+    Refuses a batch size below 1, and output files that would be lost or would lose another: paths by the option that
+    names them, empty ones left out. The `inputs`, paths of data, and the model must not be written to.
+    """
+    check_range("--batch-size", args.batch_size, least=1)
+    read = _files_read([*inputs, args.archive_file, args.weights_file])
+    option_of: dict[str, str] = {}
+    for option, path in [(option, path) for option, paths in outputs.items() for path in paths if path]:
+        if os.path.exists(path) and not os.path.isfile(path):
+            continue  # A pipe or `/dev/null` may be named twice: it holds no result.
+        real = os.path.realpath(path)
+        if real in option_of:
+            named = ", ".join(dict.fromkeys((option_of[real], option)))
+            raise ConfigurationError(f"{named}: '{path}' is named twice, and would hold one result; name another.")
+        option_of[real] = option
+        if os.path.exists(path) and any(os.path.samefile(path, file) for file in read):
+            raise ConfigurationError(f"{option}: '{path}' is the input, which would be lost; name another file.")
+        if not os.path.isdir(os.path.dirname(path) or "."):
+            raise ConfigurationError(f"{option}: there is no folder '{os.path.dirname(path)}'; make it first.")
+
+
+def _files_read(paths: list[Optional[str]]) -> list[str]:
+    """The files behind the paths of models and data: a model's folder, a pattern, or a part of a file, `FILE#valid`."""
+    files: list[str] = []
+    for path in map(user_path, filter(None, paths)):
+        files += [path, *glob.glob(path.partition("#")[0])]
+        files += [os.path.join(path, name) for name in _FILES_OF_MODEL]
+    return [file for file in files if os.path.isfile(file)]

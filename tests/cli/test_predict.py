@@ -1,0 +1,311 @@
+"""The loop of `seal predict`. The sentences for wrong options are tested in `tests/user_errors`."""
+
+import argparse
+import io
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from argparse import Namespace
+
+import pytest
+
+import seal  # noqa: F401
+from seal.cli import predict as command
+from seal.cli.predict import bound_memory, lines, write_records
+from seal.files.shards import Shard
+from seal.predictors.readable import readable
+from seal.registry import ConfigurationError
+from tests.predictors.multilabel_nets import predictor
+
+
+class Echo:
+    """Stands in for a predictor: a line `x` is wrong."""
+
+    lines_at_once = 7
+
+    def load_line(self, line):
+        return {"text": line.strip()}
+
+    def predict_json(self, inputs):
+        return {"error": "line 2: wrong"} if inputs["text"] == "x" else {"text": f'"error": {inputs["text"]}'}
+
+    def predict_batch_json(self, inputs):
+        return [self.predict_json(item) for item in inputs]
+
+    def dump_line(self, outputs):
+        return json.dumps(outputs) + "\n"
+
+
+def parsed(*arguments):
+    parser = argparse.ArgumentParser()
+    command.add_parser(parser.add_subparsers())
+    return parser.parse_args(["predict", "model", *arguments])
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Runs the sub-command with another predictor in place of the model's."""
+
+    def run(one, *arguments):
+        args = parsed(*arguments)
+        monkeypatch.setattr(command, "load_model", lambda args: None)
+        monkeypatch.setattr(command.Predictor, "from_archive", lambda *_, **given: given and one)
+        return args.func(args)
+
+    return run
+
+
+def _predict_until_killed(path, output):
+    echo = Echo()
+
+    def predict_json(record):
+        if record["text"] == "3":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return record
+
+    echo.predict_json = predict_json
+    write_records(echo, lines(echo, path), 1, output, None)
+
+
+def test_what_is_predicted_survives_a_kill(tmp_path):
+    (tmp_path / "input.txt").write_text("".join(f"{number}\n" for number in range(5)))
+    paths = str(tmp_path / "input.txt"), str(tmp_path / "output.jsonl")
+    process = multiprocessing.get_context("fork").Process(target=_predict_until_killed, args=paths)
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+    assert [json.loads(line)["text"] for line in open(paths[1])] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("has_it", [True, False])
+def test_large_tensors_go_back_to_the_system(monkeypatch, has_it):
+    set_to = []
+    library = Namespace(mallopt=lambda *settings: set_to.append(settings)) if has_it else Namespace()
+    monkeypatch.setattr(command.ctypes, "CDLL", lambda name: library)
+    bound_memory()
+    # M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of glibc's malloc.h.
+    assert set_to == ([(-3, 2**23), (-1, 2**24)] if has_it else [])
+
+
+# Prints by how many MiB an LSTM's memory grows over sentences of 300 lengths.
+_MANY_LENGTHS = """
+from pathlib import Path
+
+import torch
+
+from seal.cli.predict import bound_memory
+
+bound_memory()
+lstm = torch.nn.LSTM(64, 100, batch_first=True, bidirectional=True, num_layers=2).eval()
+
+
+def memory():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
+
+
+@torch.no_grad()
+def run(length):
+    lstm(torch.nn.utils.rnn.pack_padded_sequence(torch.zeros(1, length, 64), [length], batch_first=True))
+
+
+run(400)
+before = memory()
+for length in range(100, 400):
+    run(length)
+print(memory() - before)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="there is no /proc here to tell the memory")
+def test_memory_does_not_grow_with_the_number_of_lengths():
+    environment = {name: value for name, value in os.environ.items() if name != command.PROGRAMS}
+    program = [sys.executable, "-c", _MANY_LENGTHS]
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=True)
+    assert float(done.stdout.splitlines()[-1]) < 60
+
+
+def test_the_number_of_programs_that_a_user_gives_is_left(monkeypatch):
+    monkeypatch.setenv(command.PROGRAMS, "7")
+    bound_memory()
+    assert os.environ[command.PROGRAMS] == "7"
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 20])
+def test_the_outputs_of_shards_are_that_of_the_file(run, tmp_path, count):
+    path, output = tmp_path / "input.jsonl", tmp_path / "output.jsonl"
+    # The first line has a byte order mark; the third is blank, the fourth wrong, and the last has no end.
+    rows = [b'\xef\xbb\xbf{"features": {}}\n', b'{"features": {"ripe": 2}}\r\n', b" \n", b"{\n"]
+    path.write_bytes(b"".join([*rows, b'{"id": 5, "features": {}}\n{"features": 1}']))
+
+    def written(*shard):
+        try:
+            run(predictor(), str(path), "--output-file", str(output), "--silent", *shard)
+        except SystemExit as ended:
+            assert ended.code == 3
+        return output.read_text()
+
+    whole = written()
+    assert [json.loads(line)["line"] for line in whole.splitlines()] == [1, 2, 4, 5, 6]
+    assert "".join(written("--shard", f"{number}/{count}") for number in range(1, count + 1)) == whole
+
+
+def test_shards_of_a_csv_file_are_rows(tmp_path):
+    # The second row has two lines, and there is a blank one.
+    (tmp_path / "input.csv").write_text('id,text\n1,a\n2,"b\nb"\n\n3,c\n')
+    keeper = Namespace(load_line=lambda line: (line.number, json.loads(line)["id"]))
+    found = [[row for row, _ in lines(keeper, str(tmp_path / "input.csv"), Shard(number, 2))] for number in (1, 2)]
+    assert found == [[(2, "1")], [(3, "2"), (6, "3")]]
+
+
+@pytest.mark.parametrize("given, told", [("0/2", "0/2"), ("3", "'3'")])
+def test_what_is_no_shard(given, told, capsys):
+    with pytest.raises(SystemExit):
+        parsed("x", "--shard", given)
+    assert "expected the number of a part and of all parts" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("asked", [["-"], ["lines.txt", "--use-dataset-reader"]])
+def test_a_shard_is_one_of_the_lines_of_a_file(asked):
+    with pytest.raises(ConfigurationError, match="divides the lines of a file"):
+        command.predict(parsed(*asked, "--shard", "1/2"))
+
+
+@pytest.mark.parametrize("asked, size", [(["{}"], 7), (["-"], 1), (["{}", "--batch-size", "3"], 3)])
+def test_lines_of_a_file_are_predicted_many_at_once(run, tmp_path, monkeypatch, asked, size):
+    (tmp_path / "lines.txt").write_text("a\n" * 21)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("a\n" * 21))
+    echo, sizes = Echo(), []
+    echo.predict_batch_json = lambda inputs: sizes.append(len(inputs)) or inputs
+    echo.predict_json = lambda inputs: sizes.append(1) or inputs
+    run(echo, *(word.format(tmp_path / "lines.txt") for word in asked))
+    assert sizes == [size] * (21 // size)
+
+
+def test_long_lines_are_predicted_a_few_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "MOST_CHARACTERS_AT_ONCE", 60)
+    rows = ['{"features": {}}\n', '{"features": {}}\n', '{"features": {}%s}\n' % (" " * 50), '{"features": {}}\n']
+    (tmp_path / "input.jsonl").write_text("".join(rows))
+    one, sizes = predictor(), []
+    of_one = one.predict_batch_json
+    monkeypatch.setattr(one, "predict_batch_json", lambda inputs: sizes.append(len(inputs)) or of_one(inputs))
+    write_records(one, lines(one, str(tmp_path / "input.jsonl")), 64, None, None)
+    assert sizes == [3, 1]
+
+
+def test_the_output_of_an_earlier_run_is_emptied_where_there_are_no_records(tmp_path):
+    output = tmp_path / "output.jsonl"
+    output.write_text("all of it\n")
+
+    def none():
+        assert output.read_text() == "all of it\n"
+        yield from ()
+
+    write_records(Echo(), none(), 1, str(output))
+    assert output.read_text() == ""
+
+
+@pytest.mark.parametrize(
+    "rows, told",
+    [
+        (['{"features": {}}', '{"features": {}}'], None),
+        # One line is an error of its form, the other of what it asks for. Predicted two at a time.
+        (
+            ['{"features": {}}', "{", '{"feature": {}}'],
+            "2 of 3 lines have an error in place of a prediction; the first: line 2: ",
+        ),
+        (["some words", "and more"], "2 of 2 lines have an error in place of a prediction; the first: line 1: "),
+    ],
+)
+def test_wrong_lines_are_told_at_the_end(run, tmp_path, caplog, rows, told):
+    path = tmp_path / "input.jsonl"
+    path.write_text("\n".join(rows), encoding="utf-8")
+    asked = (str(path), "--output-file", str(tmp_path / "output.jsonl"), "--batch-size", "2")
+    if told is None:
+        run(predictor(), *asked)
+    else:
+        with pytest.raises(SystemExit):
+            run(predictor(), *asked)
+    found = [record.getMessage() for record in caplog.records if record.name == "seal.cli.predict"]
+    assert len(found) == (told is not None)
+    for message in found:
+        assert message.startswith(told)
+        assert message.endswith(" add --use-dataset-reader.") == (len(rows) == 2)
+
+
+@pytest.mark.parametrize(
+    "rows, status, told",
+    [("a\nx\nb\nx\n", 3, (4, 2, "line 2: wrong")), ("a\nb\n", None, (2, 0, None)), ("", None, (0, 0, None))],
+)
+def test_scripts_can_read_how_many_records_are_errors(run, rows, status, told, tmp_path):
+    (tmp_path / "lines").write_text(rows)
+    asked = [str(tmp_path / "lines"), "--summary", str(tmp_path / "summary.json"), "--silent"]
+    try:
+        ended = run(Echo(), *asked, "--output-file", str(tmp_path / "records"))
+    except SystemExit as error:
+        ended = error.code
+    assert ended == status
+    found = json.loads((tmp_path / "summary.json").read_text())
+    assert (found["records"], found["errors"], found["first_error"]) == told and found["seconds"] >= 0
+    assert len((tmp_path / "records").read_text().splitlines()) == told[0]
+
+
+RECORD = {"words": ["It", "rains"], "frames": []}
+
+
+@pytest.mark.parametrize(
+    "asked, told",
+    [
+        ([], f"{json.dumps(RECORD)}\n"),
+        (["--output-format", "json"], f"{json.dumps(RECORD)}\n"),
+        (["--output-format", "plain"], readable(RECORD) + "\n"),
+        (["--output-format", "allennlp"], f'input 0:  {{"text": "a"}}\nprediction:  {json.dumps(RECORD)}\n\n'),
+        (["--silent"], "--silent specified without --output-file.\nExiting early because no output will be created.\n"),
+    ],
+)
+def test_predictions_are_printed_as_asked(run, asked, told, tmp_path, capsys):
+    (tmp_path / "lines").write_text("a\n")
+    echo = Echo()
+    echo.predict_json = lambda inputs: RECORD
+    run(echo, str(tmp_path / "lines"), *asked)
+    assert capsys.readouterr().out == told
+
+
+@pytest.mark.parametrize("given", ["", '{"max_words": 9}'])
+def test_the_tagger_of_predict_is_an_argument_of_the_predictor(given):
+    found = command._checked(parsed("-", "--predicates-from", "tagger", "--predictor-args", given))
+    assert found == {**json.loads(given or "{}"), "predicates_from": "tagger"}
+
+
+@pytest.mark.parametrize("given", ["{", "[1]", "3", '{"model": 1}', '{"dataset_reader": 1}'])
+def test_arguments_of_a_predictor(given):
+    with pytest.raises(ConfigurationError, match="^--predictor-args"):
+        command.predict(parsed("-", "--predictor-args", f" {given}"))
+
+
+def test_a_head_is_of_a_reader_of_several_tasks():
+    with pytest.raises(ConfigurationError, match="^--multitask-head"):
+        next(command.instances(predictor()._dataset_reader, "x", head="one"))
+
+
+@pytest.mark.parametrize("output", [None, "output.jsonl"])
+def test_a_reader_of_standard_output_that_has_enough(tmp_path, monkeypatch, output):
+    class Closed(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError(32, "Broken pipe")
+
+        def fileno(self):
+            return spare.fileno()
+
+    inputs = [({"text": "a"}, 1), ({"text": "b"}, 1)]
+    with open(tmp_path / "spare", "w") as spare:
+        monkeypatch.setattr(sys, "stdout", Closed())
+        if output is None:
+            with pytest.raises(SystemExit) as ended:
+                write_records(Echo(), inputs, 1)
+            assert ended.value.code == 1
+        else:
+            write_records(Echo(), inputs, 1, str(tmp_path / output))
+            assert len((tmp_path / output).read_text().splitlines()) == 2
