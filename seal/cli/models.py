@@ -8,7 +8,7 @@ from typing import Optional
 from allennlp.common.checks import check_for_gpu
 from allennlp.models.archival import Archive, load_archive
 
-from seal.cli.check import check_overrides
+from seal.cli.check import check_overrides, places_named
 from seal.common.setting_checks import check_range
 from seal.files.paths import user_path
 from seal.registry import ConfigurationError
@@ -36,13 +36,14 @@ def load_model(args: argparse.Namespace) -> Archive:
 
     # Raises
 
-    `ConfigurationError` where there is no such GPU, the archive is none that can be opened, or an override is wrong.
+    `ConfigurationError` where there is no such GPU, the archive is none that can be opened, or the overrides are wrong.
     """
     check_for_gpu(args.cuda_device)
     check_overrides(args.archive_file, args.overrides)
-    return load_archive(
-        args.archive_file, weights_file=args.weights_file, cuda_device=args.cuda_device, overrides=args.overrides
-    )
+    with places_named():
+        return load_archive(
+            args.archive_file, weights_file=args.weights_file, cuda_device=args.cuda_device, overrides=args.overrides
+        )
 
 
 def check_files_and_batch_size(args: argparse.Namespace, inputs: list[str], outputs: dict[str, list[str]]) -> None:

@@ -282,7 +282,7 @@ def test_every_patch_says_what_it_patches_and_when_it_can_go():
     modules = {name: importlib.import_module(f"seal.allennlp.{name}") for name in names}
     assert sorted(patches.IN_ORDER) == sorted(name for name in names if hasattr(modules[name], "PATCHES"))
     made = [patch for name in patches.IN_ORDER for patch in modules[name].PATCHES]
-    assert len(made) < 30
+    assert len(made) <= 15
     for patch in made:
         for part in ("Patches:", "Symptom:", "Can go:"):
             assert part in patch.__doc__, f"{patch.__name__} does not say '{part}'"
