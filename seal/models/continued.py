@@ -55,12 +55,11 @@ class ContinuedModel(Model):
             return model
         if isinstance(model, SealModel):
             more = _new_names(model, vocab, str(archive_file), new_labels)
-            if more:
-                model = _with_rows(archive, vocab, str(archive_file))
+            seal_model = _with_rows(archive, vocab, str(archive_file)) if more else model
             # Where the trainer makes nets for held-out scores.
-            model.starts_from = dict.fromkeys(model.nets(), str(archive_file))
+            seal_model.starts_from = dict.fromkeys(seal_model.nets(), str(archive_file))
             if more:
-                return model
+                return seal_model
         model.vocab.extend_from_vocab(vocab)
         model.extend_embedder_vocab()
         return model
@@ -99,14 +98,14 @@ def _new_names(model: SealModel, vocab: Vocabulary, archive_file: str, new_label
     return more
 
 
-def _with_rows(archive: Archive, vocab: Vocabulary, archive_file: str) -> Model:
+def _with_rows(archive: Archive, vocab: Vocabulary, archive_file: str) -> SealModel:
     """A model of the archive's config and the larger vocabulary, with the archive's weights in its first rows."""
     old: Model = archive.model
     # One that the old vocabulary lacks has the entries for padding and unknown words there.
     sizes = {(old.vocab.get_vocab_size(name), vocab.get_vocab_size(name)) for name in vocab.get_namespaces()}
     params = archive.config.duplicate()["model"]
     remove_keys_from_params(params)
-    new = Model.from_params(params, vocab=vocab)
+    new: SealModel = Model.from_params(params, vocab=vocab)  # type: ignore[assignment]  # As the old one is.
     trained = dict(new.named_parameters())
     weights: dict[str, torch.Tensor] = new.state_dict()
     for name, value in old.state_dict().items():

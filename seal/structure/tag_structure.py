@@ -99,8 +99,8 @@ class TagPaths:
         """With gold as the only candidate."""
         gold = needed(self.gold, "gold").long().unsqueeze(1)
         first = torch.zeros(len(gold), dtype=torch.long)
-        log_prob, seen = torch.zeros(len(gold), 1), {"words": self.words, "places": self.places}
-        return CompetingTags(gold, log_prob, self.mask, scheme, first, self.keys, **seen)
+        log_prob = torch.zeros(len(gold), 1)
+        return CompetingTags(gold, log_prob, self.mask, scheme, first, self.keys, words=self.words, places=self.places)
 
 
 _OF_SPANS = ["role_counts", "role_ngrams", "role_sets"]
