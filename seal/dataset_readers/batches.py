@@ -26,6 +26,7 @@ class BatchesByLength(BatchSampler):
     """
 
     def __init__(self, batch_size: int) -> None:
+        check_range("batch_size", batch_size, least=1)
         self._batch_size = batch_size
 
     def get_batch_indices(self, instances: Sequence[Instance]) -> list[list[int]]:

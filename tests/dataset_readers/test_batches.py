@@ -57,7 +57,7 @@ def test_instances_without_tokens_stay_in_their_order():
 
 
 def test_a_batch_has_a_sentence():
-    with pytest.raises(ConfigurationError, match='"batch_size" of BatchesByLength must be at least 1'):
+    with pytest.raises(ConfigurationError, match="batch_size must be at least 1"):
         sampler_of(batch_size=0)
 
 

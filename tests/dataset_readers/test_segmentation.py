@@ -107,8 +107,6 @@ def test_mistakes(tmp_path):
     for settings in ({"crop": 0}, {"crop": [1, 2, 3]}, {"resize": [3]}, {"crop": True}, {"resize": [3, 2.5]}):
         with pytest.raises(ConfigurationError, match=f"dataset_reader.{next(iter(settings))}: one number"):
             SegmentationReader(**settings)
-    with pytest.raises(ConfigurationError, match='"crop" of SegmentationReader must not be true or false, found True'):
-        DatasetReader.from_params(Params({"type": "seal_segmentation", "crop": True}))
     for settings in ({"crop": 4}, {"mirror": True}):
         with pytest.raises(ConfigurationError, match="crop and mirror need data_loader.type 'tensors'"):
             list(SegmentationReader(**settings).read(path))

@@ -9,6 +9,7 @@ from allennlp.commands import main
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 
+from seal.cli.train import train
 from seal_inspect import compare_networks, demo, label_interactions, report, tag_interactions  # noqa: F401
 from tests.training.runs import config
 
@@ -61,13 +62,13 @@ def small_run(tmp_path_factory):
     """A function that trains a method of `tests.training.runs` for two epochs on its fixture, and gives the folder."""
     found = {}
 
-    def train(method):
+    def trained(method):
         if method not in found:
             found[method] = tmp_path_factory.mktemp("small") / method
-            train_model(Params(config(method=method, epochs=2)), str(found[method]))
+            train(config(method=method, epochs=2), str(found[method]))
         return found[method]
 
-    return train
+    return trained
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import torch
 from seal.losses import TaskLoss
 from seal.metrics import MaskScore, MultilabelScore, SrlScore, TaggingScore
 from seal.models import SealModel
-from seal.training.implicit_gradient_trainer import ImplicitGradientTrainer
+from seal.training.implicit_gradient_trainer import ImplicitLoss
 from seal.two_player import LOSS_NET, TASK_NET
 
 ROOT = Path(__file__).parents[2]
@@ -61,7 +61,7 @@ def reported():
                         start = node.args[0].values[0].value
                         found |= {f"{start}{player}" for player in (TASK_NET, LOSS_NET)}
     # One call reports all that the implicit gradient measures, from a table of names.
-    source = inspect.cleandoc(inspect.getsource(ImplicitGradientTrainer._report))
+    source = inspect.cleandoc(inspect.getsource(ImplicitLoss._report))
     found |= set(re.findall(r'"(\w+)": report\.', source)) | set(re.findall(r'values\["(\w+)"\]', source))
     return found
 

@@ -82,7 +82,8 @@ def test_trees(widths):
     reader = SimpleNamespace(read=lambda path: iter(trees.instances_of()), apply_token_indexers=lambda instance: None)
     widths.clear()
     found = examine(SimpleNamespace(model=model, validation_dataset_reader=reader), "trees", 100)
-    assert widths == [4]
+    # The task-net's own tree is that of the model's own beam.
+    assert widths[0] == 4 and set(widths[1:]) == {3}
     metrics = model.get_metrics(reset=True)
     assert score_of(found, "f1") == pytest.approx(metrics["f1"])
     assert score_of(found, "f1", own=True) == pytest.approx(metrics["f1_own"])

@@ -1,6 +1,6 @@
 // Texts with labels, relative to the working directory. To add a set: an entry here. `reader` has the reader's settings
-// for the files. `#train` and `#valid` are two parts of one file, always the same ones. data/README.md says how the files
-// of AAPD, RCV1 and BGC are converted.
+// for the files. `#train` and `#valid` are two parts of one file, always the same ones. data/README.md says how the
+// files of AAPD, RCV1 and BGC are converted.
 {
   // Made up, kept in this repository.
   sample: {
