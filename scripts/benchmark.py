@@ -297,7 +297,8 @@ def chains(arguments: argparse.Namespace) -> Any:
     """As `srl`."""
     from scripts.measure.bench_chains import CASES, SPACES, ChainsBenchmark
 
-    cases = choose("cases", arguments.cases, list(CASES))
+    # Peers are libraries that need not be there.
+    cases = choose("cases", arguments.cases or ",".join(case for case in CASES if case != "peers"), list(CASES))
     choose("methods", arguments.methods, list(SPACES))  # They are few, and all are measured.
     return cases, ChainsBenchmark(arguments.repeats, arguments.batches, arguments.threads)
 

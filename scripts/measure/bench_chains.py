@@ -11,6 +11,7 @@ from allennlp.data.data_loaders import SimpleDataLoader
 import seal  # noqa: F401
 from scripts.measure import bench_base
 from scripts.measure.bench_base import Batches, Benchmark, predicts
+from scripts.measure.bench_peers import peers
 from scripts.measure.bench_rows import Row, seconds_rows, speed_rows
 from scripts.measure.bench_timing import interleaved
 from scripts.measure.configs import library_value
@@ -26,6 +27,7 @@ CASES = {
     "space": "seconds of what an output space does in such a step, against independent tags",
     "prediction": "frames a second, against the same net without a structure",
     "learning": "seconds of learning the energy of frames from a sparse matrix, against passes over the data",
+    "peers": "seconds of what a chain computes, against other libraries (requirements-measure.txt)",
 }
 #: The tags, tokens and sequences of a batch, and the draws of an instance.
 LABELS, TOKENS, BATCH, DRAWS = 65, 40, 32, 20
@@ -147,6 +149,9 @@ class ChainsBenchmark(Benchmark):
         }
         timings = interleaved(cases, self._repeats)
         return seconds_rows("chains", f"learning from {len(frames)} frames", timings, 1, "passes over the data")
+
+    def peers(self) -> list[Row]:
+        return peers(self._repeats)
 
 
 def _of_sample(method: str) -> dict[str, Any]:
