@@ -11,9 +11,11 @@ from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.optimizers import Optimizer
 
 import seal  # noqa: F401
+from seal.cli.check import check
 from seal.training import FusedAdamW, Player, TwoPlayerOptimizer, TwoPlayerScheduler
 from seal.training.phases import Phase, Phases
 from seal.training.players import Players
+from tests.training.runs import config
 
 
 def model(loss_net=True, energy_weight=1.0):
@@ -204,8 +206,10 @@ def test_settings():
 
 
 def test_a_misspelt_setting():
-    with pytest.raises(ConfigurationError, match='"step" is unknown to Player; did you mean "steps"'):
-        Player.from_params(Params({"step": 1}))
+    wrong = config()
+    wrong["trainer"]["task_net"]["step"] = 1
+    with pytest.raises(ConfigurationError, match='"trainer.task_net.step" is unknown to Player; did you mean "steps"'):
+        check(wrong)
 
 
 @pytest.mark.parametrize("settings", [{}, {"lr": 0.3, "betas": [0.8, 0.9], "eps": 1e-3, "weight_decay": 0.2}])

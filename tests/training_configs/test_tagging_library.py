@@ -14,6 +14,7 @@ from allennlp.data import Batch
 from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
 from allennlp.predictors import Predictor
 
+from seal.cli.check import check
 from seal.dataset_readers.tagging import TaggingReader
 from seal.losses import NetTerms
 from seal.nets import TaskNet
@@ -38,7 +39,7 @@ def data(tmp_path):
 SMALL = "tagging.encoder.bilstm(word_dim=3, hidden=4, characters=0)"
 
 
-def trained(data, encoder=SMALL, method="cross_entropy()", energies=None):
+def settings_of(data, encoder=SMALL, method="cross_entropy()", energies=None):
     path, energies = str(data / "data.tsv"), energies or "tagging.energies()"
     source = f"""
     local tagging = import '{LIBRARY.as_posix()}';
@@ -48,8 +49,12 @@ def trained(data, encoder=SMALL, method="cross_entropy()", energies=None):
     )"""
     settings = json.loads(_jsonnet.evaluate_snippet("test", source))
     settings["trainer"]["enable_default_callbacks"] = False
+    return settings
+
+
+def trained(data, encoder=SMALL, method="cross_entropy()", energies=None):
     torch.manual_seed(0)
-    return train_model(Params(settings), str(data / "run"))
+    return train_model(Params(settings_of(data, encoder, method, energies)), str(data / "run"))
 
 
 def test_vectors_of_a_file_characters_and_features(data):
@@ -74,7 +79,7 @@ def test_vectors_of_another_size(data, head):
     file = data / "vectors.txt"
     file.write_text(head + file.read_text())
     with pytest.raises(ConfigurationError, match="vectors.txt: its vectors have 3 numbers, .* is 4; set it"):
-        trained(data, f"tagging.encoder.bilstm(word_dim=4, hidden=4, vectors='{file}')")
+        check(settings_of(data, f"tagging.encoder.bilstm(word_dim=4, hidden=4, vectors='{file}')"))
 
 
 def test_the_shortest_word_has_a_vector_of_its_characters(data):
