@@ -18,8 +18,8 @@ from seal.registry import ConfigurationError
 CELLS = ((32, 20, 9), (32, 40, 33), (64, 128, 130))
 #: How many of the best sequences.
 K = 5
-#: The most bytes that torch-struct's potentials, (batch, tokens, tags, tags), may take, of which it makes several.
-MOST = 2**28
+#: The most bytes that torch-struct's potentials, (batch, tokens, tags, tags), may take: beyond it takes minutes.
+MOST = 2**23
 
 Works = dict[str, dict[str, Callable[[], object]]]
 
@@ -58,7 +58,7 @@ def _works(batch: int, tokens: int, tags: int) -> Works:
     )
     stock.load_state_dict(theirs.state_dict(), strict=False)
     ours.crf.load_state_dict(theirs.state_dict())
-    fits = batch * tokens * tags * tags * 4 <= MOST
+    size = batch * tokens * tags * tags * 4
 
     def potentials() -> torch.Tensor:
         # (batch, tokens - 1, to, from), with the first token's scores in those of the first pair.
@@ -87,9 +87,10 @@ def _works(batch: int, tokens: int, tags: int) -> Works:
         },
         "marginals": {"seal": lambda: ours.relax(emissions.detach(), mask)},
     }
-    if fits:
+    if size <= MOST:
         works["loss and gradient"]["torch-struct"] = lambda: struct().partition.sum().backward()
         works["best sequence"]["torch-struct"] = lambda: struct().argmax
-        works[f"{K} best sequences"]["torch-struct"] = lambda: struct().topk(K)
         works["marginals"]["torch-struct"] = lambda: struct().marginals
+    if size * K * K <= MOST:
+        works[f"{K} best sequences"]["torch-struct"] = lambda: struct().topk(K)
     return works
