@@ -56,6 +56,7 @@ class SrlBertReader(SrlReader):
         tags: Optional[list[str]] = None,
         predicates: Optional[list[int]] = None,
         source: Optional[str] = None,
+        lemma: Optional[str] = None,
     ) -> Instance:
         verb = [int(index == predicate) for index in range(len(words))]
         instance = self._upstream.text_to_instance([Token(word) for word in words], verb, tags)

@@ -34,6 +34,8 @@ from PIL import Image
 
 import seal  # noqa: F401  (registers the readers)
 from scripts.convert import LAYOUTS
+from seal.cli.check import places_named
+from seal.cli.word_vectors import check_vectors
 from seal.files.input_lines import input_lines
 from seal.files.kept_arrays import VARIABLE
 
@@ -188,7 +190,9 @@ def _read(settings: dict[str, Any], path: str, pipe: Any) -> None:
             for _ in DatasetReader.from_params(Params(dict(settings))).read(path):
                 pass
         elif Path(path).name.startswith("word_vectors"):
-            Embedding(3, vocab=Vocabulary({"tokens": {"rose": 1, "salt": 1}}), pretrained_file=path)
+            with places_named():
+                check_vectors(path, 3)
+                Embedding(3, vocab=Vocabulary({"tokens": {"rose": 1, "salt": 1}}), pretrained_file=path)
         else:
             for _ in input_lines(path):
                 pass
