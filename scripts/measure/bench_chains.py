@@ -75,7 +75,7 @@ class ChainsBenchmark(Benchmark):
                 "tagging.libsonnet",
                 f"""local tagging = lib;
                 tagging.experiment(
-                  data=tagging.data.wnut17, encoder=tagging.encoder.bilstm(), method={method},
+                  data=tagging.data.wnut17, encoder=tagging.encoder.bilstm(characters=0), method={method},
                   training=tagging.training.default {{ epochs: 1, task_net_lr: 0, loss_net_lr: 0 }},
                   energies=[{{ type: 'local' }}, {{ type: 'self_attention', hidden_dim: 256, pooling: 'sum' }}],
                 )""",

@@ -140,7 +140,8 @@ class GrowthBenchmark(Benchmark):
         return _trainer(
             "tagging",
             f"""tagging.experiment(
-              data=tagging.data.twitter_pos, encoder=tagging.encoder.bilstm(), method=tagging.method.{method},
+              data=tagging.data.twitter_pos, encoder=tagging.encoder.bilstm(characters=0),
+              method=tagging.method.{method},
               training=tagging.training.default {{ {STILL} }},
             )""",
             vocab,

@@ -72,7 +72,8 @@ class ImplicitBenchmark(Benchmark):
 def _measured_epoch(trainer: Any, seconds: list[float]) -> Callable[[], None]:
     """A function that trains an epoch and appends to `seconds` those that were spent inside the solver."""
     watch = Stopwatch()
-    solver = getattr(trainer, "solver", None)
+    implicit = getattr(trainer, "implicit", None)
+    solver = None if implicit is None else implicit.settings.solver
     if solver is not None:
         solver.solve = watch.wrap(solver.solve)
 

@@ -59,7 +59,7 @@ def experiment(method: str, energies: str = LINEAR_CHAIN) -> dict[str, Any]:
     source = f"""
         local tagging = lib;
         tagging.experiment(
-          data=tagging.data.twitter_pos, encoder=tagging.encoder.bilstm(),
+          data=tagging.data.twitter_pos, encoder=tagging.encoder.bilstm(characters=0),
           method=tagging.method.{method.removesuffix(REUSED)}(),
           training=tagging.training.twitter_pos {{ epochs: 1, task_net_lr: 0, loss_net_lr: 0 }},
           energies={ENERGIES[energies]},
