@@ -155,7 +155,6 @@ class Averages:
     def __init__(self, average: Optional[MovingAverage]) -> None:
         self._average = average
         self._parameters = [] if average is None else list(average._parameters)
-        self._shadows = {} if average is None else average._shadows
 
     def __bool__(self) -> bool:
         return self._average is not None
@@ -164,8 +163,9 @@ class Averages:
         """Averages of these parameters, or of all, begin anew from their present values."""
         moved = None if parameters is None else {id(parameter) for parameter in parameters}
         for name, parameter in self._parameters:
-            if moved is None or id(parameter) in moved:
-                self._shadows[name].copy_(parameter.data)
+            if self._average is not None and (moved is None or id(parameter) in moved):
+                # Where a run was recovered, these are others than at its start.
+                self._average._shadows[name].copy_(parameter.data)
 
     def restored(self) -> None:
         """After AllenNLP has replaced the model's parameters by copies, which it would average from then on."""
