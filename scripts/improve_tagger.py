@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
@@ -64,18 +64,17 @@ def read_frames(path: Path, longest: int) -> list[Frame]:
     The frames of a file in CoNLL-2012 columns, where a predicate's roles have a column, of sentences of at most so many
     words.
     """
+    from seal.dataset_readers.srl_files import read_srl_sentences
+
     if not path.is_file():
         raise UserError(f"--data: there is no file {path}.")
-    frames: list[Frame] = []
-    rows: list[list[str]] = []
-    with open(path, encoding="utf-8") as file:
-        for line in [*file, "\n"]:
-            if line.strip() and not line.startswith("#"):
-                rows.append(line.split())
-            elif rows:
-                frames += _frames_of(rows) if len(rows) <= longest else ()
-                rows = []
-    return frames
+    return [
+        Frame(sentence.words, frame.predicate, frame.tags)
+        for sentence in read_srl_sentences(str(path))
+        if len(sentence.words) <= longest
+        for frame in sentence.frames
+        if "B-V" in frame.tags
+    ]
 
 
 def read_parts(arguments: argparse.Namespace) -> tuple[list[Frame], list[Frame], list[Frame]]:
@@ -90,20 +89,6 @@ def read_parts(arguments: argparse.Namespace) -> tuple[list[Frame], list[Frame],
     if len(train) < arguments.frames + arguments.valid_frames:
         raise UserError(f"--frames: train.gold_conll has {len(train)} frames, too few for both parts.")
     return train[: arguments.frames], train[-arguments.valid_frames :], others[0]
-
-
-def _frames_of(rows: list[list[str]]) -> Iterator[Frame]:
-    words = [row[3] for row in rows]
-    for column in range(11, len(rows[0]) - 1):
-        tags, role = [], None
-        for cell in (row[column] for row in rows):
-            begins = cell.startswith("(")
-            role = cell.strip("()*") if begins else role
-            tags.append("O" if role is None else f"{'B' if begins else 'I'}-{role}")
-            role = None if cell.endswith(")") else role
-        predicate = next((place for place, tag in enumerate(tags) if tag == "B-V"), None)
-        if predicate is not None:
-            yield Frame(words, predicate, tags)
 
 
 class Net:
