@@ -1,11 +1,13 @@
 from collections.abc import Mapping, Sequence
 
+import torch
+
 from seal.common.setting_checks import check_choice
 from seal.constraints import Declared
 from seal.registry import ConfigurationError
 from seal.structure.decisions import Decision, ExpectedScore, Likeliest
 from seal.structure.gate import gate
-from seal.structure.joint_score import CandidateEnergy
+from seal.structure.joint_score import CandidateEnergy, Competing
 from seal.structure.scores import Ratio
 from seal.structure.structure import Structure, logger
 
@@ -79,6 +81,11 @@ class CandidateStructure(Structure):
     def _decision(self, name: str) -> Decision:
         """The decision of this registered name, with this structure's settings."""
         return self.expected_score if name == ExpectedScore.name else Decision.by_name(name)()
+
+    def _indices(self, competing: Competing, *decisions: Decision) -> list[torch.Tensor]:
+        """The index of the candidate that each of the decisions chooses, `(batch,)`, at the cost of one."""
+        q = self.probabilities(competing)
+        return [decision.choose(q, lambda kept: self.similarity(competing, kept)) for decision in decisions]
 
     def uses_candidates(self, score: str | None = None) -> bool:
         """Whether the decision for `score`, by default the main one, is not the task-net's own output."""

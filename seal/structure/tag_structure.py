@@ -11,7 +11,7 @@ from seal.constraints import AtMostOne, Constraint
 from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.candidate_structure import EXACT_MATCH, OWN, CandidateStructure
-from seal.structure.decisions import Decision, Likeliest
+from seal.structure.decisions import Likeliest
 from seal.structure.energies.at_most_once import CORE_ROLES
 from seal.structure.energies.span_context import FEATURES_OF_ENTITIES
 from seal.structure.energies.span_counts import CONTEXTS_OF_ENTITIES
@@ -239,26 +239,21 @@ class TagStructure(CandidateStructure):
         self._learn_keys(training)
         gold = joined([self.with_lemmas(part).gold_alone(self.scheme) for part in training])
         kept_by = self._declare_kept(gold)
-        report = self.learn(
-            [self.competing(part, own=True) for part in training],
-            gold,
-            [self.competing(part) for part in validation],
-        )
+        choosing = [self.competing(part) for part in validation]
+        report = self.learn([self.competing(part, own=True) for part in training], gold, choosing)
         if kept_by:
             report["declared"] = {"at most once": kept_by}
         found: dict[str, list[torch.Tensor]] = {option: [] for option in (OWN, "likeliest", "expected_score")}
         golds, competes, first = [], [], []
         with torch.no_grad():
-            for part in validation:
-                competing = self.competing(part)
+            for part, competing in zip(validation, choosing):
                 competes.append(has_gold(competing))
                 golds.append(needed(part.gold, "gold").long())
                 found[OWN].append(competing.tags[:, 0])
-                for decision in (Likeliest(), self.expected_score):
-                    tags, index = self._choose(competing, decision)
-                    found[decision.name].append(tags)
-                    if decision.name == Likeliest.name:
-                        first.append(index == needed(competing.gold, "gold"))
+                likeliest, expected = self._indices(competing, Likeliest(), self.expected_score)
+                found["likeliest"].append(_chosen_tags(competing, likeliest))
+                found["expected_score"].append(_chosen_tags(competing, expected))
+                first.append(likeliest == needed(competing.gold, "gold"))
         masks = [part.mask for part in validation]
         scores = dict(zip(self.scores, (self._score, self._exact_match)))
         options = {
@@ -357,12 +352,6 @@ class TagStructure(CandidateStructure):
 
     # Prediction.
 
-    def _choose(self, competing: CompetingTags, decision: Decision) -> tuple[torch.Tensor, torch.Tensor]:
-        """The chosen tags `(batch, tokens)` and their index."""
-        q = self.probabilities(competing)
-        index = decision.choose(q, lambda kept: self.similarity(competing, kept))
-        return competing.tags[torch.arange(len(index), device=index.device), index], index
-
     def similarity(self, competing: CompetingTags, kept: torch.Tensor) -> torch.Tensor:
         mask = competing.mask
         if self.encoding is None:
@@ -385,8 +374,9 @@ class TagStructure(CandidateStructure):
         chosen = self.chosen[score or self.main_score]
         if chosen == OWN:
             return paths.tags[:, 0].long(), paths.log_prob[:, 0]
-        tags, index = self._choose(self.competing(paths), self._decision(chosen))
-        return tags * paths.mask, paths.log_prob.gather(1, index.unsqueeze(1)).squeeze(1)
+        competing = self.competing(paths)
+        (index,) = self._indices(competing, self._decision(chosen))
+        return _chosen_tags(competing, index) * paths.mask, paths.log_prob.gather(1, index.unsqueeze(1)).squeeze(1)
 
     @torch.no_grad()
     def draw(self, paths: TagPaths, number: int) -> torch.Tensor:
@@ -395,6 +385,11 @@ class TagStructure(CandidateStructure):
         chosen = torch.multinomial(q, number, replacement=True)
         tags = paths.tags.long() * paths.mask.unsqueeze(1)
         return tags.gather(1, chosen.unsqueeze(2).expand(-1, -1, tags.shape[2]))
+
+
+def _chosen_tags(competing: CompetingTags, index: torch.Tensor) -> torch.Tensor:
+    """`(batch, tokens)`."""
+    return competing.tags[torch.arange(len(index), device=index.device), index]
 
 
 def joined(parts: Sequence[CompetingTags]) -> CompetingTags:

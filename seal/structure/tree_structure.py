@@ -9,7 +9,7 @@ from seal.common.setting_checks import needed
 from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.candidate_structure import EXACT_MATCH, OWN, CandidateStructure
-from seal.structure.decisions import Decision, Likeliest
+from seal.structure.decisions import Likeliest
 from seal.structure.energies.tree_energy import TreeEnergy
 from seal.structure.joint_score import has_gold
 from seal.structure.scores import Ratio, gold_among_candidates
@@ -128,8 +128,9 @@ class TreeStructure(CandidateStructure):
         found: dict[str, list[torch.Tensor]] = {option: [] for option in ("likeliest", "expected_score")}
         with torch.no_grad():
             for part in competing:
-                for decision in (Likeliest(), self.expected_score):
-                    found[decision.name].append(self._choose(part, decision))
+                likeliest, expected = self._indices(part, Likeliest(), self.expected_score)
+                found["likeliest"].append(likeliest)
+                found["expected_score"].append(expected)
         golds = [part.gold_alone() for part in validation]
         scores = {"f1": _f1, EXACT_MATCH: _exact_match}
         owns = [part.own_alone() for part in validation]
@@ -145,11 +146,6 @@ class TreeStructure(CandidateStructure):
 
     # Prediction.
 
-    def _choose(self, competing: CompetingTrees, decision: Decision) -> torch.Tensor:
-        """The index of the chosen candidate of each sentence."""
-        q = self.probabilities(competing)
-        return decision.choose(q, lambda kept: self.similarity(competing, kept))
-
     def similarity(self, competing: CompetingTrees, kept: torch.Tensor) -> torch.Tensor:
         return similarity(competing, kept)
 
@@ -158,7 +154,8 @@ class TreeStructure(CandidateStructure):
         """The index of the candidate that the decision for `score`, by default the main one, chooses, `(batch,)`."""
         if not self.uses_candidates(score):
             return torch.zeros(len(candidates.trees), dtype=torch.long, device=candidates.log_prob.device)
-        return self._choose(candidates.competing(), self._decision(self.chosen[score or self.main_score]))
+        (index,) = self._indices(candidates.competing(), self._decision(self.chosen[score or self.main_score]))
+        return index
 
 
 def _joined(parts: Sequence[CompetingTrees]) -> CompetingTrees:
