@@ -67,7 +67,7 @@ def log_quietly() -> None:
     Warnings and news on standard error, and progress bars if it is a terminal. `ALLENNLP_LOG_LEVEL` and
     `ALLENNLP_DEBUG` are for AllenNLP's own log, as ever.
     """
-    if any(os.environ.get(name) for name in ("ALLENNLP_LOG_LEVEL", "ALLENNLP_DEBUG")):
+    if _logs_as_allennlp():
         # Not imported otherwise: it configures the log.
         import allennlp.__main__  # noqa: F401
     else:
@@ -80,11 +80,15 @@ def log_quietly() -> None:
     replace_once(allennlp_logging, "prepare_global_logging", _prepare_global_logging)
 
 
+def _logs_as_allennlp() -> bool:
+    return any(os.environ.get(name) for name in ("ALLENNLP_LOG_LEVEL", "ALLENNLP_DEBUG"))
+
+
 def _prepare_global_logging(original: Callable, *args: Any, **kwargs: Any) -> None:
     """The run's `out.log` has everything; the console, warnings and news alone, on standard error."""
     original(*args, **kwargs)
     quiet_on_a_full_disk()
-    if any(os.environ.get(name) for name in ("ALLENNLP_LOG_LEVEL", "ALLENNLP_DEBUG")):
+    if _logs_as_allennlp():
         return
     for own in logging.getLogger().handlers:
         if type(own) is logging.StreamHandler:
