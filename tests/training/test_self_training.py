@@ -208,6 +208,20 @@ class KillStudent(TrainerCallback):
             raise Killed()
 
 
+def check_killed(run, tmp_path, at):
+    """A run that is killed in its student's training, and goes on, ends as one that was not."""
+    whole = build(run, tmp_path / "whole")
+    metrics = comparable(whole.train())
+    KillStudent.at = at
+    with pytest.raises(Killed):
+        build(run, tmp_path / "killed").train()
+    assert KillStudent.at is None
+    elsewhere()
+    trainer = build(run, tmp_path / "killed")
+    assert comparable(trainer.train()) == metrics
+    assert same(weights(trainer.model), weights(whole.model))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("structure", [False, True])
 @pytest.mark.parametrize("at", [(False, 7), (True, 0), (True, 3), (True, 20)])
@@ -221,16 +235,7 @@ def test_a_killed_run_ends_as_one_that_was_not(tmp_path, unlabelled, at, structu
         trainer__checkpointer={"save_every_num_batches": 1},
         **more,
     )
-    whole = build(run, tmp_path / "whole")
-    metrics = comparable(whole.train())
-    KillStudent.at = at
-    with pytest.raises(Killed):
-        build(run, tmp_path / "killed").train()
-    assert KillStudent.at is None
-    elsewhere()
-    trainer = build(run, tmp_path / "killed")
-    assert comparable(trainer.train()) == metrics
-    assert same(weights(trainer.model), weights(whole.model))
+    check_killed(run, tmp_path, at)
     reports = [(tmp_path / name / "self_training.json").read_text() for name in ("whole", "killed")]
     assert reports[0] == reports[1]
     # Whichever of the two was kept.
@@ -381,15 +386,7 @@ def test_labels_of_the_inputs_are_not_read_and_known_rows_are_left_out(tmp_path,
 @pytest.mark.parametrize("at", [(False, 7), (True, 8)])
 def test_a_killed_run_ends_as_one_that_was_not_of_rows(tmp_path, at):
     run = settings_of_rows(tmp_path, callbacks=[{"type": "kill_student"}], checkpointer={"save_every_num_batches": 1})
-    whole = build(run, tmp_path / "whole")
-    metrics = comparable(whole.train())
-    KillStudent.at = at
-    with pytest.raises(Killed):
-        build(run, tmp_path / "killed").train()
-    assert KillStudent.at is None
-    elsewhere()
-    trainer = build(run, tmp_path / "killed")
-    assert comparable(trainer.train()) == metrics and same(weights(trainer.model), weights(whole.model))
+    check_killed(run, tmp_path, at)
 
 
 def test_a_distilled_net_predicts_alone(tmp_path, monkeypatch):
