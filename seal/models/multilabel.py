@@ -7,8 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 
-from seal.common.setting_checks import check_choice
-from seal.common.signatures import with_parameters_of
+from seal.common.setting_checks import check_choice, with_parameters_of
 from seal.metrics import LabelSetScore, MultilabelScore, best_label_thresholds, best_micro_threshold, best_threshold
 from seal.models.batch_checks import check_scored
 from seal.models.pseudo_labels import predicted, sampled_labels, without_gold
