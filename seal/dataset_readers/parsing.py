@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
-from allennlp.data.fields import SequenceField, TextField
+from allennlp.data import DatasetReader, Field, Instance, TokenIndexer
+from allennlp.data.fields import SequenceField
 from nltk import Tree
 
 from seal.common.linear_trees import PUNCTUATION, WORD, check_tree, linearised
 from seal.common.setting_checks import short
 from seal.dataset_readers.fields import KnownLabelsField, WordsField
-from seal.dataset_readers.sentences import SentenceReader, check_valid_every, of_part, split_off_part, with_words
+from seal.dataset_readers.sentences import SentenceReader, text_field, with_words
 from seal.files.other_formats import to_be_converted
 from seal.files.paths import data_files, expanded, not_empty
 from seal.files.text_lines import text_lines, without_packing
@@ -186,17 +186,10 @@ class ParsingReader(SentenceReader):
 
     # Parameters
 
-    token_indexers : `dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
-    max_words : `Optional[int]`, optional (default = `None`)
-        Sentences with more words are skipped, and their number is logged. For training data only: a test score without
-        the long sentences cannot be compared with others.
-    max_instances : `Optional[int]`, optional (default = `None`)
-        Stop after this many instances, over all processes together.
-    valid_every : `int`, optional (default = `10`)
+    As for `SentenceReader`, except `also_check`.
+
     punctuation : `bool`, optional (default = `True`)
         Whether words of punctuation are kept. Tran et al. 2018 parse transcribed speech without them.
-    serialization_dir : `Optional[str]`, optional (default = `None`)
-        The folder of the training run, given by AllenNLP.
 
     # Raises
 
@@ -213,9 +206,8 @@ class ParsingReader(SentenceReader):
         punctuation: bool = True,
         serialization_dir: Optional[str] = None,
     ) -> None:
-        super().__init__(token_indexers, max_words, max_instances, serialization_dir)
-        check_valid_every(valid_every)
-        self._valid_every, self._punctuation = valid_every, punctuation
+        super().__init__(token_indexers, max_words, max_instances, serialization_dir, valid_every)
+        self._punctuation = punctuation
 
     def _read(self, file_path: Union[str, list[str]]) -> Iterator[Instance]:
         paths = list(file_path) if isinstance(file_path, (list, tuple)) else [file_path]
@@ -231,8 +223,7 @@ class ParsingReader(SentenceReader):
         return with_words(told, not_empty(trees, f"{told}: it has no tree with a word."))
 
     def _of_path(self, file_path: str) -> Iterator[_ReadTree]:
-        path, part = split_off_part(file_path)
-        return of_part((tree for one in expanded(path) for tree in self._whole(one)), part, self._valid_every)
+        return self._of_part(file_path, lambda path: (tree for one in expanded(path) for tree in self._whole(one)))
 
     def _whole(self, path: str) -> Iterator[_ReadTree]:
         for file in data_files(path, _ENDINGS, "trees in Penn Treebank brackets"):
@@ -271,9 +262,7 @@ class ParsingReader(SentenceReader):
             Where there are no words, or the symbols are no tree over them.
         """
         where = f"{source}: " if source else ""
-        if not words:
-            raise ConfigurationError(f"{where}a sentence needs at least one word.")
-        fields: dict[str, Field] = {"tokens": TextField([Token(word) for word in words])}
+        fields: dict[str, Field] = {"tokens": text_field(words, where)}
         if symbols is not None:
             try:
                 check_tree(symbols, len(words))

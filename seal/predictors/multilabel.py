@@ -14,7 +14,7 @@ from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from seal.common.setting_checks import check_choice, short
+from seal.common.setting_checks import check_choice, short, with_parameters_of
 from seal.common.vocabularies import ATTRIBUTES
 from seal.dataset_readers.fields import NamedColumns
 from seal.dataset_readers.multilabel import MultilabelReader
@@ -24,7 +24,6 @@ from seal.models.multilabel import DECISIONS, MultilabelModel
 from seal.predictors.line_predictor import (
     NOTHING_FOUND,
     LinePredictor,
-    check_arguments,
     check_whole_number,
     decodable,
     finite,
@@ -33,14 +32,36 @@ from seal.predictors.line_predictor import (
 
 class LabelSetPredictor(LinePredictor):
     """
-    Makes records of the labels that a `MultilabelModel` predicts; its parameters are those of `MultilabelPredictor`.
+    The labels that a `MultilabelModel` predicts. A record has
+
+    - `id`: the line's, if it has one; with `--use-dataset-reader`, where the input is from (`file:line`).
+    - `labels`: the predicted labels with their probabilities, the likeliest first. Where the energy predicts
+      (`model.inference`), the relaxed labels that it found, in [0, 1], are given as probabilities.
+    - `top`: the `top_k` likeliest labels, predicted or not, each with `label` and `probability`.
+    - `energy`: the loss-net's energy of the predicted labels together; low is good.
+    - `probabilities`: the probability of every label, in the order of the model's vocabulary.
+
+    The last three are given on request.
+
+    # Parameters
+
+    model : `MultilabelModel`
+    dataset_reader, frozen, energy :
+        As for `LinePredictor`.
+    top_k : `int`, optional (default = `None`)
+        Also give the `top_k` likeliest labels.
+    decision : `str`, optional (default = `None`)
+        The decision rule that replaces the model's: `"half"`, `"tuned"` or `"per_label"`.
+    probabilities : `bool`, optional (default = `False`)
+        Also give the probabilities of all labels.
+
+    # Raises
+
+    `ConfigurationError` as for `LinePredictor`, if an argument is out of range, or tuned thresholds are asked of a
+    model that has none.
     """
 
-    #: The name under which both predictor and model are registered, for messages; and the class of the model.
-    registered_name: str
-    model_class: type[MultilabelModel] = MultilabelModel
-    #: The arguments of a subclass's constructor beyond those here.
-    more_arguments: tuple[str, ...] = ()
+    model_class = MultilabelModel
 
     def __init__(
         self,
@@ -53,17 +74,15 @@ class LabelSetPredictor(LinePredictor):
         probabilities: bool = False,
         **unknown: Any,
     ) -> None:
-        known = ", ".join(("top_k, energy, decision, probabilities", *self.more_arguments))
-        check_arguments(self.registered_name, model, self.model_class, unknown, known, energy)
+        super().__init__(model, dataset_reader, frozen, energy, **unknown)
         if top_k is not None:
             check_whole_number("top_k", top_k)
         if not isinstance(probabilities, bool):
             raise ConfigurationError(f"probabilities must be true or false, found {probabilities!r}.")
         check_choice("decision", decision, (*DECISIONS, None))
         if decision is not None:
-            model.check_tuned(decision, "decision")
-        super().__init__(model, dataset_reader, frozen, energy)
-        self._names: list[str] = model.output_space.labels
+            self._model.check_tuned(decision, "decision")
+        self._names: list[str] = self._model.output_space.labels
         self._top_k = top_k
         self._decision = decision
         self._probabilities = probabilities
@@ -142,43 +161,20 @@ class MultilabelPredictor(LabelSetPredictor):
     data's mean, which is known where `dataset_reader.statistics_from` names the training file. A model trained with
     `standardize` always needs that file, because features are brought to its scale.
 
-    Its record has
-
-    - `id`: the line's, if it has one; with `--use-dataset-reader`, the row's `file:line`.
-    - `line` and `input`, with `seal predict`: the number of the line and, without an `id`, its `features`.
-    - `labels`: the predicted labels with their probabilities, the likeliest first. Where the energy predicts
-      (`model.inference`), the relaxed labels that it found, in [0, 1], are given as probabilities.
-    - `top`: the `top_k` likeliest labels, predicted or not, each with `label` and `probability`.
-    - `energy`: the loss-net's energy of the predicted labels together; low is good.
-    - `probabilities`: the probability of every label, in the order of the model's vocabulary.
-
-    The last three are given on request. Each line has a record, in order; the record of a wrong line has, beside its
-    `id`, only `error`, a sentence. A number that is not finite is `null`.
+    Its record is as for `LabelSetPredictor`; with `seal predict`, its `input` are the `features`.
 
     # Parameters
 
     model : `MultilabelModel`
     dataset_reader : `MultilabelReader`
-    frozen : `bool`, optional (default = `True`)
-        As for `Predictor`; predicting always puts the model in evaluation mode.
-    top_k : `int`, optional (default = `None`)
-        Also give the `top_k` likeliest labels.
-    energy : `bool`, optional (default = `False`)
-        Also give the energy.
-    decision : `str`, optional (default = `None`)
-        The decision rule that replaces the model's: `"half"`, `"tuned"` or `"per_label"`.
-    probabilities : `bool`, optional (default = `False`)
-        Also give the probabilities of all labels.
-
-    # Raises
-
-    `ConfigurationError` if an argument is unknown or out of range, the energy is asked of a model without a
-    loss-net, or tuned thresholds are asked of a model that has none.
+    frozen, top_k, energy, decision, probabilities :
+        As for `LabelSetPredictor`.
     """
 
     registered_name = "seal_multilabel"
     keys = ("features", "by")
 
+    @with_parameters_of(LabelSetPredictor.__init__)
     def __init__(self, model: Model, dataset_reader: DatasetReader, frozen: bool = True, **arguments: Any) -> None:
         super().__init__(model, dataset_reader, frozen, **arguments)
         self._rows = FeatureRows(model.vocab, dataset_reader)
@@ -218,9 +214,10 @@ class MultilabelPredictor(LabelSetPredictor):
         for instance in instances:
             # Brings the columns into the order of the vocabulary.
             instance.index_fields(self._model.vocab)
-            metadata = instance.fields.get("metadata")
+            metadata: Any = instance.fields.get("metadata")
             records.append({} if metadata is None else {"id": metadata.metadata["source"]})
-        found = self._labelled(torch.stack([instance["features"].tensor for instance in instances]))
+        features = [instance["features"].tensor for instance in instances]  # type: ignore[attr-defined]
+        found = self._labelled(torch.stack(features))
         return [{**record, **more} for record, more in zip(records, found)]
 
     def _labelled(self, features: torch.Tensor) -> list[JsonDict]:
@@ -263,7 +260,7 @@ class FeatureRows:
             )
         self.names: list[str] = [vocab.get_token_from_index(i, ATTRIBUTES) for i in range(len(index_of))]
         self._vocab = vocab
-        self._reader = reader if isinstance(reader, MultilabelReader) else None
+        self._reader: Any = reader if isinstance(reader, MultilabelReader) else None
         by_index = {str(index): index for index in range(len(self.names))}
         # The names of attributes may be numbers, as in bibtex: where a key is a name, it is read as the name.
         self._lookups = {None: {**by_index, **index_of}, "index": by_index, "name": index_of}

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple, Optional
 import spacy
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Vocabulary
+from allennlp.data import Vocabulary
 from allennlp.models.archival import load_archive
 from allennlp.nn.util import move_to_device
 from spacy.tokens import Doc
 
 from seal.common.length_groups import pieces_of, size_of
 from seal.common.nested_values import select_rows
+from seal.dataset_readers.srl import SrlReader
 from seal.models import SrlModel, TaggingModel
 from seal.predictors.line_predictor import noted_groups
 from seal.predictors.tagging import TaggingPredictor
@@ -34,15 +35,15 @@ class IndexedSentence:
     # Parameters
 
     sequence : `WordSequence`
-    reader : `DatasetReader`
-        A `seal_srl` reader: words become indices as in training.
+    reader : `SrlReader`
+        Words become indices as in training.
     vocab : `Vocabulary`
     words : `list[str]`, optional (default = `None`)
         The words as the model reads them, if they differ from those of the sequence.
     """
 
     def __init__(
-        self, sequence: WordSequence, reader: DatasetReader, vocab: Vocabulary, words: Optional[list[str]] = None
+        self, sequence: WordSequence, reader: SrlReader, vocab: Vocabulary, words: Optional[list[str]] = None
     ) -> None:
         self.sequence = sequence
         self.num_words = len(sequence.words)
@@ -117,7 +118,7 @@ class ModelPredicateFinder(PredicateFinder):
     """
 
     def __init__(self, model: SrlModel, device: int, threshold: float = 0.5, batch_size: int = 64) -> None:
-        self._model = model
+        self._model: Any = model
         self._device = device
         self._threshold = threshold
         self._batch_size = batch_size

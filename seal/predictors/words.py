@@ -4,9 +4,9 @@ Splits raw text into words with their places, and joins words to text.
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 import regex
 import spacy
@@ -53,6 +53,12 @@ class WordSequence(NamedTuple):
     def between(self, first: int, last: int) -> str:
         """The text from word `first` to word `last`, inclusive."""
         return self.text[self.offsets[first][0] : self.offsets[last][1]]
+
+    def spans(self, spans: Iterable[Span], name: str = "label") -> list[dict[str, Any]]:
+        """The spans as a record has them: the label under `name`, `start`, `end` and `text`."""
+        return [
+            {name: label, "start": start, "end": end, "text": self.between(start, end)} for label, start, end in spans
+        ]
 
 
 class WordSplitter:

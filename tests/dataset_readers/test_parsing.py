@@ -349,8 +349,8 @@ def test_files(tmp_path):
         ("(NN caf\u00e9)\n(NN a)\n".encode("latin-1"), "^{}:1: byte 0xe9 is not UTF-8; convert the file.$"),
         (b'{"words": ["a"]}\n', "^{}:1: this looks like JSON lines"),
         (b"<?xml version='1.0'?>\n<a/>\n", "^{}:1: this looks like XML"),
-        (gzip.compress(b"(NN a)", mtime=0), "^{}: this is a gzip file; its name must end in '.gz'.$"),
-        ("(NN a)".encode("utf-16"), "^{}: this is text in UTF-16"),
+        (gzip.compress(b"(NN a)", mtime=0), "^{}: this is a packed file; its name must end in '.gz'.$"),
+        ("(NN a)".encode("utf-16"), "^{}: this is no text in UTF-8"),
     ],
 )
 def test_files_that_are_no_treebank(tmp_path, content, told):
