@@ -3,8 +3,7 @@ from itertools import product
 import pytest
 import torch
 
-from seal.output_spaces.k_best_paths import k_best_paths, k_best_paths_on_gpu
-from seal.output_spaces.k_best_paths_on_cpu import k_best_paths_on_cpu
+from seal.output_spaces.best_paths import k_best_paths, k_best_paths_on_cpu, k_best_paths_on_gpu
 
 SEARCHES = [k_best_paths_on_cpu, k_best_paths_on_gpu]
 
