@@ -8,7 +8,7 @@ from seal.output_spaces import OutputSpace, TagSequence
 from seal.registry import ConfigurationError, Registrable
 
 
-class Measure(Registrable):
+class _Measure(Registrable):
     """What `Score` and `Cost` have in common: a comparison of outputs with gold."""
 
     def __eq__(self, other: object) -> bool:
@@ -38,7 +38,7 @@ class Measure(Registrable):
         raise NotImplementedError
 
 
-class Score(Measure):
+class Score(_Measure):
     """
     The similarity of an output and gold: in [0, 1], 1 where they are equal, and differentiable in relaxed outputs.
     """
@@ -130,7 +130,7 @@ class TokenAccuracy(SoftF1):
         return super().__call__(output_space, outputs, gold, mask)
 
 
-class Cost(Measure):
+class Cost(_Measure):
     """
     The cost `Delta(y', y)`: how much an output differs from gold. It is at least 0, 0 where the two are equal, and
     differentiable in relaxed outputs.

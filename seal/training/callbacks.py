@@ -316,7 +316,9 @@ class TraceInferenceNetworks(TrainerCallback):
 
         trainer.between_turns.append(turn_ended)
 
-    def on_batch(self, trainer, batch_inputs, batch_outputs, batch_metrics, epoch, batch_number, is_training, **kwargs):
+    def on_batch(  # type: ignore[override]  # What else AllenNLP gives is not read.
+        self, trainer, batch_inputs, batch_outputs, batch_metrics, epoch, batch_number, is_training, **kwargs
+    ) -> None:
         if is_training and self._is_due(trainer._total_batches_completed, batch_number):
             self._measure(trainer, epoch)
         self._measured = {}
