@@ -8,8 +8,7 @@ from allennlp.data import DatasetReader, Instance, TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
-from seal.common.setting_checks import check_choice
-from seal.common.signatures import with_parameters_of
+from seal.common.setting_checks import check_choice, with_parameters_of
 from seal.metrics import LabelSetScore, MultilabelScore, best_label_thresholds, best_micro_threshold, best_threshold
 from seal.models.pseudo_labels import predicted, sampled_labels, with_labels, without_gold
 from seal.models.seal_model import SealModel, check_scored

@@ -6,8 +6,7 @@ from allennlp.data import Instance, TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
-from seal.common.setting_checks import needed
-from seal.common.signatures import with_parameters_of
+from seal.common.setting_checks import needed, with_parameters_of
 from seal.common.tag_encodings import tags_to_spans
 from seal.metrics import TaggingScore
 from seal.models.pseudo_labels import predicted, sampled_tags, tag_paths, with_tags, without_gold

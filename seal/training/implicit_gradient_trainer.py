@@ -12,8 +12,7 @@ from allennlp.data import DataLoader, TensorDict
 from allennlp.training import Trainer
 
 from seal.common.precision import mixed_precision_in
-from seal.common.setting_checks import needed
-from seal.common.signatures import taken, with_parameters_of
+from seal.common.setting_checks import needed, taken, with_parameters_of
 from seal.hypergradients import (
     Hypergradient,
     HypergradientReport,

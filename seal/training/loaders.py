@@ -13,7 +13,7 @@ from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.fields import TensorField, TextField
 
 from seal.common.equal_contents import digest, in_order
-from seal.dataset_readers.tensor_table import TensorTable
+from seal.dataset_readers.tensor_loader import TensorTable
 from seal.models import SealModel
 
 # The arrays of an instance or a row that are gold; all others are input.

@@ -25,8 +25,7 @@ from allennlp.training.callbacks import ShouldValidateCallback
 from allennlp.training.trainer import TrainerCheckpoint
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from seal.common.setting_checks import check_range
-from seal.common.signatures import taken, with_parameters_of
+from seal.common.setting_checks import check_range, taken, with_parameters_of
 from seal.metrics import Monitors
 from seal.models import SealModel
 from seal.models.seal_model import NonFiniteOutput
