@@ -14,7 +14,7 @@ from allennlp.predictors import Predictor
 from seal.common.length_groups import size_of
 from seal.common.setting_checks import short, with_parameters_of
 from seal.files.records import read_json
-from seal.models.text_multilabel import TextMultilabelModel
+from seal.models.multilabel import TextMultilabelModel
 from seal.predictors.line_predictor import (
     MAX_WORDS,
     check_characters,
