@@ -1,3 +1,5 @@
+"""The two nets: the task-net, which predicts, and the loss-net, an energy that trains it."""
+
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Optional, cast
 
