@@ -11,7 +11,7 @@ from scripts.measure import machine
 from scripts.measure.cells import LEVEL, MARK, markdown_table, mean_and_deviation
 from scripts.measure.files import read_json
 from scripts.measure.significance import paired_bootstrap
-from seal.common.significance import Statistic
+from seal_inspect.significance import Statistic
 
 SCORES = {"f1": "F1", "micro_f1": "micro F1", "subset_accuracy": "exact match"}
 RATIO = Statistic(("numerator", "denominator"), lambda sums: 100 * sums["numerator"] / sums["denominator"])

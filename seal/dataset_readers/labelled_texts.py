@@ -13,10 +13,9 @@ from typing import Any, NamedTuple, Optional
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.setting_checks import short
-from seal.files.csv_rows import csv_records
 from seal.files.names import clean_label
 from seal.files.other_formats import list_format, other_format, to_be_converted
-from seal.files.strict_json import read_json
+from seal.files.records import csv_records, read_json
 from seal.files.text_lines import text_lines, without_packing
 
 logger = logging.getLogger(__name__)

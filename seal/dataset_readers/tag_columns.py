@@ -9,10 +9,10 @@ from typing import Optional, Union
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.setting_checks import check_choice, short
-from seal.files.csv_rows import csv_rows
 from seal.files.names import clean_name
 from seal.files.other_formats import counts_words, list_format, numbers_sentences
 from seal.files.paths import not_empty, user_path
+from seal.files.records import csv_rows
 from seal.files.text_lines import column_lines, without_packing
 
 Column = Union[int, str]

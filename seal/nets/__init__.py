@@ -5,9 +5,8 @@ that read text with AllenNLP's embedders or a transformer are imported only when
 
 from seal.nets.cost_augmented_net import CostAugmentedNet, SeparatedNet, SharedNet
 from seal.nets.encoders import AttentionDecoder, Encoder, FeatureMlp
-from seal.nets.loss_net import LossNet
-from seal.nets.task_net import TaskNet, TaskNetOutput
 from seal.nets.tree_beam import TreeBeam, tree_beam
+from seal.nets.two_nets import LossNet, TaskNet, TaskNetOutput
 from seal.nets.unrolled_net import UnrolledNet
 from seal.registry import from_allennlp_room
 

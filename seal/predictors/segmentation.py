@@ -21,7 +21,7 @@ from seal.common.setting_checks import short, whole_number
 from seal.dataset_readers.images import read_image, read_images, resized_image
 from seal.dataset_readers.segmentation import SegmentationReader, as_input, as_pixels
 from seal.files.paths import user_path
-from seal.files.strict_json import read_json
+from seal.files.records import read_json
 from seal.models.segmentation import SegmentationModel
 from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_arguments, decodable, finite
 

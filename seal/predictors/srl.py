@@ -13,13 +13,23 @@ from allennlp.predictors import Predictor
 
 from seal.common.tag_encodings import tags_to_spans
 from seal.models import SrlModel
-from seal.predictors.batches import MAX_WORDS, IndexedSentence, Row, as_tensors, noted_groups
-from seal.predictors.line_predictor import SentencePredictor, check_arguments, check_whole_number, finite, read_request
+from seal.predictors.line_predictor import (
+    MAX_WORDS,
+    SentencePredictor,
+    check_arguments,
+    check_whole_number,
+    finite,
+    noted_groups,
+    read_request,
+)
 from seal.predictors.predicates import (
+    IndexedSentence,
     ModelPredicateFinder,
     PredicateFinder,
+    Row,
     SpacyPredicateFinder,
     TaggerPredicateFinder,
+    as_tensors,
 )
 from seal.predictors.words import EnglishSplitter, WordSequence, describe
 

@@ -13,8 +13,14 @@ from allennlp.predictors import Predictor
 
 from seal.common.setting_checks import check_choice
 from seal.models.tagging import TaggingModel
-from seal.predictors.batches import MAX_WORDS
-from seal.predictors.line_predictor import NOTHING_FOUND, SentencePredictor, check_arguments, finite, read_request
+from seal.predictors.line_predictor import (
+    MAX_WORDS,
+    NOTHING_FOUND,
+    SentencePredictor,
+    check_arguments,
+    finite,
+    read_request,
+)
 from seal.predictors.words import SPLITTERS, WordSequence, describe
 
 

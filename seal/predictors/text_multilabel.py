@@ -13,11 +13,18 @@ from allennlp.predictors import Predictor
 
 from seal.common.length_groups import size_of
 from seal.common.setting_checks import short
-from seal.files.strict_json import read_json
-from seal.models.text_multilabel import TextMultilabelModel
-from seal.predictors.batches import MAX_WORDS, check_characters, check_words, noted_groups
-from seal.predictors.label_sets import LabelSetPredictor
-from seal.predictors.line_predictor import check_whole_number, decodable, without
+from seal.files.records import read_json
+from seal.models.multilabel import TextMultilabelModel
+from seal.predictors.line_predictor import (
+    MAX_WORDS,
+    check_characters,
+    check_whole_number,
+    check_words,
+    decodable,
+    noted_groups,
+    without,
+)
+from seal.predictors.multilabel import LabelSetPredictor
 
 
 @Predictor.register("seal_text_multilabel")

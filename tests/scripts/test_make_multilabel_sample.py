@@ -1,23 +1,17 @@
-"""The embedded multi-label sample: its script, and the committed files themselves."""
+"""The embedded multi-label sample: what the committed files have."""
 
-import importlib.util
-import os
 import random
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from scripts.samples import make_multilabel_sample as script
 from seal.dataset_readers.multilabel_files import read_multilabel
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts" / "samples" / "make_multilabel_sample.py"
 DATA = ROOT / "data" / "multilabel_sample"
 SPLITS = ("train", "valid", "test")
-FILES = [f"{split}.arff" for split in SPLITS] + ["labels.xml"]
-SMALL = ["--train", "60", "--valid", "10", "--test", "15"]
 
 EXACTLY_ONE = (
     "italian french mexican indian thai japanese moroccan nordic",
@@ -25,14 +19,6 @@ EXACTLY_ONE = (
     "vegetarian meaty seafood",
 )
 IMPLIES = [("vegan", "vegetarian"), ("fiery", "spicy"), ("nightcap", "beverage")]
-
-
-@pytest.fixture(scope="module")
-def script():
-    spec = importlib.util.spec_from_file_location("make_multilabel_sample", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def read(folder, split):
@@ -52,47 +38,6 @@ def rows(sample):
 
 def label_sets(data):
     return [{data.label_names[place] for place in row.nonzero()[0]} for row in data.labels.toarray()]
-
-
-def test_a_small_version_is_deterministic(script, tmp_path):
-    for name, seed in (("one", "7"), ("other", "8")):
-        script.main(["--out", str(tmp_path / name), "--seed", seed, *SMALL])
-    # Another process with another hash seed: the order of a set must not show.
-    for hash_seed in ("1", "2"):
-        command = [sys.executable, str(SCRIPT), "--out", str(tmp_path / hash_seed), "--seed", "7", *SMALL]
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-        subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
-        for file in FILES:
-            assert (tmp_path / "one" / file).read_bytes() == (tmp_path / hash_seed / file).read_bytes()
-    for file in FILES[:3]:
-        assert (tmp_path / "one" / file).read_bytes() != (tmp_path / "other" / file).read_bytes()
-    assert len(read(tmp_path / "one", "test").source) == 15
-
-
-def test_the_committed_files_are_what_the_script_writes(script, tmp_path, capsys):
-    script.main(["--out", str(tmp_path)])
-    for file in FILES:
-        same = (tmp_path / file).read_bytes() == (DATA / file).read_bytes()
-        assert same, f"{file} is not what the script writes; run it again."
-    readme = (DATA / "README.md").read_text(encoding="utf-8")
-    for line in capsys.readouterr().out.splitlines()[1:]:
-        assert "| " + " | ".join(line.split()) + " |" in readme
-
-
-def test_a_size_below_one_is_refused(script, tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        script.main(["--out", str(tmp_path), "--valid", "0"])
-    assert "--valid must be at least 1." in capsys.readouterr().err
-
-
-def test_rows_that_cannot_differ_are_an_error(script, monkeypatch):
-    monkeypatch.setattr(script, "draw_words", lambda rng, labels: {"salt"})
-    with pytest.raises(ValueError, match="Only 1 different rows were found for train, not 2."):
-        script.make(1, {"train": 2, "valid": 1, "test": 1})
-
-
-def test_size():
-    assert sum(path.stat().st_size for path in DATA.iterdir()) < 600_000
 
 
 def test_the_files_read_as_the_readme_says(sample, rows):
@@ -142,7 +87,7 @@ def test_no_row_in_two_places(sample):
     assert len(words) == len(set(words)) and all(words)
 
 
-def test_dishes_words_and_rules_fit_the_labels(script):
+def test_dishes_words_and_rules_fit_the_labels():
     assert [set(group) for group in script.EXACTLY_ONE] == [set(group.split()) for group in EXACTLY_ONE]
     assert list(script.IMPLIES) == IMPLIES and list(script.AT_MOST_ONE) == [["quick", "slow"]]
     assert set(script.WORDS) == set(script.LABELS) and len(script.LABELS) == len(set(script.LABELS))
@@ -157,7 +102,7 @@ def test_dishes_words_and_rules_fit_the_labels(script):
         assert set(script.WORDS[rare].split()) <= others
 
 
-def test_a_rare_label_follows_from_others(script, rows):
+def test_a_rare_label_follows_from_others(rows):
     """Where its rule fits, a rare label is the likely answer; where not, it is all but absent."""
     everywhere = [labels for split in SPLITS for labels in rows[split]]
     for rare, rule in script.RARE_RULES:

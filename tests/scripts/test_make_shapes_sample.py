@@ -1,9 +1,5 @@
-"""The embedded segmentation sample: its script, and the committed files themselves."""
+"""The embedded segmentation sample: what the committed files have."""
 
-import importlib.util
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy
@@ -14,18 +10,8 @@ from seal.dataset_readers.images import read_masked_images
 from seal.metrics.mask_score import image_iou, overlap_of
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts" / "samples" / "make_shapes_sample.py"
 DATA = ROOT / "data" / "shapes_sample"
 SPLITS = ("train", "valid", "test")
-SMALL = ["--train", "4", "--valid", "2", "--test", "3"]
-
-
-@pytest.fixture(scope="module")
-def script():
-    spec = importlib.util.spec_from_file_location("make_shapes_sample", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
@@ -33,44 +19,7 @@ def sample():
     return {split: read_masked_images(str(DATA / f"{split}.npz")) for split in SPLITS}
 
 
-def same(one, other):
-    ours, theirs = read_masked_images(str(one)), read_masked_images(str(other))
-    return numpy.array_equal(ours.images, theirs.images) and numpy.array_equal(ours.masks, theirs.masks)
-
-
-def test_a_small_version_is_deterministic(script, tmp_path):
-    for name, seed in (("one", "7"), ("other", "8")):
-        script.main(["--out", str(tmp_path / name), "--seed", seed, *SMALL])
-    # Another process with another hash seed: the order of a set must not show.
-    command = [sys.executable, str(SCRIPT), "--out", str(tmp_path / "again"), "--seed", "7", *SMALL]
-    environment = {**os.environ, "PYTHONHASHSEED": "2"}
-    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
-    for split in SPLITS:
-        file = f"{split}.npz"
-        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "again" / file).read_bytes()
-        assert not same(tmp_path / "one" / file, tmp_path / "other" / file)
-    assert len(read_masked_images(str(tmp_path / "one" / "test.npz")).masks) == 3
-
-
-def test_the_committed_files_are_what_the_script_writes(script, tmp_path, capsys):
-    script.main(["--out", str(tmp_path)])
-    for split in SPLITS:
-        # Values, not bytes: another zlib packs them otherwise.
-        assert same(tmp_path / f"{split}.npz", DATA / f"{split}.npz"), f"{split}.npz: run the script again."
-    rows = [line.replace(" %", "%").split() for line in capsys.readouterr().out.splitlines()[1:]]
-    readme = (DATA / "README.md").read_text(encoding="utf-8")
-    for row in rows:
-        assert "| " + " | ".join(cell.replace("%", " %") for cell in row) + " |" in readme
-
-
-def test_a_size_below_one_is_refused(script, tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        script.main(["--out", str(tmp_path), "--valid", "0"])
-    assert "--valid must be at least 1." in capsys.readouterr().err
-
-
 def test_size(sample):
-    assert sum(path.stat().st_size for path in DATA.iterdir()) < 300_000
     assert {split: data.images.shape for split, data in sample.items()} == {
         split: (count, 32, 32, 3) for split, count in zip(SPLITS, (60, 20, 40))
     }

@@ -1,23 +1,17 @@
-"""The embedded SRL sample: its script, and the committed files themselves."""
+"""The embedded SRL sample: what the committed files have."""
 
-import importlib.util
+import importlib
 import re
 from pathlib import Path
 
 import pytest
 
+from scripts.samples import make_srl_sample
+
+grammar = importlib.import_module(make_srl_sample.Writer.__module__)
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "data" / "srl_sample"
 SPLITS = ("train", "dev", "test")
-
-
-@pytest.fixture(scope="module")
-def script():
-    path = ROOT / "scripts" / "samples" / "make_srl_sample.py"
-    spec = importlib.util.spec_from_file_location("make_srl_sample", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def read(path):
@@ -75,39 +69,6 @@ def predicate(rows, spans):
     return next(rows[start] for start, _, label in spans if label == "V")
 
 
-def test_a_small_version_is_deterministic(script, tmp_path):
-    arguments = ["--train", "60", "--dev", "10", "--test", "15"]
-    for name, seed in (("one", "7"), ("two", "7"), ("other", "8")):
-        script.main(["--out", str(tmp_path / name), "--seed", seed, *arguments])
-    for split in SPLITS:
-        file = f"{split}.gold_conll"
-        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
-        assert (tmp_path / "one" / file).read_bytes() != (tmp_path / "other" / file).read_bytes()
-    assert len(read(tmp_path / "one" / "test.gold_conll")[0]) == 15
-
-
-def test_the_committed_files_are_what_the_script_writes(script, tmp_path, capsys):
-    script.main(["--out", str(tmp_path)])
-    for split in SPLITS:
-        file = f"{split}.gold_conll"
-        same = (tmp_path / file).read_bytes() == (DATA / file).read_bytes()
-        assert same, f"{file} is not what the script writes; run it again."
-    rows = [line.replace(" %", "%").split() for line in capsys.readouterr().out.splitlines()[1:]]
-    readme = (DATA / "README.md").read_text(encoding="utf-8")
-    for row in rows:
-        assert "| " + " | ".join(cell.replace("%", " %") for cell in row) + " |" in readme
-
-
-def test_a_size_below_one_is_refused(script, tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        script.main(["--out", str(tmp_path), "--dev", "0"])
-    assert "--dev must be at least 1." in capsys.readouterr().err
-
-
-def test_size():
-    assert sum((DATA / f"{split}.gold_conll").stat().st_size for split in SPLITS) < 2_000_000
-
-
 @pytest.mark.parametrize("split", SPLITS)
 def test_layout(sample, split):
     marks = read(DATA / f"{split}.gold_conll")[1]
@@ -156,8 +117,7 @@ def test_unseen_words_and_predicates(sample, split):
     assert len(verbs) > 15
 
 
-def test_the_held_out_verbs_have_classmates_in_train(script, sample):
-    grammar = importlib.import_module("srl_sample_grammar")
+def test_the_held_out_verbs_have_classmates_in_train(sample):
     lemmas = {row[6] for rows in sample["train"] for row in rows}
     for text, _ in grammar.lexicon.VERB_CLASSES.values():
         assert lemmas & {grammar.verb_lemma(verb) for verb in text.split()}
@@ -236,8 +196,7 @@ def test_articles_fit_the_next_word(sample):
                 assert word.lower() not in ("a", "an") or (word.lower() == "an") == bool(vowel), words(rows)
 
 
-def test_inflection(script):
-    inflect = importlib.import_module("srl_sample_grammar").inflect
+def test_inflection():
     words = {
         "carry past": "carried",
         "stop ing": "stopping",
@@ -249,4 +208,4 @@ def test_inflection(script):
         "travel past": "travelled",
     }
     for form, word in words.items():
-        assert inflect(*form.split()) == word
+        assert grammar.inflect(*form.split()) == word

@@ -1,32 +1,19 @@
-"""The embedded tagging sample: its script, and the committed files themselves."""
+"""The embedded tagging sample: what the committed files have."""
 
-import importlib.util
 import math
-import os
 import re
-import subprocess
-import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 
+from scripts.samples import make_tagging_sample as script
 from seal.dataset_readers.tagging import TaggingReader
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts" / "samples" / "make_tagging_sample.py"
 DATA = ROOT / "data" / "tagging_sample"
 SPLITS = ("train", "dev", "test")
-SMALL = ["--train", "60", "--dev", "10", "--test", "15"]
 ENTITIES = {"SEL", "ITM", "LOC", "DAY", "PRC"}
-
-
-@pytest.fixture(scope="module")
-def script():
-    spec = importlib.util.spec_from_file_location("make_tagging_sample", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def read(folder, split):
@@ -41,58 +28,7 @@ def sample():
     return {split: read(DATA, split) for split in SPLITS}
 
 
-def test_a_small_version_is_deterministic(script, tmp_path):
-    for name, seed in (("one", "7"), ("other", "8")):
-        script.main(["--out", str(tmp_path / name), "--seed", seed, *SMALL])
-    # Another process with another hash seed: the order of a set must not show.
-    for hash_seed in ("1", "2"):
-        command = [sys.executable, str(SCRIPT), "--out", str(tmp_path / hash_seed), "--seed", "7", *SMALL]
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-        subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
-    for split in SPLITS:
-        file = f"{split}.tsv"
-        one = (tmp_path / "one" / file).read_bytes()
-        assert one == (tmp_path / "1" / file).read_bytes() == (tmp_path / "2" / file).read_bytes()
-        assert one != (tmp_path / "other" / file).read_bytes()
-    assert len(read(tmp_path / "one", "test")) == 15
-
-
-def test_the_committed_files_are_what_the_script_writes(script, tmp_path, capsys):
-    script.main(["--out", str(tmp_path)])
-    for split in SPLITS:
-        file = f"{split}.tsv"
-        same = (tmp_path / file).read_bytes() == (DATA / file).read_bytes()
-        assert same, f"{file} is not what the script writes; run it again."
-    rows = [line.replace(" %", "%").split() for line in capsys.readouterr().out.splitlines()[1:]]
-    readme = (DATA / "README.md").read_text(encoding="utf-8")
-    for row in rows:
-        assert "| " + " | ".join(cell.replace("%", " %") for cell in row) + " |" in readme
-
-
-def test_a_size_below_one_is_refused(script, tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        script.main(["--out", str(tmp_path), "--dev", "0"])
-    assert "--dev must be at least 1." in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("below", ["", "further/down"])
-def test_a_file_in_the_place_of_the_folder(script, tmp_path, capsys, below):
-    file = tmp_path / "file"
-    file.write_text("mine", encoding="utf-8")
-    with pytest.raises(SystemExit):
-        script.main(["--out", str(file / below), *SMALL])
-    assert f"--out must be a folder, and {file} is a file." in capsys.readouterr().err
-    assert file.read_text(encoding="utf-8") == "mine"
-
-
-def test_more_notes_than_there_are_end_in_a_sentence(script, monkeypatch):
-    monkeypatch.setattr(script, "draw_note", lambda rng: [("a", "LOW", "O")])
-    with pytest.raises(ValueError, match="Only 1 different notes were found for train, not 3"):
-        script.make(1, {"train": 3, "dev": 1, "test": 1})
-
-
 def test_size(sample):
-    assert sum(path.stat().st_size for path in DATA.iterdir()) < 300_000
     assert {split: len(notes) for split, notes in sample.items()} == {"train": 600, "dev": 200, "test": 200}
 
 
@@ -109,7 +45,7 @@ def test_no_note_in_two_places(sample):
     assert len(texts) == len(set(texts))
 
 
-def test_entities_keep_a_clerk_s_order(script, sample):
+def test_entities_keep_a_clerk_s_order(sample):
     orders = [order.split() for order in script.CLERKS]
     used = Counter()
     for split in SPLITS:

@@ -1,28 +1,19 @@
-"""The embedded sample of trees: its script, and the committed files themselves."""
+"""The embedded sample of trees: what the committed files have."""
 
-import importlib.util
 import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from scripts.samples import make_tree_sample as script
 from seal.common.linear_trees import brackets_of, linearised
-from seal.dataset_readers.penn_trees import cleaned, read_trees
+from seal.dataset_readers.parsing import cleaned, read_trees
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "data" / "trees_sample"
 SPLITS = ("train", "dev", "test")
 LABELS = set("S NP VP PP SBAR ADVP ADJP SQ SBARQ SINV WHNP WHPP WHADVP INTJ".split())
-
-
-@pytest.fixture(scope="module")
-def script():
-    path = ROOT / "scripts" / "samples" / "make_tree_sample.py"
-    spec = importlib.util.spec_from_file_location("make_tree_sample", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
@@ -40,30 +31,7 @@ def lines(sample):
     return found
 
 
-def test_a_small_version_is_deterministic(script, tmp_path):
-    arguments = ["--train", "60", "--dev", "10", "--test", "15"]
-    for name, seed in (("one", "7"), ("two", "7"), ("other", "8")):
-        script.main(["--out", str(tmp_path / name), "--seed", seed, *arguments])
-    for split in SPLITS:
-        file = f"{split}.mrg"
-        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
-        assert (tmp_path / "one" / file).read_bytes() != (tmp_path / "other" / file).read_bytes()
-
-
-def test_the_committed_files_are_what_the_script_writes(script, tmp_path, capsys):
-    script.main(["--out", str(tmp_path)])
-    for split in SPLITS:
-        file = f"{split}.mrg"
-        same = (tmp_path / file).read_bytes() == (DATA / file).read_bytes()
-        assert same, f"{file} is not what the script writes; run it again."
-    rows = [line.replace(" %", "%").split() for line in capsys.readouterr().out.splitlines()[1:]]
-    readme = (DATA / "README.md").read_text(encoding="utf-8")
-    for row in rows:
-        assert "| " + " | ".join(cell.replace("%", " %") for cell in row) + " |" in readme
-
-
 def test_size(sample):
-    assert sum((DATA / f"{split}.mrg").stat().st_size for split in SPLITS) < 600_000
     assert [len(sample[split]) for split in SPLITS] == [2000, 300, 300]
     lengths = [len(tree.leaves()) for split in SPLITS for tree in sample[split]]
     assert min(lengths) >= 4 and max(lengths) <= 21
@@ -91,7 +59,7 @@ def test_labels_are_penns(sample, split):
         assert brackets[0][0] in ("S", "NP", "SQ", "SBARQ", "SINV") and len(set(brackets)) == len(brackets)
 
 
-def test_the_words_decide_where_a_phrase_hangs(script):
+def test_the_words_decide_where_a_phrase_hangs():
     """Where verb, both nouns and preposition are the same, so is the place; preposition or verb alone do not tell."""
     made = script.make(seed=5, sizes={"train": 4000, "dev": 1, "test": 1})
     places, by_preposition, by_verb = {}, {}, {}

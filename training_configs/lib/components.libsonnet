@@ -7,6 +7,8 @@ local check = import 'check.libsonnet';
     assert check.method(method, 'over');
     function(encoder, energies) method(encoder, energies) + more,
 
+  seeds(seed): { random_seed: seed, numpy_seed: seed, pytorch_seed: seed },
+
   // Gradient-based inference, by the settings of `multilabel_settings` or `segmentation_settings`.
   descent(s, more={}): {
     type: 'gradient_based_inference',

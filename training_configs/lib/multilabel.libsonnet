@@ -97,14 +97,11 @@ local callable(name, base, method=table[name]) = called(name, base, method);
     assert check.read(all, method.base, of, method.name);
     of(method.base + all),
 
-  local config(d, encoder, method, energies) = function(s) {
+  local config(d, encoder, method, energies) = function(s) components.seeds(s.seed) {
     assert check.from('settings', s, 'restarts', 1),
     local network = if std.objectHasAll(encoder, 'settings') then encoder.settings(s) else encoder,
     local parts = method(s)(network, if energies == null then $.energies(s.patterns) else energies),
     local of_method = std.get(parts, 'trainer', {}),
-    random_seed: s.seed,
-    numpy_seed: s.seed,
-    pytorch_seed: s.seed,
     dataset_reader: { type: 'seal_multilabel' } + d.reader,
     train_data_path: d.train,
     validation_data_path: d.valid,

@@ -1,6 +1,5 @@
 // Constituency parsing as a sequence (Tu, Pang & Gimpel 2020, appendix A.1): `experiment` puts data, encoder, method
 // and training together.
-local check = import 'check.libsonnet';
 local data = import 'parsing_data.libsonnet';
 local encoders = import 'parsing_encoders.libsonnet';
 local methods = import 'parsing_methods.libsonnet';
@@ -44,36 +43,25 @@ local sentences = import 'sentences.libsonnet';
     energies=$.energies(),
     beam=5,
   ):
-    local d = check.validation('dev', data);
-    assert check.data(d, $.data.sample { reader: {} }, needed=['train', 'dev']);
-    assert check.encoder(encoder);
-    assert check.method(method);
-    assert check.object('training', training);
     assert std.isArray(energies) : 'energies: this must be a list of terms';
-    local parts = method(encoder.settings, energies);
-    local with_loss_net = std.objectHas(parts, 'loss_net');
-    local given = $.training.default + training;
-    local all = given {
-      [if given.warmup_epochs == null then 'warmup_epochs']:
-        if with_loss_net then std.floor(given.epochs / 2) else 0,
-    };
-    assert check.training(all, $.training.default);
     sentences.experiment(
-      d,
+      'seal_parsing',
+      { type: 'linear_tree' },
+      data,
+      $.data.sample { reader: {} },
+      ['train', 'dev'],
       encoder,
-      {
-        type: 'seal_parsing',
-        output_space: { type: 'linear_tree' },
-        task_net: { encoder: encoder.settings },
+      method,
+      energies,
+      training,
+      $.training.default,
+    ) {
+      local loss_net = std.get(super.model, 'loss_net'),
+      model+: {
         beam: beam,
-      } + parts + {
         // Above the vectors that it shares with the task-net, the loss-net has a layer of its own.
-        [if with_loss_net && !std.objectHas(parts.loss_net, 'encoder') then 'loss_net']+:
+        [if loss_net != null && !std.objectHas(loss_net, 'encoder') then 'loss_net']+:
           { layer_dim: encoder.settings.hidden_dim },
       },
-      all,
-      validation_metric='+f1',
-    ) {
-      dataset_reader: { type: 'seal_parsing', token_indexers: encoder.indexers } + std.get(d, 'reader', {}),
     },
 }

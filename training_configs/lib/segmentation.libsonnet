@@ -99,7 +99,7 @@ local callable(name, like=name, method=table[name]) = called(name, settings_of(n
            "training: the data have no 'crop', so 'crops' must be false";
     build(method.base + all),
 
-  local config(d, encoder, method, energies) = function(s) {
+  local config(d, encoder, method, energies) = function(s) components.seeds(s.seed) {
     local resized = std.objectHas(d, 'resize'),
     // null, where there is none, is not in a config that `experiment` returns.
     local crop = std.get(d, 'crop'),
@@ -108,9 +108,6 @@ local callable(name, like=name, method=table[name]) = called(name, settings_of(n
       { type: 'image_convolution' },
       if energies == null then $.energies(s.loss_net_dropout, s.loss_net_activation) else energies,
     ),
-    random_seed: s.seed,
-    numpy_seed: s.seed,
-    pytorch_seed: s.seed,
     dataset_reader: reader { [if s.crops then 'crop']: crop, mirror: s.mirror },
     validation_dataset_reader: reader,
     train_data_path: d.train,

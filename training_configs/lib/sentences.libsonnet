@@ -19,7 +19,8 @@ local components = import 'components.libsonnet';
     map_lr: null,
     grad_norm: 10.0,
     scheduler: null,
-    // Epochs at the start in which cross-entropy alone trains the task-net; the loss-net learns from its outputs.
+    // Epochs at the start in which cross-entropy alone trains the task-net; the loss-net learns from its outputs. null:
+    // half of them.
     warmup_epochs: 0,
     // The number of batches that make an epoch; null: as many as the data have. With few data it sets how many updates
     // there are.
@@ -57,71 +58,88 @@ local components = import 'components.libsonnet';
     },
   },
 
-  // An experiment without its reader, which the task adds. The model's hidden field `trainer` has what a method sets in
-  // the trainer.
-  experiment(data, encoder, model, training, validation_metric): {
-    local of_method = if std.objectHasAll(model, 'trainer') then model.trainer else {},
-    local with_task_net = std.objectHas(model, 'task_net'),
-    local with_loss_net = std.objectHas(model, 'loss_net'),
-    assert training.warmup_epochs == 0 || with_task_net && with_loss_net :
-           "training: 'warmup_epochs' changes nothing without both a task-net and a loss-net; leave it out",
-    // A stacked network's encoder reads tags, and starts at random.
-    local stacked = std.get(std.get(model, 'cost_augmented_net', {}), 'type') == 'stacked',
-    local encodes_tags = stacked && std.objectHas(model.cost_augmented_net, 'encoder'),
-    local decodes = with_task_net && std.get(std.get(model.task_net, 'encoder', {}), 'type') == 'attention_decoder',
-    local unrolled = with_task_net && std.get(model.task_net, 'type') == 'unrolled',
-    assert training.map_lr == null || stacked : "training: 'map_lr' is for compound_stacked; leave it out",
-    // Where a parameter's name has one of these, it is above the encoders.
-    local above =
-      (if decodes then ['encoder[.]_(symbols|lstm|start|query|combine)[.]', '^loss_net[.]_layer[.]'] else [])
-      + (
-        if training.map_lr != null then ['^(?!cost_augmented_net).*head', 'crf', 'energies']
-        else
-          ['head', 'crf', 'energies']
-          + (if unrolled then ['log_step_sizes', 'momentum_logit'] else [])
-          + if encodes_tags then ['^cost_augmented_net[.]_encoder[.]'] else []
-      ),
-    local player(lr, optimizer, map_lr=null) = {
-      local groups =
-        (if map_lr == null then [] else [[['^cost_augmented_net[.]'], { lr: map_lr }]])
-        + (if training.head_lr == null then [] else [[above, { lr: training.head_lr }]]),
-      optimizer: optimizer {
-        lr: lr,
-        [if std.length(groups) > 0 then 'parameter_groups']: groups,
+  // An experiment of a task, to which it adds what it has besides: `type` is that of its reader and of its model, and
+  // `default` has its settings of training. Data may have the fields of `known` and must have those of `needed`. What
+  // they are with their defaults is in the hidden fields `data` and `training`.
+  experiment(type, output_space, data, known, needed, encoder, method, energies, training, default):
+    local d = check.validation('dev', data);
+    assert check.data(d, known, needed);
+    assert check.encoder(encoder);
+    assert check.method(method);
+    assert check.object('training', training);
+    local model = { type: type, output_space: output_space, task_net: { encoder: encoder.settings } }
+                  + method(encoder.settings, energies);
+    local given = default + training;
+    local all = given {
+      [if given.warmup_epochs == null then 'warmup_epochs']:
+        if std.objectHas(model, 'loss_net') then std.floor(given.epochs / 2) else 0,
+    };
+    assert check.training(all, default);
+    components.seeds(all.seed) {
+      data:: d,
+      training:: all,
+      dataset_reader:
+        { type: type } + std.get(encoder, 'reader', { token_indexers: encoder.indexers }) + std.get(d, 'reader', {}),
+      // What a method sets in the trainer is in the model's hidden field `trainer`.
+      local of_method = if std.objectHasAll(model, 'trainer') then model.trainer else {},
+      local with_task_net = std.objectHas(model, 'task_net'),
+      local with_loss_net = std.objectHas(model, 'loss_net'),
+      assert all.warmup_epochs == 0 || with_task_net && with_loss_net :
+             "training: 'warmup_epochs' changes nothing without both a task-net and a loss-net; leave it out",
+      // A stacked network's encoder reads tags, and starts at random.
+      local stacked = std.get(std.get(model, 'cost_augmented_net', {}), 'type') == 'stacked',
+      local encodes_tags = stacked && std.objectHas(model.cost_augmented_net, 'encoder'),
+      local decodes = with_task_net && std.get(std.get(model.task_net, 'encoder', {}), 'type') == 'attention_decoder',
+      local unrolled = with_task_net && std.get(model.task_net, 'type') == 'unrolled',
+      assert all.map_lr == null || stacked : "training: 'map_lr' is for compound_stacked; leave it out",
+      // Where a parameter's name has one of these, it is above the encoders.
+      local above =
+        (if decodes then ['encoder[.]_(symbols|lstm|start|query|combine)[.]', '^loss_net[.]_layer[.]'] else [])
+        + (
+          if all.map_lr != null then ['^(?!cost_augmented_net).*head', 'crf', 'energies']
+          else
+            ['head', 'crf', 'energies']
+            + (if unrolled then ['log_step_sizes', 'momentum_logit'] else [])
+            + if encodes_tags then ['^cost_augmented_net[.]_encoder[.]'] else []
+        ),
+      local player(lr, optimizer, map_lr=null) = {
+        local groups =
+          (if map_lr == null then [] else [[['^cost_augmented_net[.]'], { lr: map_lr }]])
+          + (if all.head_lr == null then [] else [[above, { lr: all.head_lr }]]),
+        optimizer: optimizer {
+          lr: lr,
+          [if std.length(groups) > 0 then 'parameter_groups']: groups,
+        },
+        grad_norm: all.grad_norm,
+        [if all.scheduler != null then 'learning_rate_scheduler']: all.scheduler,
       },
-      grad_norm: training.grad_norm,
-      [if training.scheduler != null then 'learning_rate_scheduler']: training.scheduler,
+      train_data_path: d.train,
+      validation_data_path: d.dev,
+      vocabulary: encoder.vocabulary,
+      datasets_for_vocab_creation: encoder.vocabulary_from,
+      model: model,
+      data_loader: {
+        batch_sampler: { type: 'by_size', batch_size: all.batch_size },
+        [if all.batches_per_epoch != null then 'batches_per_epoch']: all.batches_per_epoch,
+      },
+      validation_data_loader: {
+        batch_sampler: { type: 'by_length', batch_size: 64 },
+      },
+      trainer: {
+        type: 'alternating',
+        num_epochs: all.epochs,
+        patience: all.patience,
+        validation_metric: '+f1',
+        [if with_task_net then 'task_net']:
+          player(all.task_net_lr, all.task_net_optimizer, all.map_lr),
+        [if with_loss_net then 'loss_net']: player(all.loss_net_lr, all.loss_net_optimizer),
+        [if all.warmup_epochs > 0 then 'phases']: [
+          { epochs: all.warmup_epochs, energy: false },
+          {},
+        ],
+      } + of_method + {
+        [if std.objectHas(of_method, 'self_training') then 'self_training']+:
+          check.unlabelled(d, of_method.self_training),
+      },
     },
-    random_seed: training.seed,
-    numpy_seed: training.seed,
-    pytorch_seed: training.seed,
-    train_data_path: data.train,
-    validation_data_path: data.dev,
-    vocabulary: encoder.vocabulary,
-    datasets_for_vocab_creation: encoder.vocabulary_from,
-    model: model,
-    data_loader: {
-      batch_sampler: { type: 'by_size', batch_size: training.batch_size },
-      [if training.batches_per_epoch != null then 'batches_per_epoch']: training.batches_per_epoch,
-    },
-    validation_data_loader: {
-      batch_sampler: { type: 'by_length', batch_size: 64 },
-    },
-    trainer: {
-      type: 'alternating',
-      num_epochs: training.epochs,
-      patience: training.patience,
-      validation_metric: validation_metric,
-      [if with_task_net then 'task_net']:
-        player(training.task_net_lr, training.task_net_optimizer, training.map_lr),
-      [if with_loss_net then 'loss_net']: player(training.loss_net_lr, training.loss_net_optimizer),
-      [if training.warmup_epochs > 0 then 'phases']: [
-        { epochs: training.warmup_epochs, energy: false },
-        {},
-      ],
-    } + of_method + {
-      [if std.objectHas(of_method, 'self_training') then 'self_training']+:
-        check.unlabelled(data, of_method.self_training),
-    },
-  },
 }

@@ -1,5 +1,4 @@
 // Semantic role labelling: `experiment` puts data, encoder, method and training together.
-local check = import 'check.libsonnet';
 local data = import 'srl_data.libsonnet';
 local encoders = import 'encoders.libsonnet';
 local methods = (import 'methods.libsonnet')();
@@ -66,33 +65,27 @@ local sentences = import 'sentences.libsonnet';
     training={},
     energies=$.energies(),
   ):
-    local known = $.data.sample { tags: [], reader: {}, unlabelled: '', plain_text: false };
-    local d = check.validation('dev', data);
-    assert check.data(d, known, needed=['train', 'dev']);
-    assert check.encoder(encoder);
-    assert check.method(method);
-    assert check.object('training', training);
-    local all = $.training.default + training;
-    assert check.training(all, $.training.default);
-    local parts = method(encoder.settings, energies);
     sentences.experiment(
-      d,
+      'seal_srl',
+      { type: 'tag_sequence', namespace: 'srl_tags' },
+      data,
+      $.data.sample { tags: [], reader: {}, unlabelled: '', plain_text: false },
+      ['train', 'dev'],
       encoder,
-      {
-        type: 'seal_srl',
-        output_space: { type: 'tag_sequence', namespace: 'srl_tags' },
-        task_net: { encoder: encoder.settings },
-      } + parts,
-      all,
-      validation_metric='+f1',
+      method,
+      energies,
+      training,
+      $.training.default,
     ) {
-      local reader = { type: 'seal_srl', token_indexers: encoder.indexers } + std.get(d, 'reader', {}),
+      local reader = super.dataset_reader,
+      local d = super.data,
+      local all = super.training,
       // What is wrong in test is told before training, and not by the evaluation after it.
       dataset_reader: reader { fraction: all.fraction, [if std.get(d, 'test') != null then 'also_check']: d.test },
       data_loader+: {
         batch_sampler: { type: 'frames', batch_size: all.batch_size, sentence_share: all.sentence_share },
       },
       validation_dataset_reader: reader,
-      [if std.objectHasAll(d, 'tags') then 'vocabulary']+: { tokens_to_add: { srl_tags: d.tags } },
+      [if std.objectHasAll(data, 'tags') then 'vocabulary']+: { tokens_to_add: { srl_tags: data.tags } },
     },
 }

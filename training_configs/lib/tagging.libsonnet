@@ -89,42 +89,36 @@ local sentences = import 'sentences.libsonnet';
     training={},
     energies=$.energies(),
   ):
-    local known = $.data.sample { unlabelled: '', plain_text: false };
-    local d = check.validation('dev', data);
-    assert check.data(d, known, needed=['train', 'dev', 'reader', 'encoding']);
-    local read = std.get(d.reader, 'target_encoding', std.get(d.reader, 'encoding'));
-    assert read == null || read == d.encoding :
-           "data: the reader's tags are %s, and 'encoding' is %s; let both be the same" % [read, d.encoding];
-    assert check.encoder(encoder);
-    assert check.method(method);
-    assert check.object('training', training);
-    local all = $.training.default + training;
-    assert check.training(all, $.training.default);
-    assert std.isArray(energies) : 'energies: this must be a list; call tagging.energies(...), with what it is to add';
     local embedder = std.get(encoder.settings, 'embedder');
     local with_words(energy) =
       if std.get(energy, 'gamma', 0) > 0 then { word_embedder: embedder } + energy else energy;
-    local parts = method(encoder.settings, std.map(with_words, energies));
     sentences.experiment(
-      d,
+      'seal_tagging',
+      { type: 'tag_sequence', encoding: data.encoding },
+      data,
+      $.data.sample { unlabelled: '', plain_text: false },
+      ['train', 'dev', 'reader', 'encoding'],
       encoder,
-      {
-        type: 'seal_tagging',
-        output_space: { type: 'tag_sequence', encoding: d.encoding },
-        task_net: { encoder: encoder.settings },
-      } + parts,
-      all,
-      validation_metric=if d.encoding == null then '+accuracy' else '+f1',
+      method,
+      if std.isArray(energies) then std.map(with_words, energies)
+      else error 'energies: this must be a list; call tagging.energies(...), with what it is to add',
+      training,
+      $.training.default,
     ) {
+      local d = super.data,
+      local read = std.get(d.reader, 'target_encoding', std.get(d.reader, 'encoding')),
+      assert read == null || read == d.encoding :
+             "data: the reader's tags are %s, and 'encoding' is %s; let both be the same" % [read, d.encoding],
       // What the encoder does not read is not read from files either, so that raw text can do without it.
       local features = std.objectFields(std.get(encoder.settings, 'features', {})),
       local columns = std.get(d.reader, 'feature_columns', {}),
       local used = { [name]: columns[name] for name in std.objectFields(columns) if std.member(features, name) },
-      dataset_reader: { type: 'seal_tagging', token_indexers: encoder.indexers } + d.reader + {
+      dataset_reader+: {
         [if std.objectHas(d.reader, 'feature_columns') then 'feature_columns']: used,
         [if std.objectHas(d.reader, 'case') then 'case']: d.reader.case && std.member(features, 'case'),
         // A tag of test that breaks the encoding is told before training, and not by the evaluation after it.
         [if d.encoding != null && std.get(d, 'test') != null then 'also_check']: d.test,
       },
+      trainer+: { validation_metric: if d.encoding == null then '+accuracy' else '+f1' },
     },
 }

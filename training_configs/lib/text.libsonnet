@@ -1,5 +1,4 @@
 // Multi-label classification of texts: `experiment` puts data, encoder, method and training together.
-local check = import 'check.libsonnet';
 local methods = (import 'methods.libsonnet')();
 local sentences = import 'sentences.libsonnet';
 local data = import 'text_data.libsonnet';
@@ -72,31 +71,22 @@ local encoders = import 'text_encoders.libsonnet';
     training={},
     energies=$.energies(),
   ):
-    local known = $.data.sample { unlabelled: '', plain_text: false };
-    local d = check.validation('dev', data);
-    assert check.data(d, known, needed=['train', 'dev', 'reader']);
-    assert check.encoder(encoder);
-    assert check.method(method);
-    assert check.object('training', training);
-    local all = $.training.default + training;
-    assert check.training(all, $.training.default);
-    local parts = method(encoder.settings, energies);
     sentences.experiment(
-      d,
+      'seal_text_multilabel',
+      { type: 'label_set' },
+      data,
+      $.data.sample { unlabelled: '', plain_text: false },
+      ['train', 'dev', 'reader'],
       encoder,
-      {
-        type: 'seal_text_multilabel',
-        output_space: { type: 'label_set' },
-        task_net: { encoder: encoder.settings },
-      } + parts,
-      all,
-      validation_metric='+' + all.metric,
+      method,
+      energies,
+      training,
+      $.training.default,
     ) {
-      dataset_reader: { type: 'seal_text_multilabel' } + encoder.reader + d.reader,
+      local metric = super.training.metric,
       trainer+: {
-        callbacks: [
-          { type: 'tune_thresholds', metric: if std.startsWith(all.metric, 'f1') then 'f1' else 'micro_f1' },
-        ],
+        validation_metric: '+' + metric,
+        callbacks: [{ type: 'tune_thresholds', metric: if std.startsWith(metric, 'f1') then 'f1' else 'micro_f1' }],
       },
     },
 }
