@@ -12,11 +12,10 @@ import zlib
 from collections.abc import Iterator
 from typing import Optional, Union
 
-from allennlp.common.checks import ConfigurationError
-
 from seal.files.other_formats import PACKED, binary_format, other_format
 from seal.files.paths import user_path
 from seal.files.unpacked import bounded
+from seal.registry import ConfigurationError
 
 _OPENERS: dict[str, type[Union[gzip.GzipFile, bz2.BZ2File, lzma.LZMAFile]]] = {
     ".gz": gzip.GzipFile,
@@ -111,8 +110,7 @@ def _lines(path: str) -> Iterator[tuple[int, str]]:
     path = user_path(path)
     if not os.path.isfile(path):
         raise ConfigurationError(
-            f"{path}: there is no such file; put the data there (see data/README.md), or correct its path in the "
-            "config."
+            f"{path}: there is no such file; put the data there (see data/README.md), or correct its path."
         )
     number = 0
     try:

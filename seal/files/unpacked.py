@@ -4,9 +4,8 @@ import io
 import os
 from typing import Any
 
-from allennlp.common.checks import ConfigurationError
-
 from seal.common.setting_checks import short, whole_number
+from seal.registry import ConfigurationError
 
 #: In MiB; in the environment, a limit in the place of the default one.
 VARIABLE = "SEAL_MAX_UNPACKED"

@@ -1,7 +1,8 @@
 """Files of weights: whether one is whole, and whether what is in it can be predicted with."""
 
 import zipfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Optional
 
 import torch
@@ -18,18 +19,9 @@ def check_is_whole(path: str) -> None:
 
     `ConfigurationError` if it is none, or a damaged one; `OSError` if it cannot be read.
     """
-    try:
-        if not zipfile.is_zipfile(path):  # What torch wrote before its version 1.6 is none.
+    if not _check_sums(path):
+        with _reading(path):
             util.read_state_dict(path)
-            return
-        with zipfile.ZipFile(path) as archive:
-            damaged = archive.testzip()
-    except (OSError, MemoryError, torch.cuda.OutOfMemoryError):
-        raise
-    except Exception as error:  # A file that is something else makes torch raise nearly anything.
-        raise ConfigurationError(f"{path} is not a file of weights") from error
-    if damaged is not None:
-        raise ConfigurationError(f"{path} is damaged: the checksum of '{damaged}' in it is wrong")
 
 
 def read_weights(path: str) -> dict[str, torch.Tensor]:
@@ -40,15 +32,33 @@ def read_weights(path: str) -> dict[str, torch.Tensor]:
 
     `ConfigurationError` if it is no file of weights, a damaged one, or a weight is not finite.
     """
-    check_is_whole(path)
-    try:
+    _check_sums(path)
+    with _reading(path):
         weights = util.read_state_dict(path)
-    except (OSError, MemoryError):
-        raise
-    except Exception as error:
-        raise ConfigurationError(f"{path} is not a file of weights") from error
     check_finite(weights, path)
     return weights
+
+
+def _check_sums(path: str) -> bool:
+    """Whether the file has checksums; what torch wrote before its version 1.6 has none."""
+    with _reading(path):
+        if not zipfile.is_zipfile(path):
+            return False
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip()
+    if damaged is not None:
+        raise ConfigurationError(f"{path} is damaged: the checksum of '{damaged}' in it is wrong")
+    return True
+
+
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, MemoryError, torch.cuda.OutOfMemoryError):
+        raise
+    except Exception as error:  # A file that is something else makes torch raise nearly anything.
+        raise ConfigurationError(f"{path} is not a file of weights") from error
 
 
 def check_finite(weights: Mapping[str, Any], path: str, learned: Optional[Collection[str]] = None) -> None:
