@@ -28,6 +28,7 @@ ALLENNLP = [
     "scikit-learn>=1.6",
     "pillow>=11",
     "jsonnet>=0.20",
+    "filelock>=3.32",
     "tqdm>=4.66",
     "matplotlib>=3.9",
     "jinja2>=3",

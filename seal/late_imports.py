@@ -40,7 +40,7 @@ class _Finder(Loader):
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self._names = names
-        self._made: dict[str, _LateModule] = {}
+        self._made: dict[str, _Late] = {}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Optional[ModuleSpec]:
         if not any(name == late or name.startswith(f"{late}.") for late in self._names):
@@ -48,7 +48,7 @@ class _Finder(Loader):
         return ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        self._made[spec.name] = _LateModule(spec.name, self)
+        self._made[spec.name] = _Late(self, spec.name)
         return self._made[spec.name]
 
     def exec_module(self, module: ModuleType) -> None:
@@ -70,7 +70,7 @@ class _Finder(Loader):
                 name = name.rpartition(".")[0]
                 # A package may keep what it was asked for, as that of transformers does.
                 kept = vars(sys.modules[name]) if name in sys.modules else {}
-                for key in [key for key, value in kept.items() if type(value) in (_LateModule, _LateName)]:
+                for key in [key for key, value in kept.items() if type(value) is _Late]:
                     del kept[key]
 
     @contextmanager
@@ -88,33 +88,23 @@ class _Finder(Loader):
                 sys.meta_path.insert(0, self)
 
 
-class _LateModule(ModuleType):
-    """Stands in for a module. While the finder is on, the module's names are stand-ins, too."""
+class _Late(ModuleType):
+    """Stands in for a module or, where `of` names a module, for what `from module import name` gives of it."""
 
-    def __init__(self, name: str, finder: _Finder) -> None:
+    def __init__(self, finder: _Finder, name: str, of: str = "") -> None:
         super().__init__(name)
-        self._finder = finder
+        self._finder, self._name, self._of = finder, name, of
+
+    def _itself(self) -> Any:
+        with self._finder.aside():
+            module = importlib.import_module(self._of or self._name)
+            return getattr(module, self._name) if self._of else module
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # Asked for by Python's own machinery.
             raise AttributeError(name)
-        found = _LateName(self.__name__, name, self._finder)
-        return found if self._finder.is_on else found._itself()
-
-
-class _LateName:
-    """Stands in for what `from module import name` gives: a class, a function or a table."""
-
-    def __init__(self, module: str, name: str, finder: _Finder) -> None:
-        self._module, self._name, self._finder = module, name, finder
-
-    def _itself(self) -> Any:
-        with self._finder.aside():
-            return getattr(importlib.import_module(self._module), self._name)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
+        if not self._of and self._finder.is_on:
+            return _Late(self._finder, name, self._name)
         return getattr(self._itself(), name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -16,7 +16,6 @@ from types import ModuleType
 from typing import Optional
 
 from seal.allennlp import IN_ORDER, compat
-from seal.allennlp.replacing import apply
 
 #: What all of AllenNLP's packages import but its basics, `allennlp.common` and `allennlp.nn`, of which `seal.registry`
 #: takes some.
@@ -31,7 +30,8 @@ def put_in_order() -> None:
     """Patches AllenNLP and imports all modules of the package."""
     compat.silence_known_warnings()
     for name in IN_ORDER:
-        apply(importlib.import_module(f"seal.allennlp.{name}").PATCHES)
+        for patch in importlib.import_module(f"seal.allennlp.{name}").PATCHES:
+            patch()
     for module in pkgutil.walk_packages(sys.modules["seal"].__path__, prefix="seal."):
         if not _is_apart(module.name):
             importlib.import_module(module.name)

@@ -1,12 +1,9 @@
 """The library of configs by a name that is the same everywhere: `import 'seal/srl.libsonnet'`."""
 
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from allennlp.common import params as allennlp_params
+from allennlp.common.util import SigTermReceived
 
 from seal.allennlp.replacing import replace_once
 from seal.allennlp.safe_archives import config_of_archive
@@ -56,26 +53,6 @@ def find_import(folder: str, name: str) -> tuple[str, bytes]:
         raise RuntimeError(error.strerror) from error
 
 
-@contextmanager
-def stopped_afterwards() -> Iterator[None]:
-    """
-    Control-C or SIGTERM inside takes effect at the end. Jsonnet makes whatever its callback raises an error of the
-    config, so that a run which is stopped would be told of a file that cannot be opened.
-    """
-    numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not None]
-    if threading.current_thread() is not threading.main_thread():
-        numbers = []  # Python's handlers run in the main thread alone.
-    came: list[int] = []
-    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        for number in came[:1]:
-            signal.raise_signal(number)
-
-
 def import_the_library_by_name() -> None:
     """
     Patches: `allennlp.common.params.evaluate_file` and `evaluate_snippet`, which overrides are read by.
@@ -89,8 +66,22 @@ def import_the_library_by_name() -> None:
     """
 
     def evaluate_snippet(original, *args, **kwargs):
-        with stopped_afterwards():
-            return original(*args, **{"import_callback": find_import, **kwargs})
+        stops: list[BaseException] = []
+
+        def find(folder: str, name: str) -> tuple[str, bytes]:
+            try:
+                return find_import(folder, name)
+            except (KeyboardInterrupt, SigTermReceived) as stop:
+                stops.append(stop)
+                raise
+
+        try:
+            return original(*args, **{"import_callback": find, **kwargs})
+        except RuntimeError:
+            # Jsonnet makes whatever its callback raises an error of the config.
+            if stops:
+                raise stops[0] from None
+            raise
 
     def evaluate_file(original, filename, *args, **kwargs):
         # Of an archive it was found to be JSON when it was unpacked, and is not evaluated.

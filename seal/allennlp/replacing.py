@@ -1,7 +1,7 @@
 """How AllenNLP is patched: its functions are replaced by others that may call them."""
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 
@@ -33,9 +33,3 @@ def replace_once(owner: Any, name: str, replacement: Callable) -> None:
 
     patched.patched_by_seal = (*done, this)
     setattr(owner, name, classmethod(patched) if of_class else patched)
-
-
-def apply(patches: Iterable[Callable[[], None]]) -> None:
-    """Applies patches, in their order. Doing it again changes nothing."""
-    for patch in patches:
-        patch()

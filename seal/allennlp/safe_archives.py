@@ -72,12 +72,11 @@ def extracted_archive(path: str, cleanup: bool = True, with_config: bool = False
     try:
         try:
             _unpack(path, folder)
-            _check_digests(path, folder)
-            _check_json(path, folder)
-            if with_config and not os.path.isfile(os.path.join(folder, archival.CONFIG_NAME)):
-                raise ConfigurationError(f"{path}: there is no {archival.CONFIG_NAME} in it; this is no model.")
         except _DAMAGED as error:
-            raise _damaged(path, error) from error
+            raise ConfigurationError(
+                f"{path} is not a model archive (.tar.gz), or a damaged one: {error}; copy it anew from where it is "
+                "whole."
+            ) from error
         except OSError as error:
             if error.errno not in FULL:
                 raise
@@ -85,10 +84,10 @@ def extracted_archive(path: str, cleanup: bool = True, with_config: bool = False
                 f"{path} is unpacked to {tempfile.gettempdir()}, where there is no room ({error.strerror}); make some, "
                 "or name another folder in the environment variable TMPDIR."
             ) from error
-        except ConfigurationError:
-            # What is damaged may look like anything else.
-            _check_is_whole(path)
-            raise
+        _check_digests(path, folder)
+        _check_json(path, folder)
+        if with_config and not os.path.isfile(os.path.join(folder, archival.CONFIG_NAME)):
+            raise ConfigurationError(f"{path}: there is no {archival.CONFIG_NAME} in it; this is no model.")
         _unpacked[folder] = path
         done = True
         with _naming(folder):
@@ -97,35 +96,6 @@ def extracted_archive(path: str, cleanup: bool = True, with_config: bool = False
         if cleanup or not done:
             _unpacked.pop(folder, None)
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _unpack(path: str, folder: str) -> None:
-    with gzip.open(path) as file:
-        unpacked = _Unpacked(file, path)
-        with tarfile.open(fileobj=unpacked, mode="r:") as archive:
-            archive.extractall(folder, filter=_bounded(path, archive, unpacked))
-        unpacked.finish()
-
-
-def _damaged(path: str, error: Exception) -> ConfigurationError:
-    return ConfigurationError(
-        f"{path} is not a model archive (.tar.gz), or a damaged one: {error}; copy it anew from where it is whole."
-    )
-
-
-def _check_is_whole(path: str) -> None:
-    """
-    # Raises
-
-    `ConfigurationError` if the checksum at the end is not that of the content, as far as an archive may unpack.
-    """
-    left = _most_bytes(path)
-    try:
-        with gzip.open(path) as file:
-            while left > 0 and (part := file.read(2**20)):
-                left -= len(part)
-    except _DAMAGED as error:
-        raise _damaged(path, error) from error
 
 
 @contextmanager
@@ -141,88 +111,70 @@ def _naming(folder: str) -> Iterator[None]:
         raise ConfigurationError(f"{_unpacked[folder]}: {told}") from error
 
 
+def _unpack(path: str, folder: str) -> None:
+    with gzip.open(path) as file:
+        unpacked = _Unpacked(file, path)
+        try:
+            with tarfile.open(fileobj=unpacked, mode="r:") as archive:
+                archive.extractall(folder, filter=functools.partial(unpacked.allow, archive))
+        finally:
+            # What is damaged may look like anything else.
+            unpacked.read_to_the_checksum()
+
+
 class _Unpacked:
     """
     The bytes of an archive, which are read forwards: the content of members that are allowed, and their headers, which
     are few and small.
-
-    # Attributes
-
-    content_end : `int`
-        Where the content of the last member that is allowed ends.
     """
 
     def __init__(self, file: IO[bytes], path: str) -> None:
         self._file, self._path = file, path
-        self._of_headers = self.content_end = 0
-        self._last = b""
+        self._most = max(MOST_BYTES, MOST_RATIO * os.path.getsize(path))
+        self._of_headers = self._of_members = self._members = 0
+        # Where the content of the last member that is allowed ends.
+        self._content_end = 0
+
+    def allow(self, archive: tarfile.TarFile, member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
+        """The filter of `extractall`."""
+        self._members += 1
+        if self._members > MOST_MEMBERS:
+            raise ConfigurationError(f"{self._path}: it has more than {MOST_MEMBERS:,} files; this is no model.")
+        # The header was read last, and the next one begins where the content ends. A sparse file is larger than that.
+        self._of_members += max(member.size, archive.offset - self.tell())
+        if self._of_members > self._most:
+            raise ConfigurationError(
+                f"{self._path}: it would unpack to more than {self._most:,} bytes, from "
+                f"{os.path.getsize(self._path):,}; this is no model."
+            )
+        self._content_end = archive.offset
+        try:
+            return tarfile.data_filter(member, folder)
+        except tarfile.FilterError as error:
+            raise ConfigurationError(f"{self._path}: it is not opened, as it would write elsewhere: {error}.") from None
 
     def read(self, size: int) -> bytes:
-        if self.tell() + size > self.content_end:
+        if self.tell() + size > self._content_end:
             self._of_headers += size
             if size > MOST_HEADER or self._of_headers > MOST_HEADERS:
                 raise ConfigurationError(
                     f"{self._path}: names and other headers of its files have more than {MOST_HEADER:,} bytes, or more "
                     f"than {MOST_HEADERS:,} together; this is no model."
                 )
-        self._last = self._file.read(size)
-        return self._last
-
-    def finish(self) -> None:
-        """
-        Reads what follows the last member, at whose end is gzip's checksum.
-
-        # Raises
-
-        `tarfile.ReadError` if the members do not end with an empty block, as where a header is damaged, or anything but
-        zeros follows.
-        """
-        left = MOST_HEADERS
-        while self._last and not self._last.strip(b"\0") and left > 0:
-            self._last = self._file.read(tarfile.RECORDSIZE)
-            left -= len(self._last)
-            if not self._last:
-                return
-        raise tarfile.ReadError("its list of files has no end")
+        return self._file.read(size)
 
     def seek(self, place: int) -> None:
-        if not self.tell() <= place <= self.content_end:
+        if not self.tell() <= place <= self._content_end:
             raise tarfile.ReadError("a member links to one that does not come before it")
         self._file.seek(place)
 
     def tell(self) -> int:
         return self._file.tell()
 
-
-def _bounded(
-    path: str, archive: tarfile.TarFile, unpacked: _Unpacked
-) -> Callable[[tarfile.TarInfo, str], tarfile.TarInfo]:
-    most = _most_bytes(path)
-    total = count = 0
-
-    def check(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
-        nonlocal total, count
-        count += 1
-        if count > MOST_MEMBERS:
-            raise ConfigurationError(f"{path}: it has more than {MOST_MEMBERS:,} files; this is no model.")
-        # The header was read last, and the next one begins where the content ends. A sparse file is larger than that.
-        total += max(member.size, archive.offset - unpacked.tell())
-        if total > most:
-            raise ConfigurationError(
-                f"{path}: it would unpack to more than {most:,} bytes, from {os.path.getsize(path):,}; this is no "
-                "model."
-            )
-        unpacked.content_end = archive.offset
-        try:
-            return tarfile.data_filter(member, folder)
-        except tarfile.FilterError as error:
-            raise ConfigurationError(f"{path}: it is not opened, as it would write elsewhere: {error}.") from None
-
-    return check
-
-
-def _most_bytes(path: str) -> int:
-    return max(MOST_BYTES, MOST_RATIO * os.path.getsize(path))
+    def read_to_the_checksum(self) -> None:
+        """What follows the last member, as far as an archive may unpack; at the end, gzip looks at its checksum."""
+        while self.tell() <= self._most and self._file.read(2**20):
+            pass
 
 
 def _check_json(path: str, folder: str) -> None:
@@ -235,15 +187,8 @@ def _check_json(path: str, folder: str) -> None:
             raise ConfigurationError(
                 f"{path}: its {what} is not plain JSON, which training writes; it is not evaluated as anything else."
             ) from None
-        if name == archival.CONFIG_NAME and not isinstance(found, dict):
-            raise ConfigurationError(f"{path}: its config must be an object, found {found!r:.80}; this is no model.")
-        if name == META_NAME and text is not None and not _is_version(found):
-            raise ConfigurationError(f"{path}: its {META_NAME} is not the version of AllenNLP, found {found!r:.80}.")
-
-
-def _is_version(found: Any) -> bool:
-    version = found.get("version") if isinstance(found, dict) and len(found) == 1 else None
-    return isinstance(version, str) and version.count(".") >= 2
+        if not isinstance(found, dict):
+            raise ConfigurationError(f"{path}: its {what} must be an object, found {found!r:.80}; this is no model.")
 
 
 def _small_text(path: str, folder: str, name: str, what: str) -> Optional[str]:
@@ -259,15 +204,7 @@ def _small_text(path: str, folder: str, name: str, what: str) -> Optional[str]:
         raise ConfigurationError(f"{path}: its {what} is not plain JSON or text in UTF-8.") from None
 
 
-def _parts_of(folder: str) -> list[str]:
-    """What a model is made of, of the files in a folder: the config, the vocabulary and the weights."""
-    vocabulary = os.path.join(folder, "vocabulary")
-    words = sorted(os.listdir(vocabulary)) if os.path.isdir(vocabulary) else []
-    names = [archival.CONFIG_NAME, archival._WEIGHTS_NAME, *(f"vocabulary/{name}" for name in words if name[0] != ".")]
-    return [name for name in names if os.path.isfile(os.path.join(folder, name))]
-
-
-def digests_of(folder: str, weights: Optional[str] = None) -> dict[str, str]:
+def digests_of(folder: str, weights: str = archival._WEIGHTS_NAME) -> dict[str, str]:
     """
     What `SHA256SUMS` has of the model in a folder: the digests of its config, its weights and each file of its
     vocabulary, by the names that they have in an archive.
@@ -276,18 +213,20 @@ def digests_of(folder: str, weights: Optional[str] = None) -> dict[str, str]:
 
     folder : `str`
         That of an archive that was unpacked, or of a run.
-    weights : `str`, optional (default = `None`)
-        The file of weights of a run.
+    weights : `str`, optional (default = `"weights.th"`)
+        The file of weights in it; a run has another one.
     """
-    files = {name: os.path.join(folder, name) for name in _parts_of(folder)}
-    if weights is not None and os.path.isfile(os.path.join(folder, weights)):
-        files[archival._WEIGHTS_NAME] = os.path.join(folder, weights)
-    return {name: _digest(file) for name, file in sorted(files.items())}
-
-
-def _digest(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    vocabulary = os.path.join(folder, "vocabulary")
+    words = os.listdir(vocabulary) if os.path.isdir(vocabulary) else []
+    files = {f"vocabulary/{name}": f"vocabulary/{name}" for name in words if not name.startswith(".")}
+    files |= {archival.CONFIG_NAME: archival.CONFIG_NAME, archival._WEIGHTS_NAME: weights}
+    found = {}
+    for name in sorted(files):
+        path = os.path.join(folder, files[name])
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
 
 
 def _check_digests(path: str, folder: str) -> None:

@@ -8,26 +8,24 @@ What a constructor itself refuses is found when it is called; `placed` gives tha
 
 import argparse
 import inspect
-import json
 import os
 import re
 import traceback
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from types import UnionType
 from typing import Any, Optional, Union, get_args, get_origin
 
 import torch
 from allennlp.commands.train import TrainModel
-from allennlp.common import Lazy, Registrable
+from allennlp.common import FromParams, Lazy, Registrable
 from allennlp.common.from_params import infer_params
 from allennlp.data.data_loaders import MultiProcessDataLoader
-from allennlp.models import archival
 from allennlp.modules.token_embedders import Embedding
+from allennlp.nn.parallel import DdpAccelerator
 from allennlp.training.trainer import Trainer
 
-from seal.allennlp.safe_archives import extracted_archive, opening
-from seal.cli.configs import overridden, read_config
+from seal.cli.configs import read_config
 from seal.cli.word_vectors import check_vectors, unusable_vector
 from seal.common.setting_checks import check_range, short, suggest, whole_number
 from seal.files.paths import user_path
@@ -47,15 +45,13 @@ _GIVEN = {
 # The splits whose data a vocabulary may be made from.
 _SPLITS = ("train", "validation", "test")
 _DATA = tuple(f"{split}_data_path" for split in _SPLITS)
-_DISTRIBUTED = ("cuda_devices", "ddp_accelerator", "num_nodes", "primary_address", "primary_port", "timeout")
 
-# The packages whose classes the ranges below are of. A class of another package that has a setting of the same name
-# knows its range itself.
+# The packages whose classes the ranges below are of. A class of another package knows those of its settings itself.
 _RANGED = ("allennlp", "allennlp_models", "seal", "torch")
 # Keys whose whole numbers must be at least 1: AllenNLP accepts any, and fails at it later.
 _FROM_ONE = {
     *("batch_size", "embedding_dim", "keep_most_recent_by_count", "max_instances", "num_epochs", "num_filters"),
-    *("num_gradient_accumulation_steps", "step_size"),
+    *("num_gradient_accumulation_steps", "num_nodes", "step_size"),
 }
 # The same for at least 0, and for shares that must be below 1; of these, `decay` is that of a moving average.
 _FROM_ZERO = {"warmup_steps"}
@@ -101,25 +97,6 @@ def check_overridden(config: dict[str, Any], trained: dict[str, Any]) -> None:
     _check_keys("", TrainModel, changed, {key: parameters[key] for key in changed})
 
 
-def check_overrides(archive: str, overrides: str) -> None:
-    """
-    Checks the overrides of a trained model: a file, the folder of a run, or a model of the hub.
-
-    # Raises
-
-    `ConfigurationError` for the first mistake.
-    """
-    if not overrides:
-        return
-    path = archival.cached_path(archive)
-    with nullcontext(path) if os.path.isdir(path) else extracted_archive(path, with_config=True) as folder:
-        with open(os.path.join(folder, archival.CONFIG_NAME), encoding="utf-8") as file:
-            trained = json.load(file)
-    # The folder of a run is the user's own.
-    with opening(None if os.path.isdir(path) else archive):
-        check_overridden(overridden(trained, overrides), trained)
-
-
 def _check_first(config: dict[str, Any]) -> None:
     """What AllenNLP reads before anything is built."""
     for key in _SEEDS:
@@ -147,36 +124,32 @@ def _check_first(config: dict[str, Any]) -> None:
         raise ConfigurationError('config key "evaluate_on_test" needs a "test_data_path", and there is none')
 
 
+class Workers(FromParams):
+    """The section `distributed`; `seal.cli.workers` reads it."""
+
+    def __init__(
+        self,
+        cuda_devices: list[int],
+        num_nodes: int = 1,
+        primary_address: str = "127.0.0.1",
+        primary_port: Optional[int] = None,
+        timeout: float = 120,
+        ddp_accelerator: Optional[Lazy[DdpAccelerator]] = None,
+    ) -> None:
+        """Its parameters are what is checked."""
+
+
 def _check_workers(workers: Any) -> None:
-    """The section `distributed`."""
-    devices = workers.get("cuda_devices") if isinstance(workers, dict) else None
-    if not isinstance(devices, list) or any(type(device) is not int for device in devices):
+    _check_part("distributed", TrainModel.__name__, Workers, workers, later=False)
+    devices, there = workers["cuda_devices"], torch.cuda.device_count()
+    if set(devices) != {-1} and not all(0 <= device < there for device in devices):
         raise ConfigurationError(
-            'config key "distributed" must be an object with "cuda_devices", a list of numbers of GPUs, or of a -1 for '
-            f"each process on the CPU, found {workers!r}"
+            f'config key "distributed.cuda_devices" must have numbers of GPUs, of which {there} are here, or a -1 for '
+            f"each process on the CPU, found {devices}"
         )
-    for key in workers:
-        if key not in _DISTRIBUTED:
-            raise ConfigurationError(f'config key "distributed.{key}" is unknown' + suggest(key, _DISTRIBUTED))
-    if any(device < 0 for device in devices) and set(devices) != {-1}:
-        raise ConfigurationError(
-            'config key "distributed.cuda_devices" must have numbers of GPUs, or a -1 for each process on the CPU, '
-            f"found {devices}"
-        )
-    nodes, seconds, there = workers.get("num_nodes", 1), workers.get("timeout"), torch.cuda.device_count()
-    if type(nodes) is not int or nodes < 1:
-        raise ConfigurationError(f'config key "distributed.num_nodes" must be at least 1, found {nodes!r}')
-    if max(devices, default=-1) >= there:
-        raise ConfigurationError(
-            f'config key "distributed.cuda_devices": there is no GPU {max(devices)} here, whose GPUs are {there}; to '
-            "train on the CPU, give a -1 for each process"
-        )
-    if len(devices) * nodes < 2:
+    if len(devices) * workers.get("num_nodes", 1) < 2:
         raise ConfigurationError('config key "distributed" is for two processes or more; leave it out for one')
-    if "timeout" in workers:
-        if type(seconds) not in (int, float):
-            raise ConfigurationError(f'config key "distributed.timeout" must be a number of seconds, found {seconds!r}')
-        check_range('config key "distributed.timeout"', seconds, least=1)
+    check_range('config key "distributed.timeout"', workers.get("timeout"), least=1)
 
 
 def _check_data(key: str, path: Any) -> None:
@@ -229,7 +202,7 @@ def _may_be_null(parameter: inspect.Parameter) -> bool:
 
 
 def _check_range(place: str, cls: type, name: str, found: Any, annotation: Any) -> None:
-    if _owner(cls, name) not in _RANGED:
+    if cls.__module__.split(".")[0] not in _RANGED:
         return
     if name in _FROM_ONE and int in (get_args(annotation) or (annotation,)) and type(found) is int:
         check_range(place, found, least=1)
@@ -238,16 +211,6 @@ def _check_range(place: str, cls: type, name: str, found: Any, annotation: Any) 
     for share in found if isinstance(found, list) else [found]:
         if name in _SHARES and type(share) in (int, float):
             check_range(place, share, least=0, below=1)
-
-
-def _owner(cls: type, name: str) -> str:
-    """The package of the class whose setting this is: a subclass may hand on those of its base classes."""
-    for base in inspect.getmro(cls):
-        for maker in (base.__dict__.get("from_partial_objects"), base.__dict__.get("__init__")):
-            maker = getattr(maker, "__func__", maker)
-            if inspect.isfunction(maker) and name in inspect.signature(maker).parameters:
-                return maker.__module__.split(".")[0]
-    return cls.__module__.split(".")[0]
 
 
 def _check_value(key: str, whose: str, annotation: Any, found: Any) -> None:

@@ -4,19 +4,18 @@ The `components` sub-command: the registered names that a config may use, with t
 
 import argparse
 import inspect
-import os
+import json
 import re
 import typing
 from collections.abc import Iterable
-from contextlib import nullcontext
 from types import UnionType
 from typing import Any, NamedTuple, Optional, Union
 
 from allennlp.common import Lazy, Registrable
 from allennlp.common.checks import ConfigurationError
 
+from seal.cli.models import write
 from seal.common.setting_checks import suggest
-from seal.files.whole_files import replacing
 
 #: The kinds by the names of their base classes: how a config or a user calls them, and where a config has them.
 KINDS = {
@@ -134,7 +133,8 @@ def components() -> list[Component]:
 
 def kind_of(base: type) -> str:
     """How a user calls the kind of a base class."""
-    return KINDS[base.__name__][0] if base.__name__ in KINDS else _words(base.__name__)
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", base.__name__).lower()
+    return KINDS.get(base.__name__, (words,))[0]
 
 
 def _kinds(found: list[Component]) -> dict[str, str]:
@@ -259,25 +259,19 @@ def type_name(annotation: Any) -> str:
     if origin is dict or annotation is dict:
         return "object"
     if inspect.isclass(annotation):
-        return KINDS[annotation.__name__][0] if annotation.__name__ in KINDS else _words(annotation.__name__)
+        return kind_of(annotation)
     return "any value"
 
 
-def _words(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-
-
 def _json(value: Any) -> str:
-    simple = {None: "null", True: "true", False: "false"}
-    if value is None or isinstance(value, bool):
-        return simple[value]
-    if isinstance(value, (int, float)):
+    if isinstance(value, float):
         return f"{value:g}"
-    if isinstance(value, str):
-        return f'"{value}"'
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_json, value))}]"
-    return "its own"
+    try:
+        return json.dumps(value)
+    except TypeError:
+        return "its own"
 
 
 def escaped(text: Any) -> str:
@@ -285,15 +279,3 @@ def escaped(text: Any) -> str:
     # Of several _ at an end of a word each: the second of __a__ would make the rest slanted.
     marks = r"[\\`*[<|~&]|\b_+|_+\b"
     return re.sub(marks, lambda found: "".join(f"\\{mark}" for mark in found.group()), " ".join(str(text).split()))
-
-
-def write(path: str, text: str) -> None:
-    """Writes the file that `--out` names; where the disk is full, an earlier file of this name stays as it was."""
-    try:
-        is_device = os.path.exists(path) and not os.path.isfile(path)
-        # Of a link, the file that it names.
-        whole = nullcontext(path) if is_device else replacing(os.path.realpath(path))
-        with whole as draft, open(draft, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise ConfigurationError(f"--out: '{path}' cannot be written ({error.strerror}).") from error

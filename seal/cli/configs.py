@@ -2,12 +2,11 @@
 Reads a config and its overrides: it must be an object, and what jsonnet or AllenNLP refuses is one sentence.
 """
 
-import ast
 import json
 import logging
 import os
 import re
-from typing import Any, Optional
+from typing import Any
 
 from allennlp.common import params as allennlp_params
 
@@ -65,17 +64,15 @@ def read_overrides(text: str) -> dict[str, Any]:
 
     # Raises
 
-    `ConfigurationError` if they are none; where another form can be understood, with the object that it means.
+    `ConfigurationError` if they are none.
     """
     try:
         found = allennlp_params.parse_overrides(text)
     except (RuntimeError, ValueError) as error:
-        meant = _as_json(text)
-        if meant is None and text.lstrip().startswith("{"):
+        if text.lstrip().startswith("{"):
             raise ConfigurationError(_of_jsonnet(error)) from error
-        example = meant or '{"trainer.num_epochs": 5}'
-        such_as = "" if meant else "such as "
-        raise ConfigurationError(f"--overrides must be a JSON object, {such_as}'{example}', found {text}") from None
+        example = '{"trainer.num_epochs": 5}'
+        raise ConfigurationError(f"--overrides must be a JSON object, such as '{example}', found {text}") from None
     if not isinstance(found, dict):
         raise ConfigurationError(f"--overrides must be an object, found {found!r}")
     return found
@@ -108,31 +105,3 @@ def _of_jsonnet(error: Exception) -> str:
         message = f"{place}: {message}" if place else message
     # Text from the command line has no file name before its line number.
     return f"--overrides, at {message.lstrip(':')}" if re.match(r":?\d+:\d+", message) else message
-
-
-# `key=value`, with a value that is a word or in brackets or quotes.
-_PAIR = r"""([\w.]+)\s*=\s*("[^"]*"|'[^']*'|\[[^\]]*\]|\{[^}]*\}|[^\s,]+)"""
-
-
-def _as_json(text: str) -> Optional[str]:
-    """What overrides in another form mean: `key=value` pairs, an object of Python, keys without quotes."""
-    pairs = re.compile(_PAIR)
-    if pairs.sub("", text).strip(" ,") == "" and "=" in text:
-        return json.dumps({key: _value(value) for key, value in pairs.findall(text)})
-    try:
-        found = ast.literal_eval(text)
-    except (SyntaxError, ValueError):
-        try:
-            found = json.loads(re.sub(r"([{,]\s*)([\w.]+)(\s*:)", r'\1"\2"\3', text))
-        except ValueError:
-            return None
-    return json.dumps(found) if isinstance(found, dict) else None
-
-
-def _value(text: str) -> Any:
-    for read in (json.loads, ast.literal_eval):
-        try:
-            return read(text)
-        except (SyntaxError, ValueError):
-            pass
-    return text

@@ -15,11 +15,10 @@ from allennlp.data import DataLoader
 from allennlp.evaluation import Evaluator
 
 from seal.allennlp.safe_archives import opening
-from seal.cli.models import add_options_of_model, check_files_and_batch_size, load_model
+from seal.cli.models import add_options_of_model, check_files_and_batch_size, load_model, write
 from seal.common.nested_values import plain
 from seal.files.paths import user_path
-from seal.files.records import read_json
-from seal.files.whole_files import naming, opened_alone, replacing
+from seal.files.whole_files import naming, opened_alone
 from seal.registry import ConfigurationError
 
 # Samplers whose batches are of similar length.
@@ -41,18 +40,6 @@ def add_parser(subparsers: argparse._SubParsersAction) -> argparse.ArgumentParse
     )
     parser.add_argument("--batch-size", type=int, help="instances in a batch (default: as in training)")
     parser.add_argument("--batch-weight-key", default="", help="the output by which the loss of a batch is weighted")
-    parser.add_argument(
-        "--extend-vocab", action="store_true", help="give the model the words of these data that it does not know"
-    )
-    parser.add_argument(
-        "--embedding-sources-mapping", default="", help="with it, files of word vectors by embedders, as JSON"
-    )
-    parser.add_argument(
-        "--auto-names",
-        choices=("NONE", "METRICS", "PREDS", "ALL"),
-        default="NONE",
-        help="which of the outputs are named after the inputs, with the endings .outputs and .preds",
-    )
     parser.set_defaults(func=evaluate)
     return parser
 
@@ -84,17 +71,13 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
                 reader=archive.validation_dataset_reader,
                 data_path=source,
             )
-            if args.extend_vocab:
-                model.vocab.extend_from_instances(loader.iter_instances())
-                sources = read_json(args.embedding_sources_mapping or "{}", "--embedding-sources-mapping is not JSON")
-                model.extend_embedder_vocab(sources)
             loader.index_with(model.vocab)
             alone = opened_alone(predictions, "--predictions-output-file") if predictions else nullcontext()
             with naming(predictions or ""), alone:
                 made = evaluator(model, loader, args.batch_weight_key, None, predictions)  # type: ignore[arg-type]
             scores = plain(made)
             if scores_file is not None:
-                _write(scores_file, scores)
+                write(scores_file, json.dumps(scores, indent=2), "--output-file")
             name = Path(source).stem if isinstance(source, str) else str(place)
             every.update({key if len(inputs) == 1 else f"{name}_{key}": value for key, value in scores.items()})
     if not args.output_file:
@@ -114,25 +97,16 @@ def inputs_of(text: str) -> list[Any]:
 
 def _checked_outputs(args: argparse.Namespace, inputs: list[Any]) -> list[list[Optional[str]]]:
     """The files for scores, and those for predictions, one for each input; `None` where there is to be none."""
-    by_option: dict[str, list[str]] = {}
-    found: list[list[Optional[str]]] = []
-    files = [source for source in inputs if isinstance(source, str)]
-    for option, given, auto, ending in (
-        ("--output-file", args.output_file, "METRICS", ".outputs"),
-        ("--predictions-output-file", args.predictions_output_file, "PREDS", ".preds"),
-    ):
-        is_auto = args.auto_names in (auto, "ALL")
-        made = [str(path.parent / f"{path.stem}{ending}") for path in map(Path, files)]
-        paths = [] if not given else made if is_auto else given.split(",")
-        if given and len(paths) != len(inputs):
+    named = {"--output-file": args.output_file, "--predictions-output-file": args.predictions_output_file}
+    paths = {option: text.split(",") if text else [] for option, text in named.items()}
+    for option, given in paths.items():
+        if given and len(given) != len(inputs):
             raise ConfigurationError(
-                f"{option}: {len(inputs)} files are evaluated, so name as many here, separated by commas, or use "
-                f"--auto-names {auto}; found {len(paths)}."
+                f"{option}: {len(inputs)} files are evaluated, so name as many here, separated by commas; found "
+                f"{len(given)}."
             )
-        by_option.setdefault("--auto-names" if is_auto else option, []).extend(paths)
-        found.append([*paths] or [None] * len(inputs))
-    check_files_and_batch_size(args, files, by_option)
-    return found
+    check_files_and_batch_size(args, [source for source in inputs if isinstance(source, str)], paths)
+    return [[*given] or [None] * len(inputs) for given in paths.values()]
 
 
 def batches_by_length(config: Params, batch_size: Optional[int]) -> Any:
@@ -158,11 +132,3 @@ def batches_by_length(config: Params, batch_size: Optional[int]) -> Any:
             loader.pop(key, None)
         loader["batch_sampler"] = {"type": "by_length", "batch_size": size}
     return loader
-
-
-def _write(path: str, scores: dict[str, Any]) -> None:
-    """On a full disk, the scores of an earlier evaluation stay."""
-    # A pipe or a device is written to, and not replaced.
-    with replacing(os.path.realpath(path)) if os.path.isfile(path) else nullcontext(path) as draft:
-        with naming(path), open(draft, "w", encoding="utf-8") as file:
-            file.write(json.dumps(scores, indent=2))

@@ -2,15 +2,21 @@
 
 import argparse
 import glob
+import json
 import os
+from contextlib import nullcontext
 from typing import Optional
 
 from allennlp.common.checks import check_for_gpu
+from allennlp.models import archival
 from allennlp.models.archival import Archive, load_archive
 
-from seal.cli.check import check_overrides, places_named
+from seal.allennlp.safe_archives import extracted_archive, opening
+from seal.cli.check import check_overridden, places_named
+from seal.cli.configs import overridden
 from seal.common.setting_checks import check_range
 from seal.files.paths import user_path
+from seal.files.whole_files import replacing
 from seal.registry import ConfigurationError
 
 #: What a command reads of a model that is given as a folder.
@@ -39,11 +45,19 @@ def load_model(args: argparse.Namespace) -> Archive:
     `ConfigurationError` where there is no such GPU, the archive is none that can be opened, or the overrides are wrong.
     """
     check_for_gpu(args.cuda_device)
-    check_overrides(args.archive_file, args.overrides)
-    with places_named():
-        return load_archive(
-            args.archive_file, weights_file=args.weights_file, cuda_device=args.cuda_device, overrides=args.overrides
-        )
+    path = archival.cached_path(args.archive_file)
+    is_folder = os.path.isdir(path)
+    with nullcontext(path) if is_folder else extracted_archive(path, with_config=True) as folder:
+        if args.overrides:
+            with open(os.path.join(folder, archival.CONFIG_NAME), encoding="utf-8") as file:
+                trained = json.load(file)
+            # The folder of a run is the user's own.
+            with opening(None if is_folder else args.archive_file):
+                check_overridden(overridden(trained, args.overrides), trained)
+        with places_named():
+            return load_archive(
+                folder, weights_file=args.weights_file, cuda_device=args.cuda_device, overrides=args.overrides
+            )
 
 
 def check_files_and_batch_size(args: argparse.Namespace, inputs: list[str], outputs: dict[str, list[str]]) -> None:
@@ -75,3 +89,18 @@ def _files_read(paths: list[Optional[str]]) -> list[str]:
         files += [path, *glob.glob(path.partition("#")[0])]
         files += [os.path.join(path, name) for name in _FILES_OF_MODEL]
     return [file for file in files if os.path.isfile(file)]
+
+
+def write(path: str, text: str, option: str = "--out") -> None:
+    """
+    Writes the file that an option names; where the disk is full, an earlier file of this name stays as it was. A pipe
+    or a device is written to, and not replaced.
+    """
+    try:
+        is_device = os.path.exists(path) and not os.path.isfile(path)
+        # Of a link, the file that it names.
+        whole = nullcontext(path) if is_device else replacing(os.path.realpath(path))
+        with whole as draft, open(draft, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise ConfigurationError(f"{option}: '{path}' cannot be written ({error.strerror}).") from error

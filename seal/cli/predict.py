@@ -11,19 +11,20 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Optional, TextIO
 
 from allennlp.common import logging as allennlp_logging
 from allennlp.data import DatasetReader, Instance
-from allennlp.data.dataset_readers import MultiTaskDatasetReader
 from allennlp.predictors import Predictor
 
-from seal.cli.models import add_options_of_model, check_files_and_batch_size, load_model
+from seal.cli.models import add_options_of_model, check_files_and_batch_size, load_model, write
 from seal.common.setting_checks import suggest
 from seal.files.input_lines import Shard, input_lines, shard_of
-from seal.files.whole_files import opened_alone, replacing
+from seal.files.records import read_json
+from seal.files.whole_files import opened_alone
 from seal.predictors.readable import readable
 from seal.registry import ConfigurationError
 
@@ -80,7 +81,6 @@ def add_parser(subparsers: argparse._SubParsersAction) -> argparse.ArgumentParse
         default="validation",
         help="which of the model's readers, where it has two",
     )
-    parser.add_argument("--multitask-head", metavar="HEAD", help="of a reader of several tasks: which of them")
     parser.set_defaults(func=predict)
     return parser
 
@@ -113,7 +113,7 @@ def predict(args: argparse.Namespace) -> None:
     if args.summary is not None and os.path.isfile(args.summary) and args.summary != args.input_file:
         os.remove(args.summary)  # That of an earlier run would look like success, if this one fails.
     if args.use_dataset_reader:
-        inputs = instances(predictor._dataset_reader, args.input_file, args.multitask_head)
+        inputs = instances(predictor._dataset_reader, args.input_file)
     else:
         inputs = lines(predictor, args.input_file, args.shard)
     at_once = args.batch_size or (1 if args.input_file == "-" else getattr(predictor, "lines_at_once", 1))
@@ -125,7 +125,8 @@ def predict(args: argparse.Namespace) -> None:
         count = f"{found.errors} of {found.records} lines have an error in place of a prediction"
         logger.warning(f"{count}; the first: {found.first_error}{hint}")
     if args.summary is not None:
-        _write_summary(args.summary, {**vars(found), "seconds": round(time.monotonic() - start, 3)})
+        summary = {**vars(found), "seconds": round(time.monotonic() - start, 3)}
+        write(args.summary, json.dumps(summary) + "\n", "--summary")
     if found.errors:
         sys.exit(SOME_ERRORS)
 
@@ -137,13 +138,9 @@ def _checked(args: argparse.Namespace) -> dict[str, Any]:
         ours = [name for name in known if name.startswith("seal_")]
         advice = suggest(args.predictor, known) or suggest(args.predictor, ours)
         raise ConfigurationError(f'--predictor: "{args.predictor}" is not a registered name{advice}')
-    text = args.predictor_args.strip() or "{}"
-    try:
-        arguments, reason = json.loads(text), ""
-    except ValueError as error:
-        arguments, reason = None, f" ({error})"
+    arguments = read_json(args.predictor_args.strip() or "{}", "--predictor-args is not JSON")
     if not isinstance(arguments, dict):
-        raise ConfigurationError(f"--predictor-args must be a JSON object, found {text}{reason}")
+        raise ConfigurationError(f"--predictor-args must be a JSON object, found {arguments}")
     for name in ("model", "dataset_reader"):
         if name in arguments:
             raise ConfigurationError(f"--predictor-args: '{name}' is given already; leave it out")
@@ -185,21 +182,18 @@ def lines(predictor: Predictor, path: str, shard: Optional[Shard] = None) -> Ite
         yield predictor.load_line(line), len(line)
 
 
-def instances(reader: DatasetReader, path: str, head: Optional[str] = None) -> Iterator[tuple[Any, int]]:
-    """The instances that a reader gives, of one `head` where it reads for several, with 0: they are small."""
-    several = isinstance(reader, MultiTaskDatasetReader)
-    if several != (head is not None):
-        raise ConfigurationError("--multitask-head: name the head of a reader of several tasks, and of no other.")
-    for instance in reader.read(path, force_task=head) if several else reader.read(path):  # type: ignore[call-arg]
-        yield instance, 0
+def instances(reader: DatasetReader, path: str) -> Iterator[tuple[Any, int]]:
+    """The instances that a reader gives, with 0: they are small."""
+    return ((instance, 0) for instance in reader.read(path))
 
 
+@dataclass
 class Found:
     """What `write_records` has written: the numbers of records and of errors among them, and the first of these."""
 
-    def __init__(self) -> None:
-        self.records = self.errors = 0
-        self.first_error: Optional[str] = None
+    records: int = 0
+    errors: int = 0
+    first_error: Optional[str] = None
 
 
 def write_records(
@@ -223,23 +217,20 @@ def write_records(
     form : `str`, optional (default = `"json"`)
         How records are printed, one of `FORMATS`; `None`: not at all.
     """
-    found = Found()
-    output = None if output_file is None else _OutputFile(output_file)
+    found, write = Found(), _writer(output_file)
     for given, record in predicted(predictor, inputs, at_once):
         text = predictor.dump_line(record)
         if form is not None and not _print(form, found.records, given, record, text):
-            if output is None:
+            if output_file is None:
                 raise SystemExit(1)
             form = None
-        if output is not None:
-            output.write(text)
+        write(text)
         found.records += 1
         error = record.get("error") if isinstance(record, dict) else None
         if error is not None:
             found.errors += 1
             found.first_error = found.first_error or error
-    if output is not None:
-        output.close()
+    write("", is_last=True)
     return found
 
 
@@ -285,50 +276,37 @@ def _print(form: str, place: int, given: Any, record: Any, text: str) -> bool:
     return True
 
 
-class _OutputFile:
+def _writer(path: Optional[str]) -> Callable[..., None]:
     """
-    The file of `--output-file`, which no other command writes at the same time. It is opened for the first record or,
-    where there is none, at the end: that of an earlier run outlives a mistake in the input.
+    Writes to the file of `--output-file`, which no other command writes at the same time. It is opened for the first
+    record or, where there is none, at the end: that of an earlier run outlives a mistake in the input.
     """
+    file: Optional[TextIO] = None
 
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._file: Optional[TextIO] = None
-
-    def write(self, record: str) -> None:
-        with self._opened() as file:
-            file.write(record)
-
-    def close(self) -> None:
-        with self._opened() as file:
-            file.close()
-
-    @contextmanager
-    def _opened(self) -> Iterator[TextIO]:
+    def write(record: str, is_last: bool = False) -> None:
+        nonlocal file
+        if path is None:
+            return
         try:
             # By lines, so that what is predicted survives a kill.
-            self._file = self._file or opened_alone(self._path, "--output-file")
-            yield self._file
+            file = file or opened_alone(path, "--output-file")
+            file.write(record)
+            if is_last:
+                file.close()
         except OSError as error:
-            self._end_after_a_whole_line()
+            if file is not None and os.path.isfile(path):
+                _end_after_a_whole_line(path, file)
             raise ConfigurationError(
-                f"--output-file: '{self._path}' cannot be written ({error.strerror}); predictions are missing."
+                f"--output-file: '{path}' cannot be written ({error.strerror}); predictions are missing."
             ) from error
 
-    def _end_after_a_whole_line(self) -> None:
-        """Takes out the part of a record that a full disk has left, which no program could read."""
-        if self._file is None or not os.path.isfile(self._path):
-            return
-        with suppress(OSError), open(self._path, "r+b") as file:
-            file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
-        # What is left of the record in memory goes nowhere when the file is closed.
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), self._file.fileno())
+    return write
 
 
-def _write_summary(path: str, summary: dict[str, Any]) -> None:
-    try:
-        with replacing(path) as draft, open(draft, "w", encoding="utf-8") as file:
-            file.write(json.dumps(summary) + "\n")
-    except OSError as error:
-        raise ConfigurationError(f"--summary: '{path}' cannot be written ({error.strerror}).") from error
+def _end_after_a_whole_line(path: str, file: TextIO) -> None:
+    """Takes out the part of a record that a full disk has left, which no program could read."""
+    with suppress(OSError), open(path, "r+b") as written:
+        written.truncate(sum(len(line) for line in written if line.endswith(b"\n")))
+    # What is left of the record in memory goes nowhere when the file is closed.
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), file.fileno())

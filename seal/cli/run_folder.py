@@ -4,7 +4,6 @@ that is refused leaves nothing in it; a training leaves what it was trained with
 and the day) and an archive that is whole or not there.
 """
 
-import fcntl
 import json
 import logging
 import os
@@ -16,6 +15,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any, Optional
 
 import allennlp
@@ -24,6 +24,7 @@ from allennlp.common import Params
 from allennlp.common.meta import META_NAME, Meta
 from allennlp.data.vocabulary import NAMESPACE_PADDING_FILE
 from allennlp.models.archival import CONFIG_NAME, archive_model
+from filelock import FileLock, Timeout
 
 from seal.allennlp.safe_archives import DIGESTS, digests_of
 from seal.files.runs import ARCHIVE, ENVIRONMENT, trainings
@@ -45,12 +46,19 @@ def locked(folder: str) -> Iterator[None]:
     `ConfigurationError` if another process has it.
     """
     folder = os.path.realpath(folder)
-    path = os.path.join(os.path.dirname(folder), f".{os.path.basename(folder)}.lock")
+    path = Path(os.path.dirname(folder), f".{os.path.basename(folder)}.lock")
+    mine = f"process {os.getpid()} on {socket.gethostname()}"
+    lock = FileLock(path, timeout=0, fallback_to_soft=False)
     try:
-        descriptor = _acquired(folder, path)
+        lock.acquire()
+        path.write_text(mine, encoding="utf-8")
+    except Timeout:
+        holder = path.read_text(encoding="utf-8", errors="replace") or "another process"
+        raise ConfigurationError(
+            f"-s {folder}: {holder} trains there; wait until it ends, stop it, or name another folder."
+        ) from None
     except OSError as error:
         # If the folder cannot be written either, that is said where it is made.
-        descriptor = None
         logger.warning(
             "%s: it is not locked, as %s cannot be written or locked (%s); no other run may write here",
             folder,
@@ -60,44 +68,12 @@ def locked(folder: str) -> Iterator[None]:
     try:
         yield
     finally:
-        if descriptor is not None:
-            # Removed while it is locked: who opens it now sees that it is not this file any more. Where someone has
-            # removed it before, it may be that of another run; and a run that has succeeded does not fail here.
-            with suppress(OSError):
-                if _is_at(path, descriptor):
-                    os.unlink(path)
-            os.close(descriptor)
-
-
-def _acquired(folder: str, path: str) -> int:
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.read(descriptor, 200).decode(errors="replace") or "another process"
-            os.close(descriptor)
-            raise ConfigurationError(
-                f"-s {folder}: {holder} trains there; wait until it ends, stop it, or name another folder."
-            ) from None
-        except OSError:
-            os.close(descriptor)
-            raise
-        if _is_at(path, descriptor):
-            os.ftruncate(descriptor, 0)
-            os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
-            return descriptor
-        # Its holder removed it in between.
-        os.close(descriptor)
-
-
-def _is_at(path: str, descriptor: int) -> bool:
-    """Whether the path is that of the open file."""
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
+        # Removed while it is locked, which who waits for it notices. Where someone has removed it before, it may be
+        # that of another run; and a run that has succeeded does not fail here.
+        with suppress(OSError):
+            if lock.is_locked and path.read_text(encoding="utf-8", errors="replace") == mine:
+                path.unlink()
+        lock.release()
 
 
 def check_folder(folder: str, config: dict[str, Any], recover: bool, force: bool) -> None:

@@ -7,16 +7,17 @@ import argparse
 import json
 import sys
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
 
-from seal.common.setting_checks import short
+from seal.common.setting_checks import check_range, short
 from seal.files.records import read_json
+from seal.files.text_lines import text_lines
 from seal.files.whole_files import replacing
 from seal.registry import ConfigurationError
-from seal.tagger import StructuredTagger
+from seal.tagger import Candidate, StructuredTagger
 from seal.tagger_data import ENCODINGS
 
 FILES = """\
@@ -111,25 +112,23 @@ def apply(args: argparse.Namespace) -> None:
     if labels != tagger.labels:
         raise ConfigurationError(f"{args.scores}: the labels are not those that {args.folder} has learned with.")
     keys = None if args.keys is None else _gold(args.keys, "key")[1]
-    records: list[dict[str, Any]] = [{"tags": tags} for tags in tagger.predict(emissions, keys=keys)]
-    if args.k is not None:
-        for record, candidates in zip(records, tagger.predict_k(emissions, args.k, keys=keys)):
-            record["candidates"] = [
-                {
-                    "tags": one.tags,
-                    "log_prob": one.log_prob,
-                    "energy": one.energy,
-                    "terms": one.terms,
-                    "joint": one.joint,
-                }
-                for one in candidates
-            ]
+    if args.k is None:
+        records: list[dict[str, Any]] = [{"tags": tags} for tags in tagger.predict(emissions, keys=keys)]
+    else:
+        check_range("--k", args.k, least=1)
+        records = [_with_candidates(found, args.k) for found in tagger.predict_k(emissions, keys=keys)]
     text = "".join(f"{json.dumps(record)}\n" for record in records)
     if args.out is None:
         sys.stdout.write(text)
         return
     with replacing(args.out) as draft, open(draft, "w", encoding="utf-8") as file:
         file.write(text)
+
+
+def _with_candidates(found: list[Candidate], k: int) -> dict[str, Any]:
+    names = ("tags", "log_prob", "energy", "terms", "joint")
+    candidates = [{name: getattr(one, name) for name in names} for one in found[:k]]
+    return {"tags": next((one.tags for one in found if one.chosen), []), "candidates": candidates}
 
 
 def _scores(path: str) -> tuple[list[str], Any, dict[str, numpy.ndarray] | None]:
@@ -169,7 +168,8 @@ def _scores(path: str) -> tuple[list[str], Any, dict[str, numpy.ndarray] | None]
 def _gold(path: str, wanted: str) -> tuple[list[Any], list[str] | None]:
     """The tags and, where there are some, the keys in a file of JSON lines; each must have what is `wanted`."""
     tags, keys = [], []
-    for number, record in _lines(path):
+    for number, line in text_lines(path):
+        record = read_json(line, "it is not JSON", f"{path}:{number}")
         record = {"tags": record} if isinstance(record, list) else record
         if not isinstance(record, dict) or wanted not in record:
             raise ConfigurationError(f"{path}:{number}: an object with '{wanted}' is needed, found {short(record)}.")
@@ -179,15 +179,6 @@ def _gold(path: str, wanted: str) -> tuple[list[Any], list[str] | None]:
     if 0 < without < len(keys):
         raise ConfigurationError(f"{path}:{keys.index(None) + 1}: there is no 'key', and other lines have one.")
     return tags, None if without else [str(key) for key in keys]
-
-
-def _lines(path: str) -> Iterator[tuple[int, Any]]:
-    try:
-        with open(path, encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                yield number, read_json(line, "it is not JSON", f"{path}:{number}")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}).") from error
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -39,12 +39,8 @@ def check_vectors(uri: str, embedding_dim: int) -> None:
     if os.path.isdir(os.path.expanduser(path)):
         raise ConfigurationError(f"{path}: a file of word vectors is needed, and this is a folder; name a file in it.")
     if not os.path.isfile(os.path.expanduser(path)):
-        where = "" if os.path.isabs(path) or path.startswith("~") else f" in {os.getcwd()}"
-        folder, name = os.path.split(path)
-        if folder == os.path.join("data", "vectors"):  # As the configs' libraries make it of a name.
-            where += f", where vectors named '{os.path.splitext(name)[0]}' are looked for"
         raise ConfigurationError(
-            f"{path}: there is no such file of word vectors{where}; put it there, or give the path of another."
+            f"{path}: there is no such file of word vectors; put it there, or give the path of another."
         )
     if get_file_extension(uri) not in (".h5", ".hdf5"):
         _check_first_lines(uri, embedding_dim)
@@ -67,13 +63,9 @@ def _check_first_lines(uri: str, embedding_dim: int) -> None:
     found = max(sizes, key=sizes.count, default=embedding_dim)
     if embedding_dim in sizes or not sizes:
         return
-    if found == 0:
-        raise ConfigurationError(
-            f"{uri}: its first lines have no blank; put one between a word and its numbers, and between them"
-        )
     raise ConfigurationError(
-        f"{uri}: its vectors have {found} numbers, and embedding_dim is {embedding_dim}; set it (word_dim of seal's "
-        f"libraries) to {found}."
+        f"{uri}: its vectors have {found} numbers, a blank before each, and embedding_dim is {embedding_dim}; make "
+        "them the same (word_dim of seal's libraries)."
     )
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from typing import Any, NamedTuple, Optional
 
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
 from seal.common.setting_checks import whole_number
@@ -24,6 +23,7 @@ from seal.files.text_lines import (
     text_lines,
     without_packing,
 )
+from seal.registry import ConfigurationError
 
 
 class Shard(NamedTuple):

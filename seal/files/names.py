@@ -9,10 +9,10 @@ import unicodedata
 from collections.abc import Hashable, Iterable
 from typing import Optional, TypeVar
 
-from allennlp.common.checks import ConfigurationError
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from seal.common.setting_checks import short
+from seal.registry import ConfigurationError
 
 Repeatable = TypeVar("Repeatable", bound=Hashable)
 

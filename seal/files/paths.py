@@ -8,9 +8,8 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from allennlp.common.checks import ConfigurationError
-
 from seal.common.setting_checks import short
+from seal.registry import ConfigurationError
 
 T = TypeVar("T")
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 import numpy
-from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
 from seal.common.setting_checks import short
+from seal.registry import ConfigurationError
 
 #: The most pairs of a label and one of its ancestors. A chain of 4,500 labels has as many.
 MOST_PAIRS = 10_000_000

@@ -11,11 +11,10 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, Optional, Union
 
-from allennlp.common.checks import ConfigurationError
-
 from seal.common.setting_checks import short, whole_number
 from seal.files.other_formats import check_text_bytes, other_format
 from seal.files.paths import user_path
+from seal.registry import ConfigurationError
 
 #: In MiB; in the environment, a limit in the place of the default one.
 VARIABLE = "SEAL_MAX_UNPACKED"
@@ -148,8 +147,7 @@ def _lines(path: str) -> Iterator[tuple[int, str]]:
     path = user_path(path)
     if not os.path.isfile(path):
         raise ConfigurationError(
-            f"{path}: there is no such file; put the data there (see data/README.md), or correct its path in the "
-            "config."
+            f"{path}: there is no such file; put the data there (see data/README.md), or correct its path."
         )
     number = 0
     try:

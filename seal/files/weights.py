@@ -23,28 +23,9 @@ def check_is_whole(path: str) -> None:
 
     `ConfigurationError` if it is none, or a damaged one; `OSError` if it cannot be read.
     """
-    with _named(path):
-        if not zipfile.is_zipfile(path):  # What torch wrote before its version 1.6 is none.
+    if not _check_sums(path):
+        with _reading(path):
             _loaded(path)
-            return
-        with zipfile.ZipFile(path) as archive:
-            damaged = archive.testzip()
-    if damaged is not None:
-        raise ConfigurationError(f"{path} is damaged: the checksum of '{damaged}' in it is wrong")
-
-
-@contextmanager
-def _named(path: str) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, MemoryError, torch.cuda.OutOfMemoryError):
-        raise
-    except Exception as error:  # A file that is something else makes torch raise nearly anything.
-        raise ConfigurationError(f"{path} is not a file of weights") from error
-
-
-def _loaded(path: str) -> dict[str, torch.Tensor]:
-    return torch.load(path, map_location="cpu", weights_only=True)
 
 
 def read_weights(path: str) -> dict[str, torch.Tensor]:
@@ -55,11 +36,37 @@ def read_weights(path: str) -> dict[str, torch.Tensor]:
 
     `ConfigurationError` if it is no file of weights, a damaged one, or a weight is not finite.
     """
-    check_is_whole(path)
-    with _named(path):
+    _check_sums(path)
+    with _reading(path):
         weights = _loaded(path)
     check_finite(weights, path)
     return weights
+
+
+def _check_sums(path: str) -> bool:
+    """Whether the file has checksums; what torch wrote before its version 1.6 has none."""
+    with _reading(path):
+        if not zipfile.is_zipfile(path):
+            return False
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip()
+    if damaged is not None:
+        raise ConfigurationError(f"{path} is damaged: the checksum of '{damaged}' in it is wrong")
+    return True
+
+
+def _loaded(path: str) -> dict[str, torch.Tensor]:
+    return torch.load(path, map_location="cpu", weights_only=True)
+
+
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, MemoryError, torch.cuda.OutOfMemoryError):
+        raise
+    except Exception as error:  # A file that is something else makes torch raise nearly anything.
+        raise ConfigurationError(f"{path} is not a file of weights") from error
 
 
 def check_finite(weights: Mapping[str, Any], path: str, learned: Optional[Collection[str]] = None) -> None:

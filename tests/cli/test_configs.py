@@ -29,26 +29,11 @@ def test_what_is_read(tmp_path, monkeypatch):
     assert type(found["a"]["b"]) is float and type(found["c"][1]) is int
 
 
-@pytest.mark.parametrize(
-    "text, meant",
-    [
-        ("trainer.num_epochs=5", '{"trainer.num_epochs": 5}'),
-        ("trainer.num_epochs=5, model.type = seal_srl", '{"trainer.num_epochs": 5, "model.type": "seal_srl"}'),
-        ("trainer.phases=[{}]", '{"trainer.phases": [{}]}'),
-        ("{'a.b': True, 'c': None}", '{"a.b": true, "c": null}'),
-        ("{trainer.num_epochs: 5}", '{"trainer.num_epochs": 5}'),
-    ],
-)
-def test_overrides_in_another_form(text, meant):
-    with pytest.raises(ConfigurationError) as error:
-        read_overrides(text)
-    assert str(error.value) == f"--overrides must be a JSON object, '{meant}', found {text}"
-
-
 def test_overrides_that_mean_nothing():
     such_as = "such as '{\"trainer.num_epochs\": 5}'"
-    with pytest.raises(ConfigurationError, match=f"--overrides must be a JSON object, {such_as}, found x$"):
-        read_overrides("x")
+    for text in ("x", "trainer.num_epochs=5"):
+        with pytest.raises(ConfigurationError, match=f"--overrides must be a JSON object, {such_as}, found {text}$"):
+            read_overrides(text)
     assert read_overrides("{a: 1, 'b': 2}") == {"a": 1, "b": 2}
 
 

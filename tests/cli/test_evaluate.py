@@ -106,16 +106,7 @@ def test_several_files(trained, tmp_path, capsys):
 def test_names_that_lose_no_result_of_an_evaluation(trained, tmp_path):
     data = tmp_path / "train.tsv"
     data.write_text(TAGGED, encoding="utf-8")
-    # With `auto_names` the given names are ignored.
-    evaluate(trained, data, "--output-file", "x", "--predictions-output-file", "x", "--auto-names", "ALL")
-    assert (tmp_path / "train.outputs").is_file() and (tmp_path / "train.preds").is_file()
     evaluate(trained, data, "--output-file", os.devnull, "--predictions-output-file", os.devnull)
     # A file that exists is meant by its name, whatever signs it has.
     (tmp_path / "a,b.tsv").write_text(TAGGED, encoding="utf-8")
     assert "accuracy" in evaluate(trained, tmp_path / "a,b.tsv")
-
-
-def test_new_words_of_the_data(trained, tmp_path):
-    (tmp_path / "new.tsv").write_text(TAGGED.replace("###", "s###"), encoding="utf-8")
-    sources = ("--embedding-sources-mapping", "{}")
-    assert "accuracy" in evaluate(trained, tmp_path / "new.tsv", "--extend-vocab", *sources)

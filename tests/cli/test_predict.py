@@ -285,11 +285,6 @@ def test_arguments_of_a_predictor(given):
         command.predict(parsed("-", "--predictor-args", f" {given}"))
 
 
-def test_a_head_is_of_a_reader_of_several_tasks():
-    with pytest.raises(ConfigurationError, match="^--multitask-head"):
-        next(command.instances(predictor()._dataset_reader, "x", head="one"))
-
-
 @pytest.mark.parametrize("output", [None, "output.jsonl"])
 def test_a_reader_of_standard_output_that_has_enough(tmp_path, monkeypatch, output):
     class Closed(io.StringIO):

@@ -165,7 +165,7 @@ def test_file_errors(tmp_path):
     )
     missing = str(tmp_path / "none.arff")
     assert message_of(missing) == (
-        ": there is no such file; put the data there (see data/README.md), or correct its path in the config."
+        ": there is no such file; put the data there (see data/README.md), or correct its path."
     )
     packed = gzip.compress((HEADER + "1,x,0\n" * 50).encode())
     assert "the file cannot be read from here on" in message_of(write(tmp_path, packed[:-12], "d.arff.gz"))

@@ -156,8 +156,7 @@ BOTH = dict(labels=["red", "big"], **DROP)
         (dict(hierarchy="forest"), "dataset_reader.hierarchy must be 'auto', 'tree' or 'graph', found 'forest'."),
         (dict(missing="median"), "dataset_reader.missing must be 'mean', 'zero' or 'error', found 'median'."),
         (dict(label_xml="none.xml"),
-         "none.xml: there is no such file; put the data there (see data/README.md), or correct its path in the "
-         "config."),
+         "none.xml: there is no such file; put the data there (see data/README.md), or correct its path."),
     ],
 )  # fmt: skip
 def test_errors(tmp_path, options, message):

@@ -31,7 +31,6 @@ from allennlp.training.optimizers import Optimizer
 
 from seal import allennlp as patches
 from seal.allennlp import compat
-from seal.allennlp.replacing import apply
 from tests.stock_tagger import TAGGED, experiment
 
 
@@ -272,7 +271,8 @@ def test_features_of_short_texts_in_mixed_precision():
 
 def test_applying_again_changes_nothing():
     patched = MetricTracker.state_dict
-    apply(compat.PATCHES)
+    for patch in compat.PATCHES:
+        patch()
     assert MetricTracker.state_dict is patched
     assert not hasattr(patched.__wrapped__, "__wrapped__")
 

@@ -93,10 +93,17 @@ def test_a_damaged_archive(command, archive, size, change):
         assert told.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments, found", [("[1]", "[1]"), ("3", "3"), ("{", "{ (Expecting property name")])
-def test_arguments_of_a_predictor_that_are_no_object(command, archive, arguments, found):
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        ("[1]", "must be a JSON object, found [1]"),
+        ("3", "must be a JSON object, found 3"),
+        ("{", "is not JSON: Expecti"),
+    ],
+)
+def test_arguments_of_a_predictor_that_are_no_object(command, archive, arguments, sentence):
     told = command("predict", str(archive), "x", "--predictor-args", arguments, "--predictor", "sentence_tagger")
-    assert told.startswith(f"error: --predictor-args must be a JSON object, found {found}") and told.count("\n") == 1
+    assert told.startswith(f"error: --predictor-args {sentence}") and told.count("\n") == 1
 
 
 @Predictor.register("plain", exist_ok=True)
@@ -231,7 +238,7 @@ def test_scores_of_an_earlier_evaluation_stay_on_a_full_disk(command, archive, t
     path.write_text("{}")
     full_disk(4)
     told = command("evaluate", str(archive), data, "--output-file", str(path))
-    assert told == f"error: {path}: File too large\n"
+    assert told == f"error: --output-file: '{path}' cannot be written (File too large).\n"
     assert path.read_text() == "{}" and not (tmp_path / "scores.json.part").exists()
 
 
@@ -240,7 +247,7 @@ def test_an_output_of_an_evaluation_on_a_full_disk(command, archive, tmp_path, o
     if not os.path.exists("/dev/full"):
         pytest.skip("/dev/full is not here")
     told = command("evaluate", str(archive), str(tmp_path / "train.tsv"), option, "/dev/full")
-    assert told == "error: /dev/full: No space left on device\n"
+    assert told.startswith("error: ") and "/dev/full" in told and "No space left on device" in told
 
 
 def test_an_archive_that_would_write_elsewhere(command, tmp_path):
@@ -273,27 +280,10 @@ def test_no_two_results_in_one_file(command, archive, tmp_path):
     assert told.startswith(f"error: --output-file: '{same}' is named twice")
 
 
-def test_no_two_results_in_one_file_that_auto_names_makes(command, archive, tmp_path):
-    data, other = tmp_path / "train.tsv", tmp_path / "train.txt"
-    other.write_text(data.read_text())
-    both, made = f"{data},{other}", str(tmp_path / "train.outputs")
-    told = command("evaluate", str(archive), both, "--output-file", "x", "--auto-names", "METRICS")
-    assert told == f"error: --auto-names: '{made}' is named twice, and would hold one result; name another.\n"
-    more = ("--output-file", "x", "--predictions-output-file", made, "--auto-names", "METRICS")
-    told = command("evaluate", str(archive), str(data), *more)
-    assert told.startswith(f"error: --auto-names, --predictions-output-file: '{made}' is named twice")
-    other.rename(made)
-    told = command("evaluate", str(archive), made, "--output-file", "x", "--auto-names", "METRICS")
-    assert told.startswith(f"error: --auto-names: '{made}' is the input")
-
-
-@pytest.mark.parametrize("option, auto", [("--output-file", "METRICS"), ("--predictions-output-file", "PREDS")])
-def test_outputs_of_an_evaluation(command, archive, tmp_path, option, auto):
+@pytest.mark.parametrize("option", ["--output-file", "--predictions-output-file"])
+def test_outputs_of_an_evaluation(command, archive, tmp_path, option):
     data = str(tmp_path / "train.tsv")
     told = command("evaluate", str(archive), f"{data},{data}", option, str(tmp_path / "one.json"))
-    assert told == (
-        f"error: {option}: 2 files are evaluated, so name as many here, separated by commas, or use "
-        f"--auto-names {auto}; found 1.\n"
-    )
+    assert told == f"error: {option}: 2 files are evaluated, so name as many here, separated by commas; found 1.\n"
     told = command("evaluate", str(archive), data, option, str(tmp_path / "none" / "one.json"))
     assert told == f"error: {option}: there is no folder '{tmp_path / 'none'}'; make it first.\n"
