@@ -2,8 +2,6 @@
 Pretrained encoders of text: how their words were cut into pieces in training, and the folders where they are found.
 """
 
-import copy
-import os
 import re
 from typing import Any
 
@@ -13,7 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import archival
 
 from seal.allennlp.replacing import replace_once
-from seal.dataset_readers.sentence_pieces import ALONE, IN_SENTENCE, INDEXER, OF_TRAINED_MODEL
+from seal.dataset_readers.sentence_pieces import IN_SENTENCE, INDEXER, OF_TRAINED_MODEL
 from seal.files.paths import user_path
 
 
@@ -35,44 +33,24 @@ def tell_old_models_from_new() -> None:
         finally:
             OF_TRAINED_MODEL.reset(token)
 
-    def train_model(original, params, serialization_dir, recover=False, *args, **kwargs):
-        params.params = note_pieces(params.params, os.fspath(serialization_dir), recover)
-        return original(params, serialization_dir, recover, *args, **kwargs)
+    def train_model(original, params, *args, **kwargs):
+        params.params = note_pieces(params.params)
+        return original(params, *args, **kwargs)
 
     replace_once(archival, "_load_dataset_readers", _load_dataset_readers)
     replace_once(train, "train_model", train_model)
 
 
-def note_pieces(config: dict[str, Any], folder: str, recover: bool) -> dict[str, Any]:
-    """
-    A config for training that says which pieces it reads. Where a run of before is continued, which does not say it,
-    that is written into its config, too.
-    """
-    path = os.path.join(folder, archival.CONFIG_NAME)
-    pieces = IN_SENTENCE
-    if recover and os.path.isfile(path):
-        run = Params.from_file(path)
-        if _set_pieces(run.params, ALONE):
-            run.to_file(path)
-            pieces = ALONE
-    config = copy.deepcopy(config)
-    _set_pieces(config, pieces)
-    return config
-
-
-def _set_pieces(config: Any, pieces: str) -> bool:
-    """Sets `pieces` of each indexer in a config that has none; returns whether there was one."""
+def note_pieces(config: Any) -> Any:
+    """A config for training, or a part of it, that says which pieces it reads."""
     if isinstance(config, Params):
         config = config.params
-    found = False
-    if isinstance(config, dict):
-        if config.get("type") == INDEXER and "pieces" not in config:
-            config["pieces"] = pieces
-            found = True
-        config = list(config.values())
-    for item in config if isinstance(config, list) else ():
-        found = _set_pieces(item, pieces) or found
-    return found
+    if isinstance(config, list):
+        return [note_pieces(item) for item in config]
+    if not isinstance(config, dict):
+        return config
+    more = {"pieces": IN_SENTENCE} if config.get("type") == INDEXER and "pieces" not in config else {}
+    return {**{key: note_pieces(value) for key, value in config.items()}, **more}
 
 
 def find_encoders() -> None:

@@ -173,7 +173,7 @@ class _Unpacked:
 
     def read_to_the_checksum(self) -> None:
         """What follows the last member, as far as an archive may unpack; at the end, gzip looks at its checksum."""
-        while self.tell() <= self._most and self._file.read(2**20):
+        while self.tell() <= self._most + 2 * MOST_HEADERS and self._file.read(2**20):
             pass
 
 

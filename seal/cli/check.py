@@ -26,7 +26,7 @@ from allennlp.nn.parallel import DdpAccelerator
 from allennlp.training.trainer import Trainer
 
 from seal.cli.configs import read_config
-from seal.cli.word_vectors import check_vectors, unusable_vector
+from seal.cli.word_vectors import check_vectors, unreadable
 from seal.common.setting_checks import check_range, short, suggest, whole_number
 from seal.files.paths import user_path
 from seal.registry import ConfigurationError
@@ -42,9 +42,7 @@ _GIVEN = {
     *("num_steps_per_epoch", "optimizer", "output_space", "parameters", "reader", "serialization_dir", "task_net_dim"),
     *("validation_data_loader", "vocab"),
 }
-# The splits whose data a vocabulary may be made from.
-_SPLITS = ("train", "validation", "test")
-_DATA = tuple(f"{split}_data_path" for split in _SPLITS)
+_DATA = ("train_data_path", "validation_data_path", "test_data_path")
 
 # The packages whose classes the ranges below are of. A class of another package knows those of its settings itself.
 _RANGED = ("allennlp", "allennlp_models", "seal", "torch")
@@ -109,12 +107,6 @@ def _check_first(config: dict[str, Any]) -> None:
             )
     if config.get("distributed") is not None:
         _check_workers(config["distributed"])
-    splits = config.get("datasets_for_vocab_creation")
-    for split in splits if isinstance(splits, list) else ():
-        if split not in _SPLITS:
-            raise ConfigurationError(
-                f'config key "datasets_for_vocab_creation" must name some of {", ".join(_SPLITS)}, found {split!r}'
-            )
     if config.get("validation_dataset_reader", config) is None:
         raise ConfigurationError(
             'config key "validation_dataset_reader" is null; leave it out, and dataset_reader reads validation data, '
@@ -355,9 +347,7 @@ def _told(error: Exception) -> Optional[str]:
     for frame in reversed(frames):
         module, function, given = frame.f_globals.get("__name__"), frame.f_code.co_name, frame.f_locals
         if module == "allennlp.modules.token_embedders.embedding" and function == "_read_pretrained_embeddings_file":
-            return unusable_vector(
-                error, *(given[name] for name in ("file_uri", "embedding_dim", "vocab", "namespace"))
-            )
+            return unreadable(given["file_uri"], error)
         if module == "allennlp.training.metric_tracker" and function == "combined_score":
             missing = [name for _, name in given["self"].tracked_metrics if name not in given["metrics"]]
             key = 'config key "trainer.validation_metric"'

@@ -1,6 +1,5 @@
 """What the command `seal` says on the console, and what goes to the log of a run alone."""
 
-import functools
 import io
 import logging
 import os
@@ -13,7 +12,6 @@ from allennlp.common import logging as allennlp_logging
 from allennlp.common import tqdm as bars
 
 from seal.allennlp.replacing import replace_once
-from seal.files.whole_files import FULL
 
 #: Warnings of AllenNLP about what the config says, and about what every run that goes on finds.
 NO_NEWS = (
@@ -65,8 +63,9 @@ class _BarsInLog(bars.TqdmToLogsWriter):
 def log_quietly() -> None:
     """
     Warnings and news on standard error, and progress bars if it is a terminal. `ALLENNLP_LOG_LEVEL` and
-    `ALLENNLP_DEBUG` are for AllenNLP's own log, as ever.
+    `ALLENNLP_DEBUG` are for AllenNLP's own log, as ever. Lines that a full disk does not take are lost.
     """
+    logging.raiseExceptions = False  # Python would print a traceback for each of these lines.
     if _logs_as_allennlp():
         # Not imported otherwise: it configures the log.
         import allennlp.__main__  # noqa: F401
@@ -87,7 +86,6 @@ def _logs_as_allennlp() -> bool:
 def _prepare_global_logging(original: Callable, *args: Any, **kwargs: Any) -> None:
     """The run's `out.log` has everything; the console, warnings and news alone, on standard error."""
     original(*args, **kwargs)
-    quiet_on_a_full_disk()
     if _logs_as_allennlp():
         return
     for own in logging.getLogger().handlers:
@@ -95,16 +93,3 @@ def _prepare_global_logging(original: Callable, *args: Any, **kwargs: Any) -> No
             own.setStream(sys.stderr)
             own.setFormatter(Warnings())
             own.addFilter(ForConsole())
-
-
-def quiet_on_a_full_disk() -> None:
-    """Lines of a log that a full disk does not take are lost; Python would print a traceback for each of them."""
-    for handler in logging.getLogger().handlers:
-        if isinstance(handler, logging.FileHandler):
-            handler.handleError = functools.partial(_lose, handler)  # type: ignore[method-assign]
-
-
-def _lose(handler: logging.Handler, record: logging.LogRecord) -> None:
-    error = sys.exc_info()[1]
-    if not (isinstance(error, OSError) and error.errno in FULL):
-        logging.Handler.handleError(handler, record)

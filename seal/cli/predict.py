@@ -30,7 +30,7 @@ from seal.registry import ConfigurationError
 
 logger = logging.getLogger(__name__)
 
-FORMATS = ("json", "plain", "allennlp")
+FORMATS = ("json", "plain")
 #: The exit status where an input has an error in place of a prediction, and all else went well.
 SOME_ERRORS = 3
 #: No more than about as many characters of lines are in memory at once, unless a single line is longer.
@@ -218,9 +218,9 @@ def write_records(
         How records are printed, one of `FORMATS`; `None`: not at all.
     """
     found, write = Found(), _writer(output_file)
-    for given, record in predicted(predictor, inputs, at_once):
+    for record in predicted(predictor, inputs, at_once):
         text = predictor.dump_line(record)
-        if form is not None and not _print(form, found.records, given, record, text):
+        if form is not None and not _print(text.rstrip("\n") if form == "json" else readable(record)):
             if output_file is None:
                 raise SystemExit(1)
             form = None
@@ -234,15 +234,14 @@ def write_records(
     return found
 
 
-def predicted(predictor: Predictor, inputs: Iterable[tuple[Any, int]], at_once: int) -> Iterator[tuple[Any, Any]]:
-    """Each input with its record."""
+def predicted(predictor: Predictor, inputs: Iterable[tuple[Any, int]], at_once: int) -> Iterator[Any]:
+    """The record of each input."""
     for group in _groups(inputs, at_once):
         what = "instance" if isinstance(group[0], Instance) else "json"
         if len(group) == 1:
-            records = [getattr(predictor, f"predict_{what}")(group[0])]
+            yield getattr(predictor, f"predict_{what}")(group[0])
         else:
-            records = getattr(predictor, f"predict_batch_{what}")(group)
-        yield from zip(group, records)
+            yield from getattr(predictor, f"predict_batch_{what}")(group)
 
 
 def _groups(inputs: Iterable[tuple[Any, int]], at_once: int) -> Iterator[list[Any]]:
@@ -258,15 +257,8 @@ def _groups(inputs: Iterable[tuple[Any, int]], at_once: int) -> Iterator[list[An
         yield group
 
 
-def _print(form: str, place: int, given: Any, record: Any, text: str) -> bool:
+def _print(text: str) -> bool:
     """Whether the reader of standard output has not had enough, as `head` has after its lines."""
-    if form == "plain":
-        text = readable(record)
-    elif form == "json":
-        text = text.rstrip("\n")
-    else:
-        of_input = str(given) if isinstance(given, Instance) else json.dumps(given)
-        text = f"input {place}:  {of_input}\nprediction:  {text}"
     try:
         print(text, flush=True)
     except BrokenPipeError:

@@ -59,6 +59,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 
 def _train(args: argparse.Namespace) -> None:
+    common_logging.FILE_FRIENDLY_LOGGING = args.file_friendly_logging
     path = train(
         read_config(args.param_path, args.overrides),
         args.serialization_dir,
@@ -67,7 +68,6 @@ def _train(args: argparse.Namespace) -> None:
         node_rank=args.node_rank,
         packages=args.include_package,
         dry_run=args.dry_run,
-        log_lines=args.file_friendly_logging,
     )
     for line in () if path is None else _what_was_trained(args.serialization_dir, path):
         print(line)
@@ -82,7 +82,6 @@ def train(
     node_rank: int = 0,
     packages: Optional[list[str]] = None,
     dry_run: bool = False,
-    log_lines: bool = False,
 ) -> Optional[str]:
     """
     Trains what a config names.
@@ -100,8 +99,6 @@ def train(
         What workers import, beside plugins.
     dry_run : `bool`, optional (default = `False`)
         Whether all is made, and nothing trained.
-    log_lines : `bool`, optional (default = `False`)
-        Whether progress is in lines.
 
     # Returns
 
@@ -114,13 +111,13 @@ def train(
     """
     # Further nodes of a distributed run may share the folder with the first one.
     with nullcontext() if node_rank else locked(folder):
-        config = note_pieces(config, folder, recover)
+        config = note_pieces(config)
         check_folder(folder, config, recover, force)
         check(config)
         existed = os.path.exists(folder)
         try:
             fill_folder(folder, config, force)
-            return _run(config, folder, recover, node_rank, packages or [], dry_run, log_lines)
+            return _run(config, folder, recover, node_rank, packages or [], dry_run)
         except (KeyboardInterrupt, SigTermReceived) as error:
             if not dry_run and os.path.exists(os.path.join(folder, CONFIG_NAME)):
                 option = "" if recover else " with --recover in the place of --force" if force else " with --recover"
@@ -142,16 +139,9 @@ def _has_begun(error: Exception) -> bool:
 
 
 def _run(
-    config: dict[str, Any],
-    folder: str,
-    recover: bool,
-    node_rank: int,
-    packages: list[str],
-    dry_run: bool,
-    log_lines: bool,
+    config: dict[str, Any], folder: str, recover: bool, node_rank: int, packages: list[str], dry_run: bool
 ) -> Optional[str]:
     """Trains in a folder that is there, and packs the model."""
-    common_logging.FILE_FRIENDLY_LOGGING = log_lines
     settings = Params(config).duplicate()
     settings.pop("evaluation", None)
     include = settings.pop("include_in_archive", None)
@@ -164,7 +154,7 @@ def _run(
             _work(settings, folder, dry_run)
         else:
             with places_named():
-                group = group_of(section, node_rank, packages, log_lines)
+                group = group_of(section, node_rank, packages)
                 run_workers(group, _work, settings, folder, recover, dry_run)
     except (KeyboardInterrupt, SigTermReceived):
         if os.path.exists(os.path.join(folder, "best.th")):

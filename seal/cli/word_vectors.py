@@ -1,6 +1,6 @@
 """
-Files of word vectors that cannot be used: a look at the first lines, before anything is made, and the line to blame
-where reading one has failed.
+Files of word vectors that cannot be used: a look at the first lines, before anything is made, and what to say where
+reading one has failed.
 """
 
 import itertools
@@ -9,9 +9,8 @@ import os
 import tarfile
 import zipfile
 import zlib
-from typing import Any, Optional
+from typing import Any
 
-import numpy
 from allennlp.common.file_utils import get_file_extension
 from allennlp.modules.token_embedders import embedding
 
@@ -54,7 +53,7 @@ def _check_first_lines(uri: str, embedding_dim: int) -> None:
     except StopIteration:
         raise ConfigurationError(f"{uri}: the file of word vectors is empty") from None
     except (ConfigurationError, *_UNREADABLE) as error:
-        raise ConfigurationError(_unreadable(uri, error)) from error
+        raise ConfigurationError(unreadable(uri, error)) from error
     if first and first[0].startswith("\ufeff"):
         raise ConfigurationError(
             f"{uri}: it begins with a byte order mark, which would be part of the first word; save it without one"
@@ -69,21 +68,15 @@ def _check_first_lines(uri: str, embedding_dim: int) -> None:
     )
 
 
-def _unreadable(uri: str, error: BaseException) -> str:
+def unreadable(uri: str, error: BaseException) -> str:
+    """What to say of an error that reading a file has raised."""
     if isinstance(error, UnicodeDecodeError):
         return f"{uri}: {undecodable(error)}"
     told = " ".join(str(error).split())
     if isinstance(error, ConfigurationError):
         return told if str(uri) in told else f"{uri}: {told}"
-    return f"{uri}: this is no file of word vectors, or a damaged one: {told}"
-
-
-def unusable_vector(error: BaseException, uri: str, embedding_dim: int, vocab: Any, namespace: str) -> Optional[str]:
-    """What to say of an error that reading a file has raised; with the line, where a number is no finite one."""
-    try:
-        return _first_of_no_use(uri, embedding_dim, vocab, namespace) or _unreadable(uri, error)
-    except _UNREADABLE:
-        return _unreadable(uri, error)
+    # Where a number is not finite, AllenNLP fails at their mean.
+    return f"{uri}: this is no file of word vectors, a damaged one, or one with nan, inf or a number as 1e39: {told}"
 
 
 def check_read_vectors(model: Any) -> None:
@@ -94,31 +87,7 @@ def check_read_vectors(model: Any) -> None:
     """
     for module in model.modules():
         uri = getattr(module, "_pretrained_file", None)
-        if uri is None or bool(module.weight.isfinite().all()):
-            continue
-        told = _first_of_no_use(uri, module.weight.shape[1], model.vocab, module._vocab_namespace)
-        raise ConfigurationError(told or f"{uri}: it has numbers that are not finite; mend or drop these lines")
-
-
-def _first_of_no_use(uri: str, embedding_dim: int, vocab: Any, namespace: str) -> Optional[str]:
-    """The line of the first vector of a known word with a value that is not a finite number, and that value."""
-    if get_file_extension(uri) in (".h5", ".hdf5"):
-        return None
-    known = vocab.get_token_to_index_vocabulary(namespace)
-    with embedding.EmbeddingsTextFile(uri) as lines:
-        # A first line of numbers alone, the size of the file, is no vector.
-        for number, line in enumerate(lines, start=1 if lines.num_tokens is None else 2):
-            word, *values = line.rstrip().split(" ")
-            if word not in known or len(values) != embedding_dim:
-                continue
-            for value in values:
-                try:
-                    if abs(float(value)) <= float(numpy.finfo(numpy.float32).max):
-                        continue
-                except ValueError:
-                    pass
-                return (
-                    f"{uri}:{number}: {value!r} is not a finite number in single precision; correct the vector, or "
-                    "leave its word out"
-                )
-    return None
+        if uri is not None and not bool(module.weight.isfinite().all()):
+            raise ConfigurationError(
+                f"{uri}: there are numbers that are not finite in single precision; correct or drop their words"
+            )

@@ -54,7 +54,7 @@ class Group(NamedTuple):
         return self.num_nodes * len(self.devices)
 
 
-def group_of(section: dict[str, Any], node_rank: int, packages: list[str], log_lines: bool) -> Group:
+def group_of(section: dict[str, Any], node_rank: int, packages: list[str]) -> Group:
     """
     The group of a config's section `distributed`, which has been checked. Workers on one machine need no port.
 
@@ -73,7 +73,7 @@ def group_of(section: dict[str, Any], node_rank: int, packages: list[str], log_l
         float(section.get("timeout", DEFAULT_TIMEOUT)),
         section.get("ddp_accelerator"),
         packages,
-        log_lines,
+        common_logging.FILE_FRIENDLY_LOGGING,
     )
 
 

@@ -281,10 +281,6 @@ def test_a_config_for_training(changes):
         ({"evaluate_on_test": True}, 'evaluate_on_test" needs a "test_data_path", and there is none'),
         ({"evaluate_on_test": True, "test_data_path": None}, 'evaluate_on_test" needs a "test_data_path"'),
         ({"validation_dataset_reader": None}, 'validation_dataset_reader" is null; leave it out'),
-        (
-            {"datasets_for_vocab_creation": ["train", "valid"]},
-            "datasets_for_vocab_creation\" must name some of train, validation, test, found 'valid'",
-        ),
         ({"serialization_dir": "x"}, 'serialization_dir": the command line says where, with -s'),
         ({"model": None}, 'model" of TrainModel is null'),
         ({"trainer": []}, 'trainer" of TrainModel must be an object, found []'),

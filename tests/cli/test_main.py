@@ -21,6 +21,7 @@ def unpatched(monkeypatch):
     """Puts back what the command changes in AllenNLP's log."""
     monkeypatch.setattr(allennlp_logging, "prepare_global_logging", allennlp_logging.prepare_global_logging)
     monkeypatch.setattr(bars, "TqdmToLogsWriter", bars.TqdmToLogsWriter)
+    monkeypatch.setattr(logging, "raiseExceptions", True)
 
 
 def test_the_client_of_s3_is_imported_at_its_first_use():
@@ -122,6 +123,16 @@ def test_the_log_of_a_run_has_more_than_the_console(unpatched, allennlp_logging,
     warnings = [f"warning: {count} lines: take care" for count in (3, 4)]
     wrong = ["error: this went wrong"]
     assert told.err.splitlines() == ["a phase begins", warnings[0], *wrong * 3, warnings[1]] and told.out == ""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="/dev/full is not here")
+def test_logs_that_do_not_fit_on_the_disk(unpatched, monkeypatch, capsys):
+    """They are lost without a traceback for each line."""
+    monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
+    logs.log_quietly()
+    monkeypatch.setattr(logging.getLogger(), "handlers", [logging.FileHandler("/dev/full")])
+    logging.getLogger().warning("lost")
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("terminal, asked", [(True, False), (False, False), (False, True)])

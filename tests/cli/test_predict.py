@@ -261,7 +261,6 @@ RECORD = {"words": ["It", "rains"], "frames": []}
         ([], f"{json.dumps(RECORD)}\n"),
         (["--output-format", "json"], f"{json.dumps(RECORD)}\n"),
         (["--output-format", "plain"], readable(RECORD) + "\n"),
-        (["--output-format", "allennlp"], f'input 0:  {{"text": "a"}}\nprediction:  {json.dumps(RECORD)}\n\n'),
         (["--silent"], "--silent specified without --output-file.\nExiting early because no output will be created.\n"),
     ],
 )

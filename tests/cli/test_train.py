@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import logging
 import os
 
 import pytest
@@ -15,7 +14,6 @@ from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from seal.allennlp.error_sentences import BEGUN, describe
 from seal.cli import train as command
-from seal.cli.logs import quiet_on_a_full_disk
 from seal.cli.train import train
 from seal.registry import ConfigurationError
 from tests.training.runs import config
@@ -155,19 +153,6 @@ def test_a_full_disk_is_one_sentence(tmp_path, allennlp_logging, how):
     with pytest.raises(OSError) as raised:
         train(config("cross_entropy", trainer__callbacks=[{"type": "filling", "how": how}]), str(folder))
     assert describe(raised.value).startswith(f"{folder}: ") and folder.exists()
-
-
-@full_disk
-def test_logs_that_do_not_fit_on_the_disk(tmp_path, capsys, monkeypatch):
-    """They are lost without a traceback for each line; other errors of logging are told."""
-    handler = logging.FileHandler("/dev/full")
-    root = logging.getLogger()
-    monkeypatch.setattr(root, "handlers", [handler])
-    quiet_on_a_full_disk()
-    root.warning("lost")
-    assert capsys.readouterr().err == ""
-    root.warning("%d", "no number")
-    assert "Logging error" in capsys.readouterr().err
 
 
 def test_a_training_ends_with_what_came_out(tmp_path, caplog):

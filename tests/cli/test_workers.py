@@ -99,14 +99,14 @@ def test_an_error_of_training_is_no_lost_worker():
 
 
 def test_where_workers_meet():
-    group = group_of({"cuda_devices": [-1, -1]}, 0, [], False)
+    group = group_of({"cuda_devices": [-1, -1]}, 0, [])
     assert group.method.startswith("tcp://127.0.0.1:") and group.size == 2 and group.timeout == 120
     section = {"cuda_devices": [0], "num_nodes": 2, "primary_address": "host", "primary_port": 29500, "timeout": 9}
-    group = group_of(section, 1, ["mine"], True)
-    assert group == Group("tcp://host:29500", [0], 1, 2, 9.0, None, ["mine"], True)
+    group = group_of(section, 1, ["mine"])
+    assert group == Group("tcp://host:29500", [0], 1, 2, 9.0, None, ["mine"], False)
     del section["primary_port"]
     with pytest.raises(ConfigurationError, match="distributed.primary_port"):
-        group_of(section, 1, [], False)
+        group_of(section, 1, [])
 
 
 def test_a_pulse_that_has_ended_beats_no_more():

@@ -1,4 +1,3 @@
-import json
 import os
 
 import pytest
@@ -25,20 +24,12 @@ def pieces_of(config):
     return found
 
 
-@pytest.mark.parametrize("recover", [False, True])
-def test_training_notes_the_pieces_in_the_config(tmp_path, recover):
-    noted = note_pieces(config(), str(tmp_path), recover)
-    assert pieces_of(noted) == IN_SENTENCE
-    # Continued with the same config, it stays what it is.
-    Params(noted).to_file(str(tmp_path / "config.json"))
-    assert note_pieces(config(), str(tmp_path), recover) == noted
-
-
-def test_a_run_of_before_is_continued_as_it_was(tmp_path):
-    path = tmp_path / "config.json"
-    path.write_text(json.dumps(config()))
-    noted = note_pieces(config(), str(tmp_path), recover=True)
-    assert pieces_of(noted) == pieces_of(json.loads(path.read_text())) == ALONE
+def test_training_notes_the_pieces_in_the_config():
+    given = config()
+    noted = note_pieces(given)
+    assert pieces_of(noted) == IN_SENTENCE and given == config() and note_pieces(noted) == noted
+    # As AllenNLP gives it.
+    assert note_pieces(Params(given).params) == noted
 
 
 def test_an_encoder_in_the_home_folder(tmp_path, monkeypatch):

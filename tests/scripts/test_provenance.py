@@ -132,7 +132,7 @@ def test_which_pieces_a_model_reads_is_noted_by_training_and_is_no_change(begun)
     begun.write(LIBRARY.replace("c: null", f"c: {{ type: '{INDEXER}' }}"))
     path = begun.folder / "model" / "config.json"
     config = Params.from_file(begun.folder / "config.jsonnet").as_dict()
-    Params(pretrained_encoders.note_pieces(config, str(path.parent), recover=False)).to_file(path)
+    Params(pretrained_encoders.note_pieces(config)).to_file(path)
     assert "pieces" in path.read_text()
     assert provenance.difference(begun.folder) == ""
     path.write_text(path.read_text().replace(IN_SENTENCE, ALONE))
