@@ -183,7 +183,7 @@ def test_what_is_not_such_a_file(tmp_path):
             b'<?xml version="1.0" encoding="no-such"?><a/>',
             ":1: its encoding is not read (unknown encoding: no-such); save it as UTF-8.",
         ),
-        ("<a/>".encode("utf-16"), ": this is text in UTF-16 or UTF-32; save it as UTF-8."),
+        ("<a/>".encode("utf-16"), ": this is no text in UTF-8; save its content as that."),
         (b"\xff<a/>", ":1: this is not XML (not well-formed (invalid token))."),
     ):
         Path(path).write_bytes(content)
