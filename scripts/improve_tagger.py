@@ -257,7 +257,7 @@ def _final(train: Callable[[], Net], valid: list[Frame], test: list[Frame], fold
     """The emissions of validation and of test data by the net of all frames, which are kept for a run that goes on."""
     import torch
 
-    from seal.files.tensor_files import read_tensors, write_tensors
+    from seal.files.weights import read_tensors, write_tensors
 
     path = folder / "final.safetensors"
     if not path.exists():
@@ -285,7 +285,7 @@ def table(arguments: argparse.Namespace, results: Sequence[dict[str, Any]], comm
     import numpy
 
     from scripts.measure import machine
-    from seal.common.significance import EXACT, f1_of_counts, paired_bootstrap
+    from seal_inspect.significance import EXACT, f1_of_counts, paired_bootstrap
 
     names = {
         "argmax": "its best tag of each token",

@@ -55,8 +55,7 @@ def measured(model: str, tagger: str, data: str, most: Optional[int]) -> dict[st
     import seal  # noqa: F401
     from seal.dataset_readers.srl_files import read_srl_sentences
     from seal.models import SrlModel
-    from seal.predictors.batches import IndexedSentence
-    from seal.predictors.predicates import ModelPredicateFinder, PredicateFinder, TaggerPredicateFinder
+    from seal.predictors.predicates import IndexedSentence, ModelPredicateFinder, PredicateFinder, TaggerPredicateFinder
     from seal.predictors.words import join_words
 
     class Nothing(PredicateFinder):

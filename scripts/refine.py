@@ -13,7 +13,7 @@ from tqdm import tqdm
 from scripts.measure.command import at_least_one, check_folder, exit_status, make_folder, mistakes_of_the_library
 from scripts.measure.files import replacing
 from scripts.measure.suite import ROOT, UserError
-from seal.samplers.elementwise_optimizers import OPTIMIZERS
+from seal.samplers.gradient_based_inference import OPTIMIZERS
 
 EPILOG = """\
 Gradient-based inference starts (a) from the task-net's output, (b) from draws from the task-net and (c) from

@@ -19,10 +19,10 @@ from scripts.measure.suite import ROOT, UserError
 
 TASK_NETS = ("logistic regression", "random forest")
 EPILOG = """\
-For each data set and classifier: the classifier's setting is chosen from a small grid on a fifth of the training
-data; its thresholds, the energy and the decision are chosen on scores of folds (train and validation data together);
-the test data is scored once. `own` is the classifier with the best threshold for each score. p: paired bootstrap over
-the test rows, seeds pooled, after Holm over the data sets.
+For each data set and classifier: the classifier's setting is chosen from a small grid on held-out fifths of the
+training data, of 1,000 rows or all; its thresholds, the energy and the decision are chosen on scores of folds (train
+and validation data together); the test data is scored once. `own` is the classifier with the best threshold for each
+score. p: paired bootstrap over the test rows, seeds pooled, after Holm over the data sets.
 
 The same command goes on where a stopped one was. Writes to DIR a run for each data set, classifier and seed,
 results.csv and results.md.

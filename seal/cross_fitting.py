@@ -10,7 +10,7 @@ import torch
 
 from seal.common.equal_contents import digest, folds_of_equal, in_order
 from seal.common.setting_checks import short
-from seal.files.tensor_files import read_tensors, write_tensors
+from seal.files.weights import read_tensors, write_tensors
 from seal.registry import ConfigurationError
 
 #: The keys of an example that are no input.

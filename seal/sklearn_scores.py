@@ -7,10 +7,13 @@ from typing import Any, NamedTuple
 import numpy
 import torch
 from scipy import sparse
+from scipy.special import expit
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, MultiOutputRegressor
-from sklearn.utils import get_tags
+from sklearn.utils import check_array, get_tags
+from sklearn.utils.extmath import safe_sparse_dot
 
 from seal.common.equal_contents import digest
 
@@ -129,10 +132,22 @@ class SetScorer:
 
     def log_prob(self, X: Any) -> torch.Tensor:
         """Of each set in nats, NaN of those that no row of `fit` has: `(rows, sets)`."""
-        found = numpy.log(numpy.clip(self.estimator.predict_proba(X), LEAST, 1.0))
+        found = numpy.log(numpy.clip(_of_classes(self.estimator, X), LEAST, 1.0))
         whole = numpy.full((len(found), len(self.sets)), numpy.nan, dtype=numpy.float32)
         whole[:, self.estimator.classes_] = found
         return torch.from_numpy(whole)
+
+
+def _of_classes(estimator: Any, X: Any) -> numpy.ndarray:
+    """`predict_proba`, `(rows, classes)`; of logistic regressions, one a class, by one product for all of them."""
+    singles = getattr(estimator, "estimators_", [])
+    linear = isinstance(estimator, OneVsRestClassifier) and all(type(each) is LogisticRegression for each in singles)
+    if not linear or len(singles) != len(estimator.classes_):
+        return estimator.predict_proba(X)
+    weights = numpy.concatenate([each.coef_ for each in singles])
+    bias = numpy.concatenate([each.intercept_ for each in singles])
+    found = expit(safe_sparse_dot(check_array(X, accept_sparse=True), weights.T, dense_output=True) + bias)
+    return found / found.sum(axis=1, keepdims=True)
 
 
 def _in_one_sentence(error: Exception, estimator: Any, what: str) -> Exception:

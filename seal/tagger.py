@@ -22,7 +22,7 @@ from seal.common.setting_checks import check_choice, short
 from seal.common.tag_encodings import Span, tags_to_spans
 from seal.constraints import Constraint
 from seal.cross_fitting import cross_fit
-from seal.files.tensor_files import read_tensors, write_tensors
+from seal.files.weights import read_tensors, write_tensors
 from seal.files.whole_files import replacing
 from seal.output_spaces import CrfTagSequence, TagSequence
 from seal.registry import ConfigurationError

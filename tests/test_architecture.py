@@ -39,10 +39,7 @@ BESIDE = 6
 NEEDS_MORE = {
     "energies/tag_language_model.py",
     "nets/encoders/adapters.py",
-    "nets/encoders/hub_model.py",
     "nets/encoders/seq2seq.py",
-    "nets/encoders/seq2vec.py",
-    "nets/encoders/text_transformer.py",
     "nets/encoders/transformer.py",
     "nets/stacked_net.py",
 }

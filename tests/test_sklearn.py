@@ -146,6 +146,27 @@ def test_a_set_that_a_fold_lacks_is_no_class_there():
     torch.testing.assert_close(found[:, ~scorer.sets[:, 2]].exp().sum(dim=1), torch.ones(40), atol=1e-3, rtol=0)
 
 
+@pytest.mark.parametrize("sparsely", [False, True])
+def test_one_product_gives_what_each_logistic_regression_says(sparsely):
+    x, gold = corners(60, 0)
+    scorer = SetScorer(OneVsRestClassifier(LogisticRegression(C=3)), numpy.unique(gold, axis=0).astype(bool))
+    x = sparse.csr_matrix(x) if sparsely else x
+    found = scorer.fit(x, gold.astype(bool)).log_prob(x)
+    wanted = torch.from_numpy(scorer.estimator.predict_proba(x)).log().float()
+    torch.testing.assert_close(found, wanted)
+
+
+def test_a_powerset_whose_probabilities_are_much_alike_is_followed_all_the_same():
+    """Strongly regularised, its best set is right and its probabilities are hardly above others'."""
+    (x, gold), (new, wanted) = corners(300, 0), corners(400, 1)
+    weak = OneVsRestClassifier(LogisticRegression(C=0.003, solver="liblinear"))
+    fitted = StructuredClassifier(weak, energies=["set_count"], scoring="accuracy").fit(x, gold)
+    powerset = fitted.structure_.joint.energies[-1]
+    # With a prior it was below 10.
+    assert float(powerset.weight) > 20
+    assert (fitted.predict(new) == wanted).all(axis=1).mean() > 0.5
+
+
 @pytest.mark.parametrize("decision", ["likeliest", "expected_score"])
 def test_a_decision_by_name(decision):
     x, gold = rows()

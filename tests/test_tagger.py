@@ -15,7 +15,7 @@ import torch
 import seal
 from seal.common.tag_encodings import tags_to_spans
 from seal.constraints import AtMostOne, Constraint, Count, ForbiddenTransitions, Implication
-from seal.files.tensor_files import read_tensors, write_tensors
+from seal.files.weights import read_tensors, write_tensors
 from seal.output_spaces import CrfTagSequence
 from seal.registry import ConfigurationError
 from seal.tagger import StructuredTagger, cross_fit, log_probabilities

@@ -112,7 +112,7 @@ FORMS = [
         ("k.txt", ".I said 3\n"), ("l.txt", "<url>\n"),
     ]),
     Form(PREDICT, "a JSON array, in a line or over several; JSON objects over several lines", "refused",
-         "this looks like a (JSON array|JSON object|Python list)", [
+         "this looks like a JSON (array|object)", [
         ("a.json", '[{"text": "a"}, {"text": "b"}]\n'), ("b.json", SPREAD), ("c.txt", '["She", "left"]\n["b"]\n'),
         ("i.txt", "['She', 'left']\n"),
         ("d.json", json.dumps({"words": ["a"]}, indent=1)), ("e.json", '[{"text": "a"},\n{"text": "b"}]\n'),
@@ -127,7 +127,7 @@ FORMS = [
         ("g.conllu", "1\tShe\tshe\tPRON\tPRP\t_\t2\tnsubj\t_\t_\n"),
     ]),
     Form(PREDICT, "token files of RCV1, trees in brackets, ARFF, the blurbs of BGC", "refused",
-         "this looks like (a token|trees|ARFF|a file with marks).* add --use-dataset-reader", [
+         "this looks like a file of data.* add --use-dataset-reader", [
         ("a.dat", ".I 2286\n.W\nrecov recov\nexcit\n\n"), ("b.mrg", "\n( (S (NP (NN a)) ))\n"),
         ("c.mrg", "(TOP (NP-SBJ\n  (NN a)))\n"), ("d.txt", "( (S\n (NN a)))\n"), ("e.ptb", "(ROOT (S (NN a)))\n"),
         ("f.arff", HEAD), ("g.txt", '<book date="2018-08-18" xml:lang="en">\n<title>a</title>\n'),
@@ -157,7 +157,7 @@ FORMS = [
         ("f.json", json.dumps(json.loads(TOKENS), indent=2)),
     ]),
     Form(TAGGING, "commas between columns, under another name; a column of numbers in the place of words", "refused",
-         "set separator to 'comma', or put a tab or a blank between the columns|column 0 counts the words", [
+         "set separator to 'comma', or put a tab or a blank between the columns|column 0 numbers words or sentences", [
         ("a.txt", "Anna,B-PER\nsells,O\n"), ("b.conll", "1\tAnna\tNN\n2\tsells\tVB\n\n"),
         ("c.txt", "1 Anna PER\n2 left O\n"), ("d.txt", "a,b\n"),
     ]),
@@ -254,7 +254,7 @@ FORMS = [
         ("c.arff", f"{HEAD}@DATA 1,1"),
         ("d.arff", HEAD.replace("r\n", "r ", 1) + "@data\n1,1\n"),
     ]),
-    Form(FEATURES, "an instance weight", "refused", "weights are not supported", [
+    Form(FEATURES, "an instance weight", "refused", r":\d: .*('1}' is not in the list|has 3 values for 2)", [
         ("a.arff", f"{HEAD}@data\n{{0 1,1 1}}, {{5}}\n"), ("b.arff", f"{HEAD}@data\n1,1,{{5}}\n"),
         ("c.arff", f"{HEAD}@data\n1,1\n2,0, {{0.5}}\n"), ("d.arff", f"{HEAD}@data\n{{1 1}} , {{ 2 }}\n"),
     ]),

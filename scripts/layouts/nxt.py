@@ -28,7 +28,7 @@ from nltk import Tree
 
 from seal.common.linear_trees import WORD
 from seal.common.setting_checks import short
-from seal.dataset_readers.penn_trees import EMPTY, MARKS, MOST_DEEP
+from seal.dataset_readers.parsing import EMPTY, MARKS, MOST_DEEP
 from seal.files.paths import not_empty, with_packings
 from seal.files.text_lines import READ_ERRORS, opened
 from seal.registry import ConfigurationError

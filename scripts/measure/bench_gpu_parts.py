@@ -22,7 +22,7 @@ from scripts.measure.bench_base import Batches
 from scripts.measure.suite import ROOT
 from seal.energies import SelfAttentionEnergy
 from seal.hypergradients import Curvature, InverseHessianVector, ParameterLayout
-from seal.hypergradients.vector_products import loss_products
+from seal.hypergradients.products import loss_products
 from seal.output_spaces import CrfTagSequence, LegalTagSequence
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")

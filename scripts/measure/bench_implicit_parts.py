@@ -10,7 +10,7 @@ from allennlp.data import TensorDict
 
 from scripts.measure import bench_multilabel_parts as parts
 from seal.hypergradients import Curvature, InverseHessianVector, ParameterLayout
-from seal.hypergradients.vector_products import loss_products
+from seal.hypergradients.products import loss_products
 from seal.two_player import TASK_NET
 
 # The nets and sizes of bibtex with random data: the time of a step does not depend on what the data mean.

@@ -8,7 +8,7 @@ from typing import Any, Union
 from allennlp.common.checks import ConfigurationError
 
 from scripts.measure.suite import UserError
-from seal.files.strict_json import read_json
+from seal.files.records import read_json
 
 _NAMES = ("low", "high", "log", "step")
 

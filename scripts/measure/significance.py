@@ -1,11 +1,11 @@
-"""Tables of examples for the paired bootstrap of `seal.common.significance`."""
+"""Tables of examples for the paired bootstrap of `seal_inspect.significance`."""
 
 from collections.abc import Sequence
 
 import pandas
 
-from seal.common import significance
-from seal.common.significance import RESAMPLES, SEED, Comparison, Statistic
+from seal_inspect import significance
+from seal_inspect.significance import RESAMPLES, SEED, Comparison, Statistic
 
 
 class UnlikeExamples(ValueError):

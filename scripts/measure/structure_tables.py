@@ -11,7 +11,7 @@ from scripts.measure import machine
 from scripts.measure.cells import LEVEL, MARK, markdown_table, mean_and_deviation
 from scripts.measure.files import read_json
 from scripts.measure.significance import paired_bootstrap
-from seal.common.significance import Statistic
+from seal_inspect.significance import Statistic
 
 SCORES = {"f1": "F1", "micro_f1": "micro F1", "subset_accuracy": "exact match"}
 RATIO = Statistic(("numerator", "denominator"), lambda sums: 100 * sums["numerator"] / sums["denominator"])
@@ -41,7 +41,7 @@ def page(runs: Sequence[tuple[str, str, Path]], seeds: int, command: str) -> Pag
     for net in dict.fromkeys(net for _, net, _ in runs):
         parts += [f"## {net}", _scores(table[table["classifier"] == net]), _means(table[table["classifier"] == net])]
     parts += ["## What competes", _competing(runs, seeds)]
-    others = _others(runs, table)
+    others = _others(runs, table, seeds)
     if others:
         parts += ["## Against classifier chains, their ensemble and the label powerset", others]
     return Page("\n\n".join(parts) + "\n", table)
@@ -140,15 +140,31 @@ def _competing(runs: Sequence[tuple[str, str, Path]], seeds: int) -> str:
     return markdown_table(header, rows)
 
 
-def _others(runs: Sequence[tuple[str, str, Path]], table: pandas.DataFrame) -> str:
-    rows = []
+def _others(runs: Sequence[tuple[str, str, Path]], table: pandas.DataFrame, seeds: int) -> str:
+    rows, lost = [], []
     for data, net, folder in runs:
         path = folder / "others.json"
-        if path.exists():
-            found: dict[str, dict[str, float]] = read_json(path)
-            ours = table[(table["data"] == data) & (table["classifier"] == net)].set_index("score")
-            for kind in ("own", "structured"):
-                rows.append([data, kind, *(str(ours.loc[score, kind]) for score in SCORES)])
-            for name, scores in found.items():
-                rows.append([data, name, *(f"{100 * scores[score]:.2f}" for score in SCORES)])
-    return markdown_table(["data", "method", *SCORES.values()], rows) if rows else ""
+        if not path.exists():
+            continue
+        ours = table[(table["data"] == data) & (table["classifier"] == net)].set_index("score")
+        for kind in ("own", "structured"):
+            rows.append([data, kind, *(str(ours.loc[score, kind]) for score in SCORES)])
+        structured = [read_json(folder / f"{seed}.json")["rows"] for seed in range(1, seeds + 1)]
+        for name, scores in read_json(path).items():
+            cells = []
+            for score, title in SCORES.items():
+                rival = numpy.asarray(scores[score])
+                pooled = sum(numpy.asarray(run[f"structured {score}"]) for run in structured)
+                tested = paired_bootstrap(_frame(rival), _frame(pooled), ["row"], RATIO)
+                value = 100 * rival[:, 0].sum() / rival[:, 1].sum()
+                cells.append(f"{value:.2f} ({tested.difference:+.2f}, p = {tested.p_value:.4f})")
+                if tested.difference < 0 and tested.p_value < LEVEL:
+                    lost.append(f"{title} of {data} against the {name}")
+            rows.append([data, name, *cells])
+    if not rows:
+        return ""
+    told = (
+        "In brackets: by how much it is better with structure (all scores pooled over seeds, as above), and p of the "
+        f"paired bootstrap, of each test alone. Significantly worse with structure: {', '.join(lost) or 'none'}."
+    )
+    return markdown_table(["data", "method", *SCORES.values()], rows) + "\n\n" + told

@@ -12,7 +12,7 @@ from typing import Any, Optional
 
 import pandas
 
-from seal.common.significance import Statistic
+from seal_inspect.significance import Statistic
 
 ROOT = Path(__file__).resolve().parents[2]
 """

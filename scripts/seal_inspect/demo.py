@@ -19,9 +19,10 @@ from allennlp.models.archival import load_archive
 
 from seal.common.setting_checks import check_range, whole_number
 from seal.files.names import check_text
-from seal.files.runs import ARCHIVE, names_of
+from seal.files.runs import ARCHIVE
 from seal_inspect.demo_answers import Answers, answers_of
 from seal_inspect.label_colours import colours_of
+from seal_inspect.runs import names_of
 
 logger = logging.getLogger(__name__)
 

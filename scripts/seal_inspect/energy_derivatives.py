@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.energies.local import LocalEnergy
+from seal.energies.energy import LocalEnergy
 from seal.nets import LossNet
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Optional, Union
 
 import numpy
 
-from seal.common.significance import Statistic
+from seal_inspect.significance import Statistic
 
 #: What stands for an argument, a span or a label that the other side lacks.
 NOTHING = "(nothing)"

@@ -13,13 +13,14 @@ from allennlp.models.archival import load_archive
 
 from seal.cli.components import escaped, write
 from seal.common.setting_checks import check_range
-from seal.common.significance import paired_bootstrap
-from seal.files.runs import Run, names_of, read_run
+from seal.files.runs import Run, read_run
 from seal_inspect.examples import examine
 from seal_inspect.findings import Findings
 from seal_inspect.report_examples import add_examples, add_scores_by_label
 from seal_inspect.report_page import Report, as_html, table
 from seal_inspect.run_figures import as_svg, curves, masks, trust
+from seal_inspect.runs import names_of
+from seal_inspect.significance import paired_bootstrap
 
 _ENDINGS = (".html", ".md")
 

@@ -7,9 +7,9 @@ from typing import Optional
 import numpy
 
 from seal.cli.components import escaped
-from seal.common.significance import paired_bootstrap
 from seal_inspect.findings import NOTHING, Example, Findings
 from seal_inspect.report_page import NONE, Report, shown, table
+from seal_inspect.significance import paired_bootstrap
 from seal_inspect.tree_differences import differing_brackets
 
 _LONGEST = 300

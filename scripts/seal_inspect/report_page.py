@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Optional
 
 from seal.cli.components import escaped
-from seal.files.runs import MISSING, Run, differences
+from seal.files.runs import Run
 from seal.version import VERSION
+from seal_inspect.runs import MISSING, differences, durations
 
 #: What stands for a value that a run does not have.
 NONE = "–"
@@ -193,7 +194,7 @@ def _epochs(run: Run, archived: bool) -> str:
 
 def _time(run: Run) -> str:
     """How long a run and the trainings inside it took, without parts of seconds."""
-    of_run, inside = run.durations()
+    of_run, inside = durations(run)
     if of_run is None:
         return NONE
     others = [f"{_whole(duration)} of {name}" for name, duration in inside.items()]

@@ -31,7 +31,7 @@ from allennlp.modules.token_embedders import embedding
 
 from seal.allennlp.error_sentences import describe
 from seal.allennlp.replacing import replace_once
-from seal.files.unpacked import bounded
+from seal.files.text_lines import bounded
 from seal.files.weights import check_finite, check_is_whole
 from seal.files.whole_files import FULL
 

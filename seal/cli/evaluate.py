@@ -18,7 +18,7 @@ from seal.allennlp.safe_archives import opening
 from seal.cli.models import add_options_of_model, check_files_and_batch_size, load_model
 from seal.common.nested_values import plain
 from seal.files.paths import user_path
-from seal.files.strict_json import read_json
+from seal.files.records import read_json
 from seal.files.whole_files import naming, opened_alone, replacing
 from seal.registry import ConfigurationError
 

@@ -22,8 +22,7 @@ from allennlp.predictors import Predictor
 
 from seal.cli.models import add_options_of_model, check_files_and_batch_size, load_model
 from seal.common.setting_checks import suggest
-from seal.files.input_lines import input_lines
-from seal.files.shards import Shard, shard_of
+from seal.files.input_lines import Shard, input_lines, shard_of
 from seal.files.whole_files import opened_alone, replacing
 from seal.predictors.readable import readable
 from seal.registry import ConfigurationError

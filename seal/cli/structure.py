@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from seal.common.setting_checks import short
-from seal.files.strict_json import read_json
+from seal.files.records import read_json
 from seal.files.whole_files import replacing
 from seal.registry import ConfigurationError
 from seal.tagger import StructuredTagger

@@ -34,8 +34,6 @@ SPARSE_VALUE = re.compile(rf"\s*+([0-9]++)\s++{_VALUE}", re.DOTALL)
 # A `%` opens a comment at the start of a line or after white space: names of KU Leuven's have one inside.
 # A quote opens only where a value may start: within a bare one it is an apostrophe.
 UNCOMMENTED = re.compile(rf"(?:(?<![^\s,{{]){_QUOTED}|(?<=\S)%|[^%])*+", re.DOTALL)
-# Weka's weight of a row, behind its values.
-_WEIGHT = re.compile(r"[^\s,{][\s,]*+,?\s*(\{\s*[+-]?[\d.]+(?:[eE][+-]?\d+)?\s*\})\Z")
 ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 _LARGEST = float(numpy.finfo(numpy.float32).max)
@@ -351,7 +349,6 @@ class ArffRows:
         return columns, values.astype(numpy.float32)
 
     def _sparse(self, where: str, line: str) -> tuple[numpy.ndarray, numpy.ndarray]:
-        _check_no_weight(where, line)
         if line[-1] != "}":
             raise ConfigurationError(f"{where}: the sparse row does not end in '}}'.")
         text, row, end = line[1:-1], {}, 0
@@ -386,7 +383,6 @@ class ArffRows:
         else:
             parts = [(part.strip(), False) for part in line.split(",")]
         if len(parts) != len(self.attributes):
-            _check_no_weight(where, line)
             raise ConfigurationError(f"{where}: the row has {len(parts)} values for {len(self.attributes)} attributes.")
         codes = (self._code(where, column, *part) for column, part in enumerate(parts))
         return numpy.fromiter(codes, numpy.float32, len(parts))
@@ -426,14 +422,6 @@ class ArffRows:
         places[value] = len(places)
         self._texts[column].append(value)
         return places[value]
-
-
-def _check_no_weight(where: str, line: str) -> None:
-    match = _WEIGHT.search(line)
-    if match:
-        raise ConfigurationError(
-            f"{where}: the row ends with an instance weight, {match[1]}; weights are not supported, so remove it."
-        )
 
 
 def _numbers(text: str) -> numpy.ndarray:

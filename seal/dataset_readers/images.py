@@ -16,7 +16,7 @@ from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 from PIL.TiffImagePlugin import BITSPERSAMPLE
 
 from seal.files.paths import user_path
-from seal.files.unpacked import most_unpacked, refuse
+from seal.files.text_lines import most_unpacked, refuse
 
 logger = logging.getLogger(__name__)
 

@@ -2,7 +2,6 @@
 Files of texts with labels: JSON lines, TSV and CSV, and `format_of`, which tells the format of a file.
 """
 
-import functools
 import logging
 import os
 import re
@@ -13,10 +12,9 @@ from typing import Any, NamedTuple, Optional
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.setting_checks import short
-from seal.files.csv_rows import csv_records
 from seal.files.names import clean_label
-from seal.files.other_formats import list_format, other_format, to_be_converted
-from seal.files.strict_json import read_json
+from seal.files.other_formats import is_list, other_format, to_be_converted
+from seal.files.records import csv_records, read_json
 from seal.files.text_lines import text_lines, without_packing
 
 logger = logging.getLogger(__name__)
@@ -73,50 +71,6 @@ class TextOptions(NamedTuple):
     text_keys: Optional[tuple[str, ...]] = None
 
 
-def telling_of_labels(
-    read: Callable[[str, TextOptions], Iterator[LabelledText]],
-) -> Callable[[str, TextOptions], Iterator[LabelledText]]:
-    """
-    The reader of a format whose labels are names, with a warning after the last text of a file where no text has two
-    labels and several have `|`, `;` or `#` within a name; and where nearly every label occurs once, as texts do that
-    stand in the place of labels.
-    """
-
-    @functools.wraps(read)
-    def telling(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
-        counts: Counter[str] = Counter()
-        signs: Counter[str] = Counter()
-        first, several, labelled = "", False, 0
-        for text in read(path, options):
-            yield text
-            counts.update(text.labels)
-            labelled += bool(text.labels)
-            several = several or len(text.labels) > 1
-            found = {match[0].strip() for label in text.labels[:1] for match in _SEPARATOR.finditer(label)}
-            signs.update(found)
-            first = first or (text.source if found else "")
-        if signs and not several and max(signs.values()) > 1:
-            logger.warning(
-                "%s: labels have '%s' in their names, and no text has two labels; if it stands between labels, write "
-                "commas, or a list in JSON",
-                first,
-                signs.most_common(1)[0][0],
-            )
-        once = sum(count == 1 for count in counts.values())
-        # Where the labels are few beside the texts, most texts have one of the others.
-        if len(counts) >= _FEW_LABELS and once >= 0.9 * max(len(counts), labelled):
-            logger.warning(
-                "%s: %d of its %d labels occur once, as %s; if these are texts, the columns are the other way round",
-                path,
-                once,
-                len(counts),
-                short(next(label for label, count in counts.items() if count == 1)),
-            )
-
-    return telling
-
-
-@telling_of_labels
 def read_json_lines(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
     """
     Reads JSON lines: an object a line, `{"text": "...", "labels": ["...", ...]}`. The text may be a string or a list of
@@ -141,7 +95,6 @@ def read_json_lines(path: str, options: TextOptions = TextOptions()) -> Iterator
         yield LabelledText(text, once_each(labels, where), where)
 
 
-@telling_of_labels
 def read_csv(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
     """
     Reads CSV, as spreadsheets write it (`csv_rows`). The first row names the columns; those of the text and of the
@@ -160,7 +113,6 @@ def read_csv(path: str, options: TextOptions = TextOptions()) -> Iterator[Labell
         yield LabelledText(text_of(record, options.text_keys, where), labels_of(record[key], where), where)
 
 
-@telling_of_labels
 def read_tsv(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
     """
     Reads TSV with names: a text, its labels with commas between, and perhaps an id, which is not read. A text without
@@ -218,7 +170,43 @@ def read_labelled_texts(
     """The texts of a file in a format of `FORMATS`, or in that which `format_of` finds."""
     if format in CONVERTED:
         raise to_be_converted(path, f"the format {format!r}", CONVERTED[format], ".jsonl")
-    return FORMATS[format or format_of(path, options)](path, options)
+    format = format or format_of(path, options)
+    texts = FORMATS[format](path, options)
+    return texts if format == "indexed_tsv" else _telling_of_labels(path, texts)
+
+
+def _telling_of_labels(path: str, texts: Iterable[LabelledText]) -> Iterator[LabelledText]:
+    """
+    Passes the texts on, and warns after the last one where no text has two labels and several have `|`, `;` or `#`
+    within a name; and where nearly every label occurs once, as texts do that stand in the place of labels.
+    """
+    counts: Counter[str] = Counter()
+    signs: Counter[str] = Counter()
+    first, several, labelled = "", False, 0
+    for text in texts:
+        yield text
+        counts.update(text.labels)
+        labelled += bool(text.labels)
+        several = several or len(text.labels) > 1
+        found = {match[0].strip() for label in text.labels[:1] for match in _SEPARATOR.finditer(label)}
+        signs.update(found)
+        first = first or (text.source if found else "")
+    if signs and not several and max(signs.values()) > 1:
+        logger.warning(
+            "%s: labels have '%s' in their names, and no text has two labels; if it stands between labels, write "
+            "commas, or a list in JSON",
+            first,
+            signs.most_common(1)[0][0],
+        )
+    once = sum(count == 1 for count in counts.values())
+    # Where the labels are few beside the texts, most texts have one of the others.
+    if len(counts) >= _FEW_LABELS and once >= 0.9 * max(len(counts), labelled):
+        logger.warning(
+            "%s: %d of its %d labels occur once; if these are texts, the columns are the other way round",
+            path,
+            once,
+            len(counts),
+        )
 
 
 def format_of(path: str, options: TextOptions = TextOptions()) -> str:
@@ -245,7 +233,7 @@ def format_of(path: str, options: TextOptions = TextOptions()) -> str:
         raise to_be_converted(path, "a file of blurbs", "bgc", ".jsonl")
     if ending == ".dat" or first.startswith(".I "):
         raise to_be_converted(path, "a token file of RCV1", "rcv1", ".jsonl")
-    found = other_format([first], json_lines=True)
+    found = other_format(first, json_lines=True)
     if found is not None:
         raise ConfigurationError(
             f"{path}: this looks like {found}; expected JSON lines, TSV or another of the formats "
@@ -274,11 +262,10 @@ def labels_of(cell: str, where: str) -> list[str]:
     """
     if not cell.strip():
         return []
-    listed = list_format(cell)
-    if listed is not None:
+    if is_list(cell):
         raise ConfigurationError(
-            f"{where}: {short(cell)} looks like {listed}; write the labels with commas between them, as in 'a,b', and "
-            "leave the cell empty where there is none."
+            f"{where}: {short(cell)} looks like a list of JSON or Python; write the labels with commas between them, "
+            "as in 'a,b', and leave the cell empty where there is none."
         )
     labels: dict[str, None] = {}
     for label in map(str.strip, cell.split(",")):

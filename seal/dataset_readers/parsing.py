@@ -1,21 +1,161 @@
 """
-The dataset reader for constituency parsing.
+The dataset reader for constituency parsing, and trees in the brackets of the Penn Treebank: the `.mrg` files of WSJ,
+Brown and Switchboard, trees over several lines or one a line, as parsers and conversions write them.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
-from allennlp.data.fields import SequenceField, TextField
+from allennlp.data import DatasetReader, Field, Instance, TokenIndexer
+from allennlp.data.fields import SequenceField
+from nltk import Tree
 
-from seal.common.linear_trees import check_tree, linearised
+from seal.common.linear_trees import PUNCTUATION, WORD, check_tree, linearised
+from seal.common.setting_checks import short
 from seal.dataset_readers.fields import KnownLabelsField, WordsField
-from seal.dataset_readers.penn_trees import cleaned, read_trees
-from seal.dataset_readers.sentences import SentenceReader, check_valid_every, of_part, split_off_part, with_words
+from seal.dataset_readers.sentences import SentenceReader, text_field, with_words
 from seal.files.other_formats import to_be_converted
 from seal.files.paths import data_files, expanded, not_empty
-from seal.files.text_lines import without_packing
+from seal.files.text_lines import text_lines, without_packing
+
+# A no-break space is part of a word.
+_TOKEN = re.compile(r"[()]|[^() \t\r\n\f\v]+")
+# The lines of the copyright notice in files of the Penn Treebank.
+_NOTICE = "*x*"
+_EXAMPLE = "(S (NP (PRP I)) (VP (VBP sleep)))"
+#: Constituents inside each other, at most; nltk goes through a tree by recursion, and Python's has an end.
+MOST_DEEP = 200
+
+#: The label of a tree's root that is no constituent of the sentence.
+ROOT = "TOP"
+_ROOTS = ("", ROOT, "ROOT", "S1")
+#: The part of speech of an empty element.
+EMPTY = "-NONE-"
+#: That of a mark of disfluencies in Switchboard.
+MARKS = "-DFL-"
+# A constituent that marks a turn.
+_CODE = "CODE"
+# What is no word of a sentence, however many there are.
+_NO_WORDS = (EMPTY, MARKS, _CODE)
+# A label without function tags, indices and its alternatives; `-LRB-` has none of them.
+_BARE = re.compile(r"[^-=|]+")
+
+
+def read_trees(path: str) -> Iterator[tuple[int, Tree]]:
+    """
+    The trees of a UTF-8 file, plain or packed (`.gz`, `.bz2`, `.xz`), one by one as they stand there: each with the
+    line it begins at, counted from 1. A bracket at the very start of a line begins a tree.
+
+    # Raises
+
+    `ConfigurationError` where brackets are not those of trees, or one has several words and no bracket, as
+    `(NN cook cook-1)`, where it cannot be known which of them are words.
+    """
+    trees = parsed_trees(path, text_lines(path, f"trees in brackets, such as {_EXAMPLE}"))
+    return not_empty(trees, f"{path}: the file has no tree.")
+
+
+def parsed_trees(  # noqa: C901 - a branch a token
+    path: str, lines: Iterable[tuple[int, str]]
+) -> Iterator[tuple[int, Tree]]:
+    """As `read_trees`, from lines with their numbers."""
+    open_: list[Tree] = []
+    start = 0
+    after_bracket = False
+    for number, line in lines:
+        if open_ and line[0] == "(":
+            raise ConfigurationError(
+                f"{path}:{start}: the tree that begins here is not closed before line {number}, where another begins "
+                "(inside a tree, lines begin with a blank)."
+            )
+        if not open_ and line.startswith(_NOTICE):
+            continue
+        for token in _TOKEN.findall(line):
+            if token == "(":
+                if not open_:
+                    start = number
+                if len(open_) == MOST_DEEP:
+                    raise ConfigurationError(
+                        f"{path}:{number}: more than {MOST_DEEP} brackets are open in the tree that begins at line "
+                        f"{start}."
+                    )
+                open_.append(Tree("", []))
+            elif not open_:
+                what = "this bracket closes nothing" if token == ")" else f"{short(token)} is outside of any tree"
+                raise ConfigurationError(f"{path}:{number}: {what}; expected trees such as {_EXAMPLE}.")
+            elif token == ")":
+                node = open_.pop()
+                if not node:
+                    raise ConfigurationError(f"{path}:{number}: the bracket {short(f'({node.label()})')} has no word.")
+                if len(node) > 1 and node.label() not in _NO_WORDS and all(isinstance(child, str) for child in node):
+                    bracket = f"({' '.join([node.label(), *node])})"
+                    raise ConfigurationError(
+                        f"{path}:{number}: the bracket {short(bracket)} has {len(node)} "
+                        "words and no bracket: a part of speech has one word, and in a constituent each word needs a "
+                        f"bracket with its part of speech, or with {WORD} if that is not known."
+                    )
+                if open_:
+                    open_[-1].append(node)
+                else:
+                    yield start, node
+            elif after_bracket:
+                open_[-1].set_label(token)
+            else:
+                open_[-1].append(token)
+            after_bracket = token == "("
+    if open_:
+        raise ConfigurationError(
+            f"{path}:{start}: the tree that begins here is never closed; at the end of the file {len(open_)} of its "
+            "brackets are open."
+        )
+
+
+def cleaned(tree: Tree, punctuation: bool = True) -> Optional[Tree]:
+    """
+    A tree as parsers learn it, in which every word has a part of speech; `None` where nothing is left. What goes:
+
+    - empty elements (`-NONE-`), and constituents with nothing else in them;
+    - function tags and indices, `NP-SBJ-1` and `NP=2` are `NP`; of two labels the second, `PRT|ADVP` is `PRT`;
+    - the root around the sentence, whether it has no label or is `ROOT`, `TOP` or `S1`. Where several constituents, or
+      a lone word, would be left without a root, it is `TOP`, which the scoring of brackets does not count;
+    - a bracket without a label inside, whose children take its place;
+    - in Switchboard, the marks of disfluencies (`-DFL-`, such as `\\[` and `E_S`) and of turns (`CODE`). `EDITED` and
+      `INTJ` stay, as in [Tran et al. 2018](https://arxiv.org/abs/1704.07287);
+    - without `punctuation`, words with a part of speech of it (`,` `:` `.` and quotes), as transcribed speech has none
+      in Tran et al.
+    """
+    dropped = {EMPTY, MARKS} | (set() if punctuation else PUNCTUATION)
+    kept = _cleaned(tree, dropped)
+    while len(kept) == 1 and kept[0].label() in _ROOTS and not _is_tagged(kept[0]):
+        kept = list(kept[0])
+    if len(kept) == 1 and not _is_tagged(kept[0]):
+        return kept[0]
+    return Tree(ROOT, kept) if kept else None
+
+
+def _cleaned(node: Union[Tree, str], dropped: Iterable[str]) -> list[Tree]:
+    """What is left of a node: nothing, one node, or the children of one without a label."""
+    if isinstance(node, str):
+        return [Tree(WORD, [node])]
+    if node.label() in dropped or node.label() == _CODE:
+        return []
+    if _is_tagged(node):
+        return [Tree(_bare(node.label()), list(node))]
+    kept = [left for child in node for left in _cleaned(child, dropped)]
+    return [Tree(_bare(node.label()), kept)] if kept and node.label() else kept
+
+
+def _is_tagged(node: Tree) -> bool:
+    """Whether a node is a word with its part of speech."""
+    return len(node) == 1 and isinstance(node[0], str)
+
+
+def _bare(label: str) -> str:
+    found = _BARE.match(label)
+    return found[0] if found else label
+
 
 _ENDINGS = (".mrg", ".prd", ".ptb", ".tree", ".trees")
 _NXT = ".syntax.xml"
@@ -46,17 +186,10 @@ class ParsingReader(SentenceReader):
 
     # Parameters
 
-    token_indexers : `dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
-    max_words : `Optional[int]`, optional (default = `None`)
-        Sentences with more words are skipped, and their number is logged. For training data only: a test score without
-        the long sentences cannot be compared with others.
-    max_instances : `Optional[int]`, optional (default = `None`)
-        Stop after this many instances, over all processes together.
-    valid_every : `int`, optional (default = `10`)
+    As for `SentenceReader`, except `also_check`.
+
     punctuation : `bool`, optional (default = `True`)
         Whether words of punctuation are kept. Tran et al. 2018 parse transcribed speech without them.
-    serialization_dir : `Optional[str]`, optional (default = `None`)
-        The folder of the training run, given by AllenNLP.
 
     # Raises
 
@@ -73,9 +206,8 @@ class ParsingReader(SentenceReader):
         punctuation: bool = True,
         serialization_dir: Optional[str] = None,
     ) -> None:
-        super().__init__(token_indexers, max_words, max_instances, serialization_dir)
-        check_valid_every(valid_every)
-        self._valid_every, self._punctuation = valid_every, punctuation
+        super().__init__(token_indexers, max_words, max_instances, serialization_dir, valid_every)
+        self._punctuation = punctuation
 
     def _read(self, file_path: Union[str, list[str]]) -> Iterator[Instance]:
         paths = list(file_path) if isinstance(file_path, (list, tuple)) else [file_path]
@@ -91,8 +223,7 @@ class ParsingReader(SentenceReader):
         return with_words(told, not_empty(trees, f"{told}: it has no tree with a word."))
 
     def _of_path(self, file_path: str) -> Iterator[_ReadTree]:
-        path, part = split_off_part(file_path)
-        return of_part((tree for one in expanded(path) for tree in self._whole(one)), part, self._valid_every)
+        return self._of_part(file_path, lambda path: (tree for one in expanded(path) for tree in self._whole(one)))
 
     def _whole(self, path: str) -> Iterator[_ReadTree]:
         for file in data_files(path, _ENDINGS, "trees in Penn Treebank brackets"):
@@ -131,9 +262,7 @@ class ParsingReader(SentenceReader):
             Where there are no words, or the symbols are no tree over them.
         """
         where = f"{source}: " if source else ""
-        if not words:
-            raise ConfigurationError(f"{where}a sentence needs at least one word.")
-        fields: dict[str, Field] = {"tokens": TextField([Token(word) for word in words])}
+        fields: dict[str, Field] = {"tokens": text_field(words, where)}
         if symbols is not None:
             try:
                 check_tree(symbols, len(words))

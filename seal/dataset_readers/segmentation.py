@@ -8,7 +8,7 @@ from allennlp.data import DatasetReader, Field, Instance, TensorDict
 from allennlp.data.fields import MetadataField, TensorField
 
 from seal.dataset_readers.images import MaskedImages, read_masked_images
-from seal.dataset_readers.tensor_table import TensorTable
+from seal.dataset_readers.tensor_loader import TensorTable
 
 
 @DatasetReader.register("seal_segmentation")

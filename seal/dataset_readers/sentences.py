@@ -12,16 +12,19 @@ from typing import Optional, TypeVar, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
-from allennlp.data import DatasetReader, Instance, TokenIndexer
+from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
+from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from seal.common.setting_checks import check_range
 from seal.common.tag_encodings import first_broken, repaired_tags
+from seal.dataset_readers.fields import KnownLabelsField
 from seal.files.paths import expanded, one_path, user_path
 from seal.files.text_lines import text_lines
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
 
 # What stands for each word in data that are published without their words, and as many equal words as are no accident.
 _PLACEHOLDERS = ("[WORD]", "_")
@@ -35,16 +38,24 @@ class SentenceReader(DatasetReader):
     # Parameters
 
     token_indexers : `dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+        How words become indices.
     max_words : `Optional[int]`, optional (default = `None`)
-        Sentences with more words are skipped, and their number is logged.
-    max_instances, serialization_dir :
-        As for `DatasetReader`.
+        Sentences with more words are skipped, and their number is logged. For training data only: a test score without
+        the long sentences cannot be compared with others.
+    max_instances : `Optional[int]`, optional (default = `None`)
+        Stop after this many instances, over all processes together.
+    serialization_dir : `Optional[str]`, optional (default = `None`)
+        The folder of the training run, given by AllenNLP.
+    valid_every : `float`, optional (default = `10`)
+        For `FILE#train` and `FILE#valid`: one in this many items, at least 2, belongs to the latter; `2.5` is two in
+        five.
     also_check : `Optional[Union[str, list[str]]]`, optional (default = `None`)
-        Further paths that `_check` reads before a training begins.
+        The paths of further files, such as the test data, that are read once before a training begins, so that what is
+        wrong in them is told then and not after it. What is not there is left out.
 
     # Raises
 
-    `ConfigurationError` if `max_words` is less than 1.
+    `ConfigurationError` if `max_words` or `valid_every` is out of range.
     """
 
     def __init__(
@@ -53,6 +64,7 @@ class SentenceReader(DatasetReader):
         max_words: Optional[int] = None,
         max_instances: Optional[int] = None,
         serialization_dir: Optional[str] = None,
+        valid_every: float = 10,
         also_check: Optional[Union[str, list[str]]] = None,
     ) -> None:
         # Spelt out: with `**kwargs` a misspelt config key would end in a TypeError, not in a message that names it.
@@ -63,19 +75,16 @@ class SentenceReader(DatasetReader):
             serialization_dir=serialization_dir,
         )
         check_range("dataset_reader.max_words", max_words, least=1)
+        check_range("dataset_reader.valid_every", valid_every, least=2)
+        self._valid_every = valid_every
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._max_words = max_words
         self._also_check = [also_check] if isinstance(also_check, str) else list(also_check or ())
 
     def _check(self, sentences_of: Callable[[str], Iterable]) -> None:
         """
-        Reads the further paths to their end, once, where a training is about to begin: what is wrong in test data is
-        then told before the training and not after it. A path that is absent is left out, as training does not need it.
-
-        # Parameters
-
-        sentences_of : `Callable[[str], Iterable]`
-            What a path holds; it raises where that is wrong.
+        Reads the paths `also_check` to their end, once, where a training is about to begin; `sentences_of` raises where
+        what a path holds is wrong.
         """
         paths, self._also_check = self._also_check, []
         folder = self.serialization_dir
@@ -88,6 +97,11 @@ class SentenceReader(DatasetReader):
                 if os.path.exists(user_path(split_off_part(path)[0])):
                     for _ in sentences_of(path):
                         pass
+
+    def _of_part(self, file_path: str, items_of: Callable[[str], Iterable[T]]) -> Iterator[T]:
+        """What a path holds, or the part that it names."""
+        path, part = split_off_part(file_path)
+        return of_part(items_of(path), part, self._valid_every)
 
     def read_inputs(self, file_path: str, plain_text: bool = False) -> Iterator[Instance]:
         """
@@ -162,6 +176,20 @@ class SentenceReader(DatasetReader):
             An instance of this reader; changed in place.
         """
         instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
+
+
+def text_field(words: list[str], where: str) -> TextField:
+    """The field of a sentence's words, without token indexers; an error that begins with `where` if there are none."""
+    if not words:
+        raise ConfigurationError(f"{where}a sentence needs at least one word.")
+    return TextField([Token(word) for word in words])
+
+
+def tags_field(tags: list[str], tokens: TextField, namespace: str, where: str) -> KnownLabelsField:
+    """The field of tags; an error that begins with `where` if they are not as many as the words."""
+    if len(tags) != len(tokens):
+        raise ConfigurationError(f"{where}found {len(tags)} tags for {len(tokens)} words.")
+    return KnownLabelsField(tags, tokens, namespace)
 
 
 def with_words(file_path: str, sentences: Iterable) -> Iterator:
@@ -257,8 +285,6 @@ class LegalTags:
 
 PARTS = ("train", "valid")
 
-T = TypeVar("T")
-
 
 def split_off_part(path: Union[str, "os.PathLike[str]"]) -> tuple[str, Optional[str]]:
     """
@@ -287,8 +313,3 @@ def of_part(items: Iterable[T], part: Optional[str], valid_every: float) -> Iter
     for number, item in enumerate(items):
         if part is None or (number % valid_every < 1) == (part == "valid"):
             yield item
-
-
-def check_valid_every(valid_every: float) -> None:
-    """Raises a `ConfigurationError` where `valid_every` is too small to leave items for `train`."""
-    check_range("dataset_reader.valid_every", valid_every, least=2)

@@ -8,19 +8,12 @@ from collections.abc import Iterator
 from typing import Optional, Union
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
+from allennlp.data import DatasetReader, Field, Instance, TokenIndexer
 from allennlp.data.fields import SequenceLabelField, TextField
 
 from seal.common.setting_checks import check_range
-from seal.dataset_readers.fields import KnownLabelsField, WordsField
-from seal.dataset_readers.sentences import (
-    LegalTags,
-    SentenceReader,
-    check_valid_every,
-    of_part,
-    split_off_part,
-    with_words,
-)
+from seal.dataset_readers.fields import WordsField
+from seal.dataset_readers.sentences import LegalTags, SentenceReader, tags_field, text_field, with_words
 from seal.dataset_readers.srl_files import SrlFrame, SrlSentence, read_srl_sentences
 
 logger = logging.getLogger(__name__)
@@ -49,30 +42,18 @@ class SrlReader(SentenceReader):
 
     # Parameters
 
-    token_indexers : `dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
-        How words become indices.
+    As for `SentenceReader`.
+
     predicate_instances : `bool`, optional (default = `True`)
         Whether to add the sentence instances.
     fraction : `float`, optional (default = `1.0`)
         The share of the sentences to keep, in (0, 1]. The choice is fixed: sentence `i` (counted from 0 over
         all files of the path) is kept where `crc32(str(i)) < fraction * 2**32`. It is thus the same in every
         run and every process, and a larger fraction keeps all that a smaller one keeps.
-    valid_every : `int`, optional (default = `10`)
-        At least 2: see above.
-    max_words : `Optional[int]`, optional (default = `None`)
-        Sentences with more words are skipped, and their number is logged. For training data only: a test
-        score without the long sentences cannot be compared with others.
-    max_instances : `Optional[int]`, optional (default = `None`)
-        Stop after this many instances, over all processes together.
-    serialization_dir : `Optional[str]`, optional (default = `None`)
-        The folder of the training run, given by AllenNLP.
     role_spans : `str`, optional (default = `None`)
         Not used: a setting of models of before CoNLL-U with roles was converted.
     repair : `bool`, optional (default = `False`)
         Whether, in JSON lines, an `I-X` that continues no span of `X` begins one, with one warning for a file.
-    also_check : `Optional[Union[str, list[str]]]`, optional (default = `None`)
-        The paths of further files, such as the test data, that are read once before a training begins, so that what is
-        wrong in them is told then and not after it. What is not there is left out.
 
     # Raises
 
@@ -93,11 +74,9 @@ class SrlReader(SentenceReader):
         repair: bool = False,
         also_check: Optional[Union[str, list[str]]] = None,
     ) -> None:
-        super().__init__(token_indexers, max_words, max_instances, serialization_dir, also_check)
+        super().__init__(token_indexers, max_words, max_instances, serialization_dir, valid_every, also_check)
         check_range("dataset_reader.fraction", fraction, above=0, most=1)
-        check_valid_every(valid_every)
-        self._predicate_instances = predicate_instances
-        self._fraction, self._valid_every = fraction, valid_every
+        self._predicate_instances, self._fraction = predicate_instances, fraction
         self._legal = LegalTags("BIO", repair)
 
     def _read(self, file_path: str) -> Iterator[Instance]:
@@ -113,9 +92,7 @@ class SrlReader(SentenceReader):
             )
 
     def _sentences(self, file_path: str) -> Iterator[SrlSentence]:
-        path, part = split_off_part(file_path)
-        sentences = read_srl_sentences(path, self._legal)
-        return of_part(with_words(file_path, sentences), part, self._valid_every)
+        return self._of_part(file_path, lambda path: with_words(file_path, read_srl_sentences(path, self._legal)))
 
     def _examples(self, file_path: str) -> Iterator[tuple[SrlSentence, Optional[SrlFrame]]]:
         sentences = self._sentences(file_path)
@@ -172,8 +149,7 @@ class SrlReader(SentenceReader):
             Where there are no words, an index is out of range, or the tags do not number the words.
         """
         where = f"{source}: " if source else ""
-        if not words:
-            raise ConfigurationError(f"{where}a sentence needs at least one word.")
+        tokens = text_field(words, where)
         if predicates is None:
             predicates = [] if predicate is None else [predicate]
         for index in predicates if predicate is None else [predicate, *predicates]:
@@ -181,15 +157,12 @@ class SrlReader(SentenceReader):
                 raise ConfigurationError(
                     f"{where}predicate {index} is not the index of a word, 0 to {len(words) - 1} here."
                 )
-        tokens = TextField([Token(word) for word in words])
         fields: dict[str, Field] = {
             "tokens": tokens,
             "predicate": _indicator([] if predicate is None else [predicate], tokens),
         }
         if tags is not None:
-            if len(tags) != len(words):
-                raise ConfigurationError(f"{where}found {len(tags)} tags for {len(words)} words.")
-            fields["tags"] = KnownLabelsField(tags, tokens, "srl_tags")
+            fields["tags"] = tags_field(tags, tokens, "srl_tags", where)
             fields["is_predicate"] = _indicator(predicates, tokens)
         known = {"words": words, "predicate": predicate, "tags": tags, "source": source, "lemma": lemma}
         fields["metadata"] = WordsField(known)

@@ -16,7 +16,7 @@ from seal.dataset_readers.sentences import LegalTags
 from seal.files.names import check_name, clean_name
 from seal.files.other_formats import to_be_converted
 from seal.files.paths import data_files, not_empty, with_packings
-from seal.files.strict_json import read_json
+from seal.files.records import read_json
 from seal.files.text_lines import column_lines, text_lines
 
 _ENDINGS = ("_conll", ".conll", ".jsonl")

@@ -2,17 +2,17 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.setting_checks import check_choice, short
-from seal.files.csv_rows import csv_rows
 from seal.files.names import clean_name
-from seal.files.other_formats import counts_words, list_format, numbers_sentences
+from seal.files.other_formats import is_list
 from seal.files.paths import not_empty, user_path
+from seal.files.records import csv_rows
 from seal.files.text_lines import column_lines, without_packing
 
 Column = Union[int, str]
@@ -29,6 +29,8 @@ _HEADINGS_OF_TAGS = ("tag", "tags", "pos", "upos", "ner", "label", "labels")
 _ID = re.compile(r"[0-9]+([-.][0-9]+)?")
 # What a header, in lower case, has over a column that numbers the sentences.
 _HEADINGS_OF_SENTENCES = ("sentence", "sentence #", "sentence_id", "sentence_idx", "sent_id", "sentence_number")
+# A number, alone or after a name: `Sentence: 1`, `#1`, `s1`, but not `B2`, a word.
+_NUMBERED = re.compile(r"(?P<what>(?:\D{0,19}[^\w]|s|sent\D{0,16})?)(?P<number>\d{1,15})", re.IGNORECASE)
 _CONLL_U, _CSV = (".conllu", ".conllup"), ".csv"
 _EXPECTED = "columns, a token and its tag a row and an empty line between sentences"
 
@@ -143,17 +145,11 @@ class TagColumns:
         path = user_path(os.fspath(path))
         sentences = not_empty(self._sentences(path), f"{path}:1: the file holds no sentence.")
         for place, sentence in enumerate(sentences):
-            words = sentence.words
-            if place == 0 and self._sentence is None and len(words) > 2 and numbers_sentences(words):
+            if place == 0 and self._sentence is None and _are_numbers_of_rows(sentence.words):
                 raise ConfigurationError(
-                    f"{sentence.source}: the words of the first sentence are numbers that do not fall: column "
-                    f"{self._token} numbers the sentences; set token_column and tag_column to other columns, and "
-                    f"sentence_column to {self._token} if no empty row is between sentences."
-                )
-            if place == 0 and counts_words(sentence.words):
-                raise ConfigurationError(
-                    f"{sentence.source}: the words of the first sentence are 1, 2 and so on: column {self._token} "
-                    "counts the words; set token_column and tag_column (1 and 3 in CoNLL-U, with a name in .conllu)."
+                    f"{sentence.source}: the words of the first sentence are numbers: column {self._token} numbers "
+                    "words or sentences; set token_column and tag_column to other columns (1 and 3 in CoNLL-U, with a "
+                    f"name in .conllu), and sentence_column to {self._token} if it numbers sentences."
                 )
             yield sentence
 
@@ -211,7 +207,7 @@ class TagColumns:
         used = {place % width for place in (self._token, self._tag, *self._features.values()) if place is not None}
         for place in sorted(set(range(width)) - used):
             cells = [row[place] for row in rows]
-            if numbers_sentences(cells) and len(set(filter(None, cells))) > 1:
+            if _are_numbers_of_rows(cells) and 1 < len(set(filter(None, cells))) < len(cells):
                 raise ConfigurationError(
                     f"{sentence.source}: no empty row is between sentences, and column {place} numbers them, "
                     f"{short(cells[0])} first; set sentence_column to {place}."
@@ -299,9 +295,8 @@ class TagColumns:
         sentence.lines.append(number)
         if self._tag is not None:
             tag, where = row[self._tag], f"{sentence.path}:{number}: the tag"
-            listed = list_format(tag) if tag[0] == "[" else None
-            if listed is not None:
-                raise ConfigurationError(f"{where} {short(tag)} looks like {listed}; expected {_EXPECTED}.")
+            if tag[0] == "[" and is_list(tag):
+                raise ConfigurationError(f"{where} {short(tag)} looks like a list; expected {_EXPECTED}.")
             sentence.tags.append(clean_name(tag, where))
         for name, place in self._features.items():
             sentence.features[name].append(row[place])
@@ -315,3 +310,16 @@ def _is_word(where: str, id_: str) -> bool:
             "another name for it."
         )
     return match[1] is None
+
+
+def _are_numbers_of_rows(cells: Sequence[str]) -> bool:
+    """
+    Whether the cells of a column number words or sentences: numbers, perhaps with one name before all (`Sentence: 1`),
+    that are 1, 2, 3 and so on, or come again and never fall. In the place of a number that goes on may be nothing.
+    """
+    found = [_NUMBERED.fullmatch(cell) for cell in cells if cell]
+    if len(cells) < 2 or not cells[0] or None in found or len({match["what"] for match in found if match}) > 1:
+        return False
+    numbers = [int(match["number"]) for match in found if match]
+    again = numbers == sorted(numbers) and len(set(numbers)) < len(cells)
+    return again or numbers == list(range(1, len(cells) + 1))

@@ -8,20 +8,13 @@ from dataclasses import replace
 from typing import Any, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
-from allennlp.data.fields import LabelField, SequenceLabelField, TextField
+from allennlp.data import DatasetReader, Field, Instance, TokenIndexer
+from allennlp.data.fields import LabelField, SequenceLabelField
 
 from seal.common.setting_checks import check_choice, check_range
 from seal.common.tag_encodings import check_encoding, convert_tags
 from seal.dataset_readers.fields import KnownLabelsField, WordsField
-from seal.dataset_readers.sentences import (
-    LegalTags,
-    SentenceReader,
-    check_valid_every,
-    of_part,
-    split_off_part,
-    with_words,
-)
+from seal.dataset_readers.sentences import LegalTags, SentenceReader, tags_field, text_field, with_words
 from seal.dataset_readers.tag_columns import TagColumns, TaggedSentence
 from seal.files.paths import expanded, not_empty
 from seal.files.text_lines import text_lines
@@ -60,6 +53,8 @@ class TaggingReader(SentenceReader):
 
     # Parameters
 
+    As for `SentenceReader`.
+
     token_column, tag_column, feature_columns, columns, separator, comment, id_column, sentence_column : optional
         The layout of a file: see `TagColumns`.
     case : `bool`, optional (default = `False`)
@@ -72,12 +67,6 @@ class TaggingReader(SentenceReader):
     repair : `bool`, optional (default = `False`)
         Whether tags that break `encoding` are repaired, with one warning for a path: an `I-X` that continues no span of
         `X` begins one, as `conlleval` reads it. A string that is no tag of the encoding stays an error.
-    token_indexers : `dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
-    max_words : `Optional[int]`, optional (default = `None`)
-        Sentences with more words are skipped, and their number is logged. For training data only: a test
-        score without the long sentences cannot be compared with others.
-    max_instances : `Optional[int]`, optional (default = `None`)
-        Stop after this many instances, over all processes together: the first 5, 10 or 50 labelled ones.
     labelled : `Optional[int]`, optional (default = `None`)
         Only this many sentences, the first, keep their tags; for `seal_partly_labelled_tagging`. `None`: all do. Give
         validation data a reader without it (`validation_dataset_reader`).
@@ -86,16 +75,9 @@ class TaggingReader(SentenceReader):
         the data have are left out.
     plain_text : `bool`, optional (default = `False`)
         Whether each line of `unlabelled` is a sentence instead, with spaces between its words.
-    valid_every : `int`, optional (default = `10`)
-        For `FILE#train` and `FILE#valid`: one in this many sentences belongs to the latter.
-    also_check : `Optional[Union[str, list[str]]]`, optional (default = `None`)
-        The paths of further files, such as the test data, that are read once before a training begins, so that what is
-        wrong in them is told then and not after it. What is not there is left out.
     tokenizer : `str`, optional (default = `"english"`)
         How the predictor splits raw text into words, which should be as in the files: `"english"`, with punctuation
         apart (`did n't`); `"tweets"`, where hashtags, names and emoticons stay whole; or `"white_space"`.
-    serialization_dir : `Optional[str]`, optional (default = `None`)
-        The folder of the training run, given by AllenNLP.
 
     # Raises
 
@@ -128,7 +110,7 @@ class TaggingReader(SentenceReader):
         repair: bool = False,
         also_check: Optional[Union[str, list[str]]] = None,
     ) -> None:
-        super().__init__(token_indexers, max_words, max_instances, serialization_dir, also_check)
+        super().__init__(token_indexers, max_words, max_instances, serialization_dir, valid_every, also_check)
         for name in feature_columns or {}:
             if name in _TAKEN:
                 raise ConfigurationError(
@@ -143,11 +125,9 @@ class TaggingReader(SentenceReader):
                 "dataset_reader.unlabelled: it is read without its tags; set 'labelled' too, the number of sentences "
                 "whose tags are known."
             )
-        check_valid_every(valid_every)
         check_choice("dataset_reader.tokenizer", tokenizer, TOKENIZERS)
         _check_namespaces(self._token_indexers)
-        self._labelled, self._valid_every = labelled, valid_every
-        self._unlabelled, self._plain_text = unlabelled, plain_text
+        self._labelled, self._unlabelled, self._plain_text = labelled, unlabelled, plain_text
         self._columns = TagColumns(
             token_column, tag_column, feature_columns, columns, separator, comment, id_column, sentence_column
         )
@@ -186,10 +166,8 @@ class TaggingReader(SentenceReader):
                     yield replace(sentence, tags=None)
 
     def _part(self, file_path: str) -> Iterator[TaggedSentence]:
-        path, part = split_off_part(file_path)
-        sentences = of_part(self._columns.read(path), part, self._valid_every)
-        sentences = not_empty(sentences, f"{file_path}: this part of the file holds no sentence.")
-        return with_words(file_path, sentences)
+        sentences = self._of_part(file_path, self._columns.read)
+        return with_words(file_path, not_empty(sentences, f"{file_path}: this part of the file holds no sentence."))
 
     def _lines(self, file_path: str) -> Iterator[TaggedSentence]:
         for path in expanded(file_path):
@@ -257,9 +235,7 @@ class TaggingReader(SentenceReader):
             Where there are no words, a feature is missing, or tags or features do not number the words.
         """
         where = f"{source}: " if source else ""
-        if not words:
-            raise ConfigurationError(f"{where}a sentence needs at least one word.")
-        tokens = TextField([Token(word) for word in words])
+        tokens = text_field(words, where)
         fields: dict[str, Field] = {"tokens": tokens}
         columns: dict[str, list[str]] = {}
         for name in self.feature_names:
@@ -273,9 +249,7 @@ class TaggingReader(SentenceReader):
                 raise ConfigurationError(f"{where}found {len(labels)} of '{name}' for {len(words)} words.")
             fields[name] = _FeatureField(labels, tokens, f"{name}_features")
         if tags is not None:
-            if len(tags) != len(words):
-                raise ConfigurationError(f"{where}found {len(tags)} tags for {len(words)} words.")
-            fields["tags"] = KnownLabelsField(tags, tokens, "tags")
+            fields["tags"] = tags_field(tags, tokens, "tags", where)
         if self._labelled is not None:
             # Instances of a batch need the same fields, and labels that are numbers bypass the vocabulary.
             fields.setdefault("tags", KnownLabelsField([0] * len(words), tokens, "tags"))

@@ -23,7 +23,7 @@ from seal.dataset_readers.labelled_texts import (
     read_labelled_texts,
     text_of,
 )
-from seal.dataset_readers.sentences import SentenceReader, check_valid_every, of_part, split_off_part
+from seal.dataset_readers.sentences import SentenceReader
 from seal.files.names import check_text
 from seal.files.paths import expanded, not_empty
 from seal.files.taxonomy import Taxonomy
@@ -54,6 +54,9 @@ class TextMultilabelReader(SentenceReader):
 
     # Parameters
 
+    As for `SentenceReader`, except `also_check`.
+    The limit of Yang et al. 2018 on words is 500.
+
     format : `Optional[str]`, optional (default = `None`)
         `"json_lines"`, `"csv"`, `"tsv"` (names) or `"indexed_tsv"` (numbers). `None`: by the file's name, or its first
         line; a `.tsv` has numbers where `labels` lists their names, and names otherwise.
@@ -69,22 +72,12 @@ class TextMultilabelReader(SentenceReader):
         For JSON: the keys whose texts are joined, such as `["title", "text"]`.
     topics : `Optional[str]`, optional (default = `None`)
         Not used: a setting of models of before RCV1's files were converted.
-    valid_every : `float`, optional (default = `10`)
-        For `FILE#train` and `FILE#valid`: one in this many texts belongs to the latter; `2.5` is two in five.
     tokenizer : `Optional[Tokenizer]`, optional (default = `WhitespaceTokenizer()`)
         A transformer's tokenizer needs `add_special_tokens: false` and no `max_length`: the reader itself adds special
         tokens and cuts texts.
-    token_indexers : `dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
     max_tokens : `Optional[int]`, optional (default = `None`)
         The number of tokens, special ones included, after which a text is cut. How many texts of a file are cut is
         logged, and so is each that is cut in the prediction of raw text.
-    max_words : `Optional[int]`, optional (default = `None`)
-        Texts with more words are skipped, and their number is logged; the limit of Yang et al. 2018 is 500. For
-        training data only: a test score without the long texts cannot be compared with others.
-    max_instances : `Optional[int]`, optional (default = `None`)
-        Stop after this many texts, over all processes together.
-    serialization_dir : `Optional[str]`, optional (default = `None`)
-        The folder of the training run, given by AllenNLP.
 
     # Raises
 
@@ -109,10 +102,9 @@ class TextMultilabelReader(SentenceReader):
         max_instances: Optional[int] = None,
         serialization_dir: Optional[str] = None,
     ) -> None:
-        super().__init__(token_indexers, max_words, max_instances, serialization_dir)
+        super().__init__(token_indexers, max_words, max_instances, serialization_dir, valid_every)
         if format not in CONVERTED:
             check_choice("dataset_reader.format", format, (*FORMATS, None))
-        check_valid_every(valid_every)
         self._format = format
         self._tokenizer = tokenizer or WhitespaceTokenizer()
         self.max_tokens = max_tokens
@@ -124,7 +116,6 @@ class TextMultilabelReader(SentenceReader):
         if text_keys is not None and not text_keys:
             raise ConfigurationError("dataset_reader.text_keys: name at least one key, or leave it out.")
         self._text_keys = None if text_keys is None else tuple(text_keys)
-        self._valid_every = valid_every
 
     def taxonomy(self) -> Optional[Taxonomy]:
         """The taxonomy of the file `taxonomy`; `None` where none is named."""
@@ -179,14 +170,14 @@ class TextMultilabelReader(SentenceReader):
             yield text.text, self._scheme.complete(text.labels, text.source)
 
     def _texts(self, file_path: str) -> Iterator[LabelledText]:
-        path, part = split_off_part(file_path)
         options = TextOptions(self._scheme.names(), self._text_keys)
-        texts = (text for file in expanded(path) for text in self._texts_of(file, options))
-        return not_empty(of_part(texts, part, self._valid_every), f"{file_path}: this part holds no text.")
 
-    def _texts_of(self, file: str, options: TextOptions) -> Iterator[LabelledText]:
-        texts = read_labelled_texts(file, self._format, options)
-        return not_empty(texts, f"{file}:1: the file holds no text.")
+        def texts_of(path: str) -> Iterator[LabelledText]:
+            for file in expanded(path):
+                texts = read_labelled_texts(file, self._format, options)
+                yield from not_empty(texts, f"{file}:1: the file holds no text.")
+
+        return not_empty(self._of_part(file_path, texts_of), f"{file_path}: this part holds no text.")
 
     def _tokens(self, text: str, source: Optional[str] = None) -> tuple[list[Token], bool]:
         """The tokens of a text, special ones included, and whether the text was cut."""

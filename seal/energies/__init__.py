@@ -3,12 +3,14 @@ The terms of a loss-net's energy: some link an input to an output, others the pa
 language model of tags reads words with AllenNLP's embedders, so it is imported only when it is asked for.
 """
 
-from seal.energies.constraints import ConstraintsEnergy
-from seal.energies.energy import Energy
-from seal.energies.label_interaction import LabelInteractionEnergy
-from seal.energies.linear_chain import LinearChainEnergy
-from seal.energies.local import LocalEnergy
-from seal.energies.log_partition import LogPartitionEnergy
+from seal.energies.energy import (
+    ConstraintsEnergy,
+    Energy,
+    LabelInteractionEnergy,
+    LinearChainEnergy,
+    LocalEnergy,
+    LogPartitionEnergy,
+)
 from seal.energies.mask_convolution import MaskConvolutionEnergy
 from seal.energies.self_attention import SelfAttentionEnergy
 from seal.registry import from_allennlp_room

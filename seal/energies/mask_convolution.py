@@ -1,13 +1,34 @@
-from typing import Optional
+from typing import Optional, TypeVar
 
 import torch
 
-from seal.common.convolutions import check_convolutions, convolution
 from seal.common.precision import in_full_precision
 from seal.common.setting_checks import check_range
 from seal.energies.energy import Energy, check_output_space
 from seal.output_spaces import BinaryMask, OutputSpace
-from seal.registry import Activation
+from seal.registry import Activation, ConfigurationError
+
+Layer = TypeVar("Layer", torch.nn.Conv2d, torch.nn.ConvTranspose2d)
+
+
+def convolution(inputs: int, outputs: int, kernel_size: int, stride: int = 1) -> torch.nn.Conv2d:
+    """A padded convolution: an image with a side of `n` pixels becomes one with a side of `n / stride`, rounded up."""
+    return initialized(torch.nn.Conv2d(inputs, outputs, kernel_size, stride=stride, padding=kernel_size // 2))
+
+
+def initialized(layer: Layer) -> Layer:
+    """Initialises `layer` as in the other encoders, weights Kaiming-uniform and biases 0, and returns it."""
+    torch.nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu")
+    if layer.bias is not None:
+        torch.nn.init.zeros_(layer.bias)
+    return layer
+
+
+def check_convolutions(key: str, channels: list[int], kernel_size: int) -> None:
+    if min(channels) < 1:
+        raise ConfigurationError(f"{key} has a convolution of {min(channels)} channels; give at least 1.")
+    if kernel_size < 1 or kernel_size % 2 == 0:
+        raise ConfigurationError(f"{key} has kernel_size {kernel_size}; give an odd number.")
 
 
 @Energy.register("mask_convolution")

@@ -3,29 +3,60 @@
 import itertools
 import json
 import logging
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
-from seal.files.csv_rows import csv_records
-from seal.files.other_formats import OPENINGS, data_format, look_of_row, other_format
+from seal.common.setting_checks import whole_number
+from seal.files.other_formats import check_text_bytes, is_data, other_format
 from seal.files.paths import user_path
-from seal.files.shards import Shard
+from seal.files.records import csv_records
 from seal.files.text_lines import (
     HEAD,
     READ_ERRORS,
     NumberedLine,
-    check_text_bytes,
     opened,
     text_lines,
     without_packing,
 )
 
+
+class Shard(NamedTuple):
+    """
+    One of `parts` parts of a file's lines, in their order: together they have every line once.
+
+    # Parameters
+
+    number : `int`
+        From 1 to `parts`.
+    parts : `int`
+    """
+
+    number: int
+    parts: int
+
+    def lines(self, total: int) -> range:
+        """The indices, from 0, of its lines among `total`. The sizes of shards differ by one line at most."""
+        return range(total * (self.number - 1) // self.parts, total * self.number // self.parts)
+
+
+def shard_of(text: str) -> Shard:
+    """The shard that is written as `2/8`, the second of eight; a `ValueError` where the text names none."""
+    number, parts = (whole_number(part) for part in text.partition("/")[::2])
+    if number is not None and parts is not None and 1 <= number <= parts:
+        return Shard(number, parts)
+    raise ValueError(f"expected the number of a part and of all parts, such as 1/8 or 8/8, found {text!r}")
+
+
 logger = logging.getLogger(__name__)
+
+# A row of columns: with a tab inside, or a tag at its end.
+_ROW = re.compile(r"(?!\{).*\t|.*\S[ \t]+([BIESLU]-\S+|O)\s*$")
 
 
 def input_lines(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLine]:
@@ -52,7 +83,8 @@ def input_lines(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLi
     if without_packing(path).endswith(".csv"):
         yield from _rows_of(path, shard)
         return
-    begin, further = _begin(_lines_of(path), path)
+    further = _lines_of(path)
+    begin = _begin(further, path)
     # By the name and the beginning of the whole file, for all shards alike.
     is_json = without_packing(path).endswith((".jsonl", ".json")) or any(line.lstrip()[:1] == "{" for line in begin)
     if shard is None:
@@ -104,51 +136,38 @@ def _rows_of(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLine]
         yield NumberedLine(json.dumps(record), number)
 
 
-def _begin(lines: Iterator[NumberedLine], path: str) -> tuple[list[NumberedLine], Iterator[NumberedLine]]:
-    """
-    The lines up to the first that is not blank, and the further ones. Refuses input that is neither lines of text nor
-    of JSON.
-    """
+def _begin(lines: Iterator[NumberedLine], path: str) -> list[NumberedLine]:
+    """The lines up to the first that is not blank. Refuses input that is neither lines of text nor of JSON."""
     name = "standard input" if path == "-" else path
-    blank: list[NumberedLine] = []
     begin: list[NumberedLine] = []
     for line in lines:
-        if not line.isspace():
-            begin.append(line)
-            break
-        blank.append(line)
-    # The next line is only waited for where it is needed: standard input may be a person.
-    if begin and begin[0].strip() in OPENINGS:
-        between = next((line for line in lines if not line.isspace()), None)
-        begin += [] if between is None else [between]
-    found = other_format(begin, json_lines=True)
-    if found is not None:
-        raise ConfigurationError(f"{name}: this looks like {found}; a line of the input is one input.")
-    found = data_format(begin[0]) if begin else None
-    if found is not None:
-        raise ConfigurationError(
-            f"{name}: this looks like {found}; give the text alone, a line an input, or add --use-dataset-reader if "
-            "the file has the format of the training data."
-        )
-    return blank + begin, lines
+        begin.append(line)
+        if line.isspace():
+            continue
+        found = other_format(line, json_lines=True)
+        if found is not None:
+            raise ConfigurationError(f"{name}: this looks like {found}; a line of the input is one input.")
+        if is_data(line):
+            raise ConfigurationError(
+                f"{name}: this looks like a file of data; give the text alone, a line an input, or add "
+                "--use-dataset-reader if the file has the format of the training data."
+            )
+        break
+    return begin
 
 
 def _with_a_look(lines: Iterable[NumberedLine], path: str) -> Iterator[NumberedLine]:
     """Passes the lines on, and warns where each, but for blank ones, looks like a row of columns."""
-    name = "standard input" if path == "-" else path
-    looks: set[Optional[str]] = set()
-    count = 0
+    count = rows = 0
     for line in lines:
         if not line.isspace():
-            looks.add(look_of_row(line))
             count += 1
+            rows += _ROW.match(line) is not None
         yield line
-    look = looks.pop() if count > 1 and len(looks) == 1 else None
-    if look is not None:
+    if count > 1 and rows == count:
         logger.warning(
-            "%s: each of the %d lines %s, as rows of columns do, and was read as text; if the file has the format of "
-            "the training data, add --use-dataset-reader",
-            name,
+            "%s: each of the %d lines has a tab, or ends with a tag, as rows of columns do, and was read as text; if "
+            "the file has the format of the training data, add --use-dataset-reader",
+            "standard input" if path == "-" else path,
             count,
-            look,
         )

@@ -11,9 +11,11 @@ from typing import Any, TypeVar
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.setting_checks import short
-from seal.files.other_formats import PACKED
 
 T = TypeVar("T")
+
+#: The ends of the names of packed files, which reading unpacks.
+PACKED = (".gz", ".bz2", ".xz")
 
 
 def user_path(path: str) -> str:

@@ -7,9 +7,7 @@ import glob
 import json
 import os
 import re
-from collections.abc import Iterator
-from datetime import timedelta
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from seal.registry import ConfigurationError
 
@@ -61,19 +59,6 @@ class Run(NamedTuple):
         """Whether its training is over; it is packed after that."""
         return self.has_archive or os.path.isfile(os.path.join(self.folder, _METRICS))
 
-    def durations(self) -> tuple[Optional[timedelta], dict[str, timedelta]]:
-        """
-        How long its epochs took, `None` where that is not known; and those of the trainings inside it, of folds and of
-        a student, by these names.
-        """
-        inside = {}
-        for name, folders in {"folds": "folds/*", "a student": "student"}.items():
-            trained = map(_files_of_epochs, glob.glob(os.path.join(glob.escape(self.folder), folders)))
-            lasted = [_duration(_read(files[-1])) for files in trained if files]
-            if lasted:
-                inside[name] = sum(filter(None, lasted), timedelta())
-        return _duration(self.epochs[-1]), inside
-
     @property
     def validation_metric(self) -> str:
         """The name of the validation metric by which the best epoch is chosen."""
@@ -99,68 +84,24 @@ def read_run(path: str, name: str) -> Run:
     folder = os.path.dirname(path) or "." if os.path.basename(path) == ARCHIVE else path
     if not os.path.isdir(folder):
         raise ConfigurationError(f"{path}: there is no such folder; name that of a run (allennlp train -s FOLDER).")
-    files = _files_of_epochs(folder)
+    files = files_of_epochs(folder)
     if not files:
         raise ConfigurationError(
             f"{path}: there is no metrics_epoch_0.json; name the folder of a run (allennlp train -s FOLDER) that has "
             "finished an epoch."
         )
-    epochs = [{**_read(file), "epoch": _epoch_of(file)} for file in files]
+    epochs = [{**read_file(file), "epoch": _epoch_of(file)} for file in files]
     final = os.path.join(folder, _METRICS)
-    last = _read(final) if os.path.isfile(final) else epochs[-1]
+    last = read_file(final) if os.path.isfile(final) else epochs[-1]
     scores = {key.removeprefix("best_"): last[key] for key in last if key.startswith("best_validation_")}
     scores.update((key, value) for key, value in last.items() if key.startswith("test_"))
     scores = {key: value for key, value in scores.items() if _is_number(value)}
-    return Run(name, folder, _read(os.path.join(folder, "config.json")), epochs, scores, trainings(folder))
+    return Run(name, folder, read_file(os.path.join(folder, "config.json")), epochs, scores, trainings(folder))
 
 
-def names_of(paths: list[str]) -> list[str]:
-    """What tells runs apart: the ends of their paths, as short as may be."""
-    # Of `.` or `..` the path itself says nothing.
-    parts = [os.path.normpath(os.path.abspath(path) if path.startswith(".") else path).split(os.sep) for path in paths]
-    parts = [part[:-1] if part[-1] == ARCHIVE else part for part in parts]
-    # That of scripts/reproduce.py is the folder `model` of a folder with the method's name.
-    parts = [part[:-1] if part[-1] == "model" and len(part) > 1 else part for part in parts]
-    for length in range(1, max(map(len, parts)) + 1):
-        names = ["/".join(part[-length:]) for part in parts]
-        if len(set(names)) == len(names):
-            return names
-    raise ConfigurationError("a run is named twice; name each once.")
-
-
-def settings(config: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The settings of a config by their dotted keys, in order; a list counts as one value."""
-    if isinstance(config, dict) and config:
-        for key, value in config.items():
-            yield from settings(value, f"{path}.{key}" if path else key)
-    else:
-        yield path, config
-
-
-def differences(runs: list[Run]) -> dict[str, list[Any]]:
-    """The settings in which runs differ, by key: the value of each run, `MISSING` where it has none."""
-    flat = [dict(settings(run.config)) for run in runs]
-    keys = dict.fromkeys(key for config in flat for key in config)
-    table = {key: [config.get(key, MISSING) for config in flat] for key in keys}
-    return {key: values for key, values in table.items() if any(value != values[0] for value in values)}
-
-
-#: The value of a setting that a run does not have.
-MISSING = object()
-
-
-def _files_of_epochs(folder: str) -> list[str]:
+def files_of_epochs(folder: str) -> list[str]:
+    """The files with the metrics of each epoch of a run that has ended."""
     return sorted(glob.glob(os.path.join(glob.escape(folder), "metrics_epoch_*.json")), key=_epoch_of)
-
-
-def _duration(epoch: dict[str, Any]) -> Optional[timedelta]:
-    """How long a training took until the end of an epoch, as AllenNLP writes it; `None` where that is not known."""
-    duration = epoch.get("training_duration")
-    found = re.fullmatch(r"(?:(\d+) days?, )?(\d+):(\d+):(\d+)(?:\.\d*)?", str(duration))
-    if found is None:
-        return None
-    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
-    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
 
 
 def _epoch_of(path: str) -> int:
@@ -171,7 +112,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _read(path: str) -> dict[str, Any]:
+def read_file(path: str) -> dict[str, Any]:
+    """The object of a file of a run."""
     try:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)

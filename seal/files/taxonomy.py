@@ -5,6 +5,7 @@ Nothing here knows a file format; `column_plan` and `label_scheme` of `seal.data
 """
 
 from collections.abc import Iterable, Sequence
+from graphlib import CycleError, TopologicalSorter
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -109,20 +110,15 @@ class Taxonomy:
 
     def _closure(self) -> sparse.csr_array:
         parents: list[list[int]] = [[] for _ in self.labels]
-        children: list[list[int]] = [[] for _ in self.labels]
         for parent, child in self.edges:
             parents[child].append(parent)
-            children[parent].append(child)
-        waiting = [len(above) for above in parents]
-        # Parents before children (Kahn), without recursion: a chain may be deeper than Python's stack.
-        order = [column for column, number in enumerate(waiting) if not number]
-        for column in order:
-            for child in children[column]:
-                waiting[child] -= 1
-                if not waiting[child]:
-                    order.append(child)
-        if len(order) < len(self.labels):
-            raise CircularTaxonomy(self._circle(parents, waiting))
+        try:
+            order = list(TopologicalSorter(dict(enumerate(parents))).static_order())
+        except CycleError as error:
+            circle = error.args[1][1:]
+            first = circle.index(min(circle))
+            circle = [*circle[first:], *circle[: first + 1]]
+            raise CircularTaxonomy([self.labels[column] for column in circle]) from None
         above = [numpy.empty(0, numpy.int32)] * len(self.labels)
         pairs = 0
         for column in order:
@@ -138,13 +134,3 @@ class Taxonomy:
         indices = numpy.concatenate(above) if above else numpy.empty(0, numpy.int32)
         shape = (len(self.labels), len(self.labels))
         return sparse.csr_array((numpy.ones(len(indices), bool), indices, indptr), shape=shape)
-
-    def _circle(self, parents: list[list[int]], waiting: list[int]) -> list[str]:
-        # Every label that still waits has a parent that still waits, so a walk upwards must enter a cycle.
-        column = next(column for column, number in enumerate(waiting) if number)
-        places: dict[int, int] = {}
-        while column not in places:
-            places[column] = len(places)
-            column = next(parent for parent in parents[column] if waiting[parent])
-        circle = [*list(places)[places[column] :], column]
-        return [self.labels[column] for column in reversed(circle)]

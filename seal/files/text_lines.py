@@ -5,18 +5,73 @@ Lines of text files, packed or not. This module alone says what ends a line, and
 import bz2
 import gzip
 import io
-import itertools
 import lzma
 import os
 import zlib
 from collections.abc import Iterator
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.files.other_formats import PACKED, binary_format, other_format
+from seal.common.setting_checks import short, whole_number
+from seal.files.other_formats import check_text_bytes, other_format
 from seal.files.paths import user_path
-from seal.files.unpacked import bounded
+
+#: In MiB; in the environment, a limit in the place of the default one.
+VARIABLE = "SEAL_MAX_UNPACKED"
+# A file may unpack to so many bytes, and to so many times its size.
+_MOST_BYTES, _MOST_RATIO = 2**28, 50
+
+
+def most_unpacked(path: str) -> int:
+    """
+    The number of bytes that a compressed file may unpack to: 256 MiB, or 50 times its size if that is more; or
+    `SEAL_MAX_UNPACKED` MiB, where that is set.
+    """
+    given = os.environ.get(VARIABLE)
+    if given is None:
+        return max(_MOST_BYTES, _MOST_RATIO * os.path.getsize(path))
+    number = whole_number(given)
+    if number is None:
+        raise ConfigurationError(f"{VARIABLE}: a whole number of MiB, found {short(given)}.")
+    return number * 2**20
+
+
+class _Bounded(io.RawIOBase):
+    def __init__(self, file: io.BufferedIOBase, path: str) -> None:
+        self._file, self._path = file, path
+        self._left = self._most = most_unpacked(path)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._file.readinto(buffer)
+        self._left -= count
+        if self._left < 0:
+            raise refuse(self._path, self._most)
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def bounded(file: io.BufferedIOBase, path: str) -> io.BufferedReader:
+    """
+    The bytes that a compressed file unpacks to, which the given one reads; reading more than `most_unpacked` raises
+    `ConfigurationError`.
+    """
+    return io.BufferedReader(_Bounded(file, path), 2**16)
+
+
+def refuse(path: str, most: int) -> ConfigurationError:
+    """The error for a file that unpacks to more."""
+    return ConfigurationError(
+        f"{path}: it unpacks to more than {most / 2**20:,.0f} MiB; if it is yours, set {VARIABLE} to more MiB in the "
+        "environment, or unpack it."
+    )
+
 
 _OPENERS: dict[str, type[Union[gzip.GzipFile, bz2.BZ2File, lzma.LZMAFile]]] = {
     ".gz": gzip.GzipFile,
@@ -27,8 +82,6 @@ _OPENERS: dict[str, type[Union[gzip.GzipFile, bz2.BZ2File, lzma.LZMAFile]]] = {
 READ_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError)
 #: As many bytes tell what a file is.
 HEAD = 64
-#: Among so many lines are the two that tell what a file of text is; a file of blank lines is read one by one.
-LOOKED_AT = 1000
 
 
 class NumberedLine(str):
@@ -65,22 +118,6 @@ def opened(path: str) -> io.BufferedReader:
         file.close()
         raise
     return file
-
-
-def check_text_bytes(head: bytes, what: str, has_name: bool = True) -> None:
-    """
-    It is an error if a file, `what` in the message, begins with bytes that are no text. The end of its name can tell
-    that it is packed, except where it has none, as standard input.
-    """
-    found = binary_format(head)
-    if found is None:
-        return
-    ending = next((ending for ending, kind in PACKED.items() if kind == found), None)
-    if ending is not None:
-        advice = f"its name must end in '{ending}'" if has_name else "unpack it first"
-        raise ConfigurationError(f"{what}: this is {found}; {advice}.")
-    advice = "save it as UTF-8" if found.startswith("text") else "save its content as text in UTF-8"
-    raise ConfigurationError(f"{what}: this is {found}; {advice}.")
 
 
 def text_lines(path: str, expected: Optional[str] = None, json_lines: bool = False) -> Iterator[tuple[int, str]]:
@@ -130,18 +167,13 @@ def _lines(path: str) -> Iterator[tuple[int, str]]:
 def _refusing_other_formats(
     path: str, expected: str, json_lines: bool, lines: Iterator[tuple[int, str]]
 ) -> Iterator[tuple[int, str]]:
-    begin: list[tuple[int, str]] = []
-    first: list[tuple[int, str]] = []
-    for line in lines:
-        begin.append(line)
-        if not line[1].isspace():
-            first.append(line)
-        if len(first) == 2 or len(begin) == LOOKED_AT:
-            break
-    found = other_format([text for _, text in first], json_lines)
-    if found is not None:
-        raise ConfigurationError(f"{path}:{first[0][0]}: this looks like {found}; expected {expected}.")
-    yield from itertools.chain(begin, lines)
+    looks = True
+    for number, line in lines:
+        if looks and not line.isspace():
+            looks, found = False, other_format(line, json_lines)
+            if found is not None:
+                raise ConfigurationError(f"{path}:{number}: this looks like {found}; expected {expected}.")
+        yield number, line
 
 
 def undecodable(error: UnicodeDecodeError) -> str:

@@ -1,12 +1,17 @@
-"""Files of weights: whether one is whole, and whether what is in it can be predicted with."""
+"""
+Files of weights: whether one of torch's is whole, and whether what is in it can be predicted with; and tensors and text
+in one file of the format safetensors.
+"""
 
+import json
 import zipfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Optional
 
 import torch
-from allennlp.nn import util
 
+from seal.files.whole_files import replacing
 from seal.registry import ConfigurationError
 
 
@@ -18,18 +23,28 @@ def check_is_whole(path: str) -> None:
 
     `ConfigurationError` if it is none, or a damaged one; `OSError` if it cannot be read.
     """
-    try:
+    with _named(path):
         if not zipfile.is_zipfile(path):  # What torch wrote before its version 1.6 is none.
-            util.read_state_dict(path)
+            _loaded(path)
             return
         with zipfile.ZipFile(path) as archive:
             damaged = archive.testzip()
+    if damaged is not None:
+        raise ConfigurationError(f"{path} is damaged: the checksum of '{damaged}' in it is wrong")
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    try:
+        yield
     except (OSError, MemoryError, torch.cuda.OutOfMemoryError):
         raise
     except Exception as error:  # A file that is something else makes torch raise nearly anything.
         raise ConfigurationError(f"{path} is not a file of weights") from error
-    if damaged is not None:
-        raise ConfigurationError(f"{path} is damaged: the checksum of '{damaged}' in it is wrong")
+
+
+def _loaded(path: str) -> dict[str, torch.Tensor]:
+    return torch.load(path, map_location="cpu", weights_only=True)
 
 
 def read_weights(path: str) -> dict[str, torch.Tensor]:
@@ -41,12 +56,8 @@ def read_weights(path: str) -> dict[str, torch.Tensor]:
     `ConfigurationError` if it is no file of weights, a damaged one, or a weight is not finite.
     """
     check_is_whole(path)
-    try:
-        weights = util.read_state_dict(path)
-    except (OSError, MemoryError):
-        raise
-    except Exception as error:
-        raise ConfigurationError(f"{path} is not a file of weights") from error
+    with _named(path):
+        weights = _loaded(path)
     check_finite(weights, path)
     return weights
 
@@ -69,3 +80,70 @@ def check_finite(weights: Mapping[str, Any], path: str, learned: Optional[Collec
                 f"{path}: of the {fit.numel():,} numbers of '{name}' {int((~fit).sum()):,} are not finite, so nothing "
                 "can be predicted with them; take the weights of a training that has not diverged"
             )
+
+
+_TYPES = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "I16": torch.int16,
+    "I8": torch.int8,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+}
+_NAMES = {kind: name for name, kind in _TYPES.items()}
+
+
+def write_tensors(path: str, tensors: Mapping[str, torch.Tensor], text: Mapping[str, str] | None = None) -> None:
+    """Writes the tensors, and beside them some `text` by name, to a file that is there whole or not at all."""
+    header: dict[str, object] = {"__metadata__": dict(text)} if text else {}
+    parts, place = [], 0
+    for name, tensor in tensors.items():
+        numbers = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+        header[name] = {
+            "dtype": _NAMES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [place, place + numbers.size],
+        }
+        parts.append(numbers)
+        place += numbers.size
+    head = json.dumps(header).encode()
+    # The numbers begin at a multiple of 8.
+    head += b" " * (-len(head) % 8)
+    with replacing(path) as draft, open(draft, "wb") as file:
+        file.write(len(head).to_bytes(8, "little") + head)
+        for numbers in parts:
+            file.write(numbers.data)
+
+
+def read_tensors(path: str) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+    """
+    The tensors and the text of a file.
+
+    # Raises
+
+    `ConfigurationError` if the file is not there, or not whole.
+    """
+    try:
+        with open(path, "rb") as file:
+            content = bytearray(file.read())
+        length = int.from_bytes(content[:8], "little")
+        header = json.loads(content[8 : 8 + length].decode())
+        text = header.pop("__metadata__", {})
+        tensors = {}
+        for name, entry in header.items():
+            start, end = (8 + length + place for place in entry["data_offsets"])
+            kind, shape = _TYPES[entry["dtype"]], tuple(entry["shape"])
+            if not 8 + length <= start <= end <= len(content):
+                raise ValueError(f"there is no place {end}")
+            # At a place of its own: numbers must begin where their type may.
+            numbers = torch.frombuffer(content[start:end], dtype=kind) if end > start else torch.empty(0, dtype=kind)
+            tensors[name] = numbers.reshape(shape)
+        return tensors, text
+    except OSError as error:
+        raise ConfigurationError(f"'{path}' cannot be read ({error.strerror}).") from error
+    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise ConfigurationError(f"'{path}' is not a whole file of safetensors ({error}).") from error

@@ -28,23 +28,24 @@ minimises an inner loss `L_Aux(., psi)` (implicit-training paper, Eq. 2-4 and Ap
             print(f"{found.report.loss:.4f}", found.report.status)
 """
 
-from seal.hypergradients.conjugate_gradient import ConjugateGradient
-from seal.hypergradients.curvature import Curvature
-from seal.hypergradients.diagonal import DiagonalHessian, hutchinson_diagonal
-from seal.hypergradients.exact import ExactInverse
+from seal.hypergradients.direct import (
+    DiagonalHessian,
+    ExactInverse,
+    NystroemInverse,
+    ShermanMorrison,
+    hutchinson_diagonal,
+)
 from seal.hypergradients.hypergradient import Hypergradient, HypergradientReport, hypergradient
-from seal.hypergradients.identity import ScaledIdentity
 from seal.hypergradients.input_spans import InputSpans
-from seal.hypergradients.minimal_residual import MinimalResidual
-from seal.hypergradients.neumann import NeumannSeries
-from seal.hypergradients.nystroem import NystroemInverse
+from seal.hypergradients.krylov import ConjugateGradient, MinimalResidual
+from seal.hypergradients.neumann import NeumannSeries, ScaledIdentity
 from seal.hypergradients.parameter_layout import ParameterLayout
-from seal.hypergradients.products import LossProducts, NonFiniteValue
-from seal.hypergradients.sherman_morrison import ShermanMorrison
-from seal.hypergradients.solver import InverseHessianVector, Solution
-from seal.hypergradients.unrolled import UnrolledHypergradient, unrolled_hypergradient
-from seal.hypergradients.vector_products import (
+from seal.hypergradients.products import (
+    LossProducts,
+    NonFiniteValue,
     cross_hessian_vector_product,
     hessian_vector_product,
     loss_products,
 )
+from seal.hypergradients.solver import Curvature, InverseHessianVector, Solution
+from seal.hypergradients.unrolled import UnrolledHypergradient, unrolled_hypergradient

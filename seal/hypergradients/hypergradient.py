@@ -2,17 +2,15 @@ import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Optional
+from typing import Optional
 
 import torch
 
-from seal.hypergradients.curvature import Curvature
 from seal.hypergradients.guards import statistics_at_rest
 from seal.hypergradients.input_spans import InputSpans
 from seal.hypergradients.parameter_layout import ParameterLayout
-from seal.hypergradients.products import Loss, LossProducts, Reduce, evaluate, gradients_of
-from seal.hypergradients.solver import InverseHessianVector, Solution, max_abs
-from seal.hypergradients.vector_products import both_layouts, loss_products
+from seal.hypergradients.products import Loss, LossProducts, Reduce, both_layouts, evaluate, gradients_of, loss_products
+from seal.hypergradients.solver import Curvature, InverseHessianVector, Solution, max_abs
 from seal.registry import ConfigurationError
 
 # The disagreement of finite differences above which the report says so.
@@ -177,35 +175,19 @@ def hypergradient(
     return Hypergradient(psi.named(explicit + change), psi.named(explicit), psi.named(change), report, solution=found)
 
 
-class OuterGradients(NamedTuple):
-    """
-    The outer loss, and its gradients with respect to both groups of parameters.
-
-    # Parameters
-
-    loss : `float`
-    explicit : `torch.Tensor`, `(psi.size,)`
-        `dL_Prim/dpsi`, zeros if the loss does not depend on `psi`.
-    direction : `torch.Tensor`, `(theta.size,)`
-        `dL_Prim/dtheta`; zeros if the loss does not depend on `theta`.
-    reaches_inner : `bool`
-        Whether the loss has a graph into `theta`. If so, the direction may still be 0.
-    """
-
-    loss: float
-    explicit: torch.Tensor
-    direction: torch.Tensor
-    reaches_inner: bool
-
-
 def outer_gradients(
     outer_loss: Loss,
     theta: ParameterLayout,
     psi: ParameterLayout,
     reduce: Optional[Reduce] = None,
-) -> OuterGradients:
+) -> tuple[float, torch.Tensor, torch.Tensor, bool]:
     """
     Evaluates and differentiates the outer loss.
+
+    # Returns
+
+    The loss; `dL_Prim/dpsi`, `(psi.size,)`, and `dL_Prim/dtheta`, `(theta.size,)`, zeros where it does not depend on
+    them; and whether it has a graph into `theta`, whose gradient may still be 0.
 
     # Raises
 
@@ -226,7 +208,7 @@ def outer_gradients(
     if reduce is not None:
         explicit, direction = reduce(explicit), reduce(direction)
     reaches_inner = any(gradient is not None for gradient in gradients[:count])
-    return OuterGradients(float(value.detach()), explicit, direction, reaches_inner)
+    return float(value.detach()), explicit, direction, reaches_inner
 
 
 def _solve(
@@ -326,16 +308,9 @@ def _with_solution(
         report,
         implicit_norm=implicit_norm,
         inner_gradient_norm=_norm(system.gradient),
-        residual=solution.residual,
-        steps=solution.steps,
-        converged=solution.converged,
-        status=solution.status,
-        curvature=solution.curvature,
-        products=solution.products,
-        has_problem=solution.has_problem,
         left_out=_is_no_better_than_none(solution),
         disagreement=system.disagreement,
-        damping=solution.damping,
+        **{name: value for name, value in vars(solution).items() if name != "solution"},
     )
 
 

@@ -8,8 +8,7 @@ from seal.common.setting_checks import check_range
 from seal.hypergradients.guards import FixedRandomness
 from seal.hypergradients.hypergradient import Hypergradient, HypergradientReport, outer_gradients
 from seal.hypergradients.parameter_layout import ParameterLayout
-from seal.hypergradients.products import Loss, Reduce, loss_gradient
-from seal.hypergradients.vector_products import both_layouts, loss_products
+from seal.hypergradients.products import Loss, Reduce, both_layouts, loss_gradient, loss_products
 
 
 @dataclass

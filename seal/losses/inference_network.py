@@ -4,7 +4,6 @@ import torch
 
 from seal.common.setting_checks import check_range, needed
 from seal.losses.task_loss import NetTerms, TaskLoss
-from seal.output_spaces import OutputSpace
 from seal.registry import ConfigurationError
 from seal.scores import Cost, L1Cost
 
@@ -79,13 +78,7 @@ class InferenceNetworkLoss(TaskLoss):
         check_range("task_loss.cost_augmented_cross_entropy_weight", own, least=0)
         self.cost_augmented_cross_entropy_weight = cross_entropy_weight if own is None else own
 
-    def cost(
-        self,
-        output_space: OutputSpace,
-        outputs: torch.Tensor,
-        gold: torch.Tensor,
-        mask: Optional[torch.Tensor] = None,
-    ) -> torch.Tensor:
+    def cost(self, output_space, outputs, gold, mask=None) -> torch.Tensor:
         return self.margin_cost(output_space, outputs, gold, mask)
 
     def __call__(

@@ -3,8 +3,9 @@ from typing import NamedTuple, Optional
 
 import torch
 
-from seal.common.setting_checks import check_range
-from seal.output_spaces import OutputSpace
+from seal.common.setting_checks import check_choice, check_range
+from seal.constraints import Constraint, Declared
+from seal.output_spaces import BinaryMask, OutputSpace, TagSequence
 from seal.registry import ConfigurationError, Registrable
 
 
@@ -158,3 +159,150 @@ class TaskLoss(Registrable):
 
 
 TaskLoss.register("weighted")(TaskLoss)
+
+
+#: The weight of step `t` of `T` steps, before all are scaled to a sum of 1.
+WEIGHTS = ("late", "equal")
+
+
+@TaskLoss.register("every_step")
+class EveryStepLoss(TaskLoss):
+    """
+    Cross-entropy at every step of a net that finds its output in steps, such as the task-net `unrolled`:
+
+        sum_{t=1..T} w_t CE(z_t, y),   w_t ~ 1 / (T - t + 1)
+
+    with logits `z_t` after step `t`. It asks for a descent that is good early (Belanger, Yang & McCallum 2017). The
+    weights add up to 1, so that learning rates need not change with `T`.
+
+    # Parameters
+
+    As for `TaskLoss`, but for an `energy_weight` of 0 if none is set, and
+
+    weights : `str`, optional (default = `"late"`)
+        `"late"`: `w_t` as above. `"equal"`: all are `1 / T`.
+
+    # Raises
+
+    `ConfigurationError` for other weights, as for `weighted`, and in training if the net has no steps.
+    """
+
+    def __init__(
+        self,
+        weights: str = "late",
+        energy_weight: float = 0.0,
+        cross_entropy_weight: float = 1.0,
+        straight_through: bool = False,
+    ) -> None:
+        super().__init__(energy_weight, cross_entropy_weight, straight_through)
+        check_choice("task_loss.weights", weights, WEIGHTS)
+        self._weights = weights
+
+    def supervised_in_steps(self, output_space, earlier, logits, gold, mask=None) -> torch.Tensor:
+        if earlier is None:
+            raise ConfigurationError(
+                "task_loss: 'every_step' is for a task_net that finds its output in steps, of type 'unrolled'; take "
+                "'weighted'."
+            )
+        iterates = [*earlier.unbind(dim=1), logits]
+        steps = len(iterates)
+        shares = [1 / (steps - step) if self._weights == "late" else 1.0 for step in range(steps)]
+        losses = [self.supervised(output_space, iterate, gold, mask) for iterate in iterates]
+        return sum((share / sum(shares) * loss for share, loss in zip(shares, losses)), torch.zeros(()))
+
+
+@TaskLoss.register("task_net_ranking")
+class TaskNetRankingLoss(TaskLoss):
+    """
+    The ranking loss on the task-net itself, in place of cross-entropy (SEAL, NeurIPS 2022, section 5, an
+    ablation): `-log( P(y | x) / sum_{k=0..K} P(y_k | x) )` with gold `y_0 = y` and `K` draws `y_k` from the
+    task-net. The draws are constants; the gradient passes through the log-probabilities. The loss is at least 0.
+    A draw made `n` times counts `n` times, also where it equals gold.
+
+    # Parameters
+
+    As for `TaskLoss`, but for an `energy_weight` of 0 if none is set, and
+
+    num_samples : `int`, optional (default = `20`)
+        `K`.
+
+    # Raises
+
+    `ConfigurationError` if `num_samples` is below 1, or as for `weighted`.
+    """
+
+    supervised_name = "task_net_ranking"
+    draws = True
+
+    def __init__(
+        self,
+        num_samples: int = 20,
+        energy_weight: float = 0.0,
+        cross_entropy_weight: float = 1.0,
+        straight_through: bool = False,
+    ) -> None:
+        super().__init__(energy_weight, cross_entropy_weight, straight_through)
+        check_range("task_loss.num_samples", num_samples, least=1)
+        self._num_samples = num_samples
+
+    def supervised(self, output_space, logits, gold, mask=None) -> torch.Tensor:
+        draws = output_space.sample(logits.detach(), self._num_samples, mask)
+        outputs = output_space.stack(gold.unsqueeze(1), draws)
+        return -output_space.log_prob(logits, outputs, mask).log_softmax(dim=1)[:, 0]
+
+
+@TaskLoss.register("constrained")
+class ConstrainedLoss(TaskLoss):
+    """
+    Cross-entropy, and how far the relaxed output breaks declared rules, an energy with nothing to learn:
+
+    `CE(F(x), y) + weight * sum_c v_c(relax(F(x)))`
+
+    With the rule that no core role occurs twice this is the structured tuning of Li et al. (2020), whose `v` are of
+    another form: theirs add up pairs of tokens in log-space, and these are expected counts above the limit.
+
+    # Parameters
+
+    As for `TaskLoss`, but for an `energy_weight` of 0 if none is set, and
+
+    constraints : `list[Constraint]`
+        See `seal.constraints`.
+    weight : `float`, optional (default = `1.0`)
+        In nats for each violation; at least 0.
+
+    # Raises
+
+    `ConfigurationError` as for `weighted`, without any rule, for a negative weight, and at the first batch if outputs
+    are masks or a rule names a label that is not there.
+    """
+
+    supervised_name = "constrained_cross_entropy"
+
+    def __init__(
+        self,
+        constraints: list[Constraint],
+        weight: float = 1.0,
+        energy_weight: float = 0.0,
+        cross_entropy_weight: float = 1.0,
+        straight_through: bool = False,
+    ) -> None:
+        super().__init__(energy_weight, cross_entropy_weight, straight_through)
+        check_range("task_loss.weight", weight, least=0)
+        if not constraints:
+            raise ConfigurationError("task_loss.constraints: give at least one rule, or take the loss 'weighted'.")
+        self._constraints, self._weight = constraints, weight
+        self._declared: Optional[Declared] = None
+
+    def supervised(self, output_space, logits, gold, mask=None) -> torch.Tensor:
+        if self._declared is None:
+            self._declared = self._declare(output_space)
+        declared = self._declared.to(logits.device)
+        violations = declared(output_space.relax(logits, mask), mask).squeeze(1).sum(dim=-1)
+        return output_space.cross_entropy(logits, gold, mask) + self._weight * violations
+
+    def _declare(self, output_space: OutputSpace) -> Declared:
+        if isinstance(output_space, BinaryMask):
+            raise ConfigurationError("task_loss.constraints: rules are about labels and tags; masks have none.")
+        sequences = isinstance(output_space, TagSequence)
+        encoding = output_space.encoding if isinstance(output_space, TagSequence) else None
+        return Declared(self._constraints, output_space.labels, sequences, encoding)

@@ -1,12 +1,9 @@
 import math
-from collections.abc import Callable
-from typing import Optional
 
 import torch
 
 from seal.common.setting_checks import check_range
 from seal.losses.task_loss import TaskLoss
-from seal.output_spaces import OutputSpace
 
 
 @TaskLoss.register("through_draws")
@@ -60,13 +57,7 @@ class ThroughDrawsLoss(TaskLoss):
         self._num_samples = num_samples
         self._jackknife = jackknife
 
-    def energy_of_samples(
-        self,
-        output_space: OutputSpace,
-        logits: torch.Tensor,
-        energy: Callable[[torch.Tensor], torch.Tensor],
-        mask: Optional[torch.Tensor] = None,
-    ) -> torch.Tensor:
+    def energy_of_samples(self, output_space, logits, energy, mask=None) -> torch.Tensor:
         """The value of `-log E_q[exp(-E)]` by the draws, with the gradient above: `(batch,)`."""
         drawn, log_count = output_space.sample_distinct(logits.detach(), self._num_samples, mask)
         with torch.no_grad():

@@ -2,10 +2,9 @@
 
 from seal.metrics.bracket_score import BracketScore, bracket_counts
 from seal.metrics.mask_score import MaskScore
-from seal.metrics.monitors import Monitors
+from seal.metrics.monitors import Monitors, SummedScore
 from seal.metrics.multilabel_score import LabelSetScore, MultilabelScore, example_f1
 from seal.metrics.srl_score import SrlScore
-from seal.metrics.summed_score import SummedScore
 from seal.metrics.tagging_score import TaggingScore
 from seal.metrics.unknown_gold import UnknownGold
 from seal.structure.thresholds import best_label_thresholds, best_micro_threshold, best_threshold

@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
 from seal.common.tag_encodings import arguments_of, tags_to_spans
-from seal.metrics.summed_score import SummedScore, f1_by_name, f1_scores, percent
+from seal.metrics.monitors import SummedScore, f1_by_name, f1_scores, percent
 from seal.structure.energies.at_most_once import CORE_ROLES
 
 #: What precision, recall and F1 are ratios of.

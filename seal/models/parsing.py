@@ -8,11 +8,9 @@ from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
 from seal.common.linear_trees import WORD, brackets_of
-from seal.common.setting_checks import check_range, needed
-from seal.common.signatures import with_parameters_of
+from seal.common.setting_checks import check_range, needed, with_parameters_of
 from seal.metrics import BracketScore, TaggingScore
-from seal.models.batch_checks import check_scored, known_rows, mean_of
-from seal.models.seal_model import SealModel
+from seal.models.seal_model import SealModel, check_scored, known_rows, mean_of
 from seal.nets import AttentionDecoder, TaskNet, TreeBeam, tree_beam
 from seal.output_spaces import LinearTree, OutputSpace
 from seal.structure.tree_structure import TreeCandidates, TreeStructure

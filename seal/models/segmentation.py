@@ -6,11 +6,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 
-from seal.common.setting_checks import check_range
-from seal.common.signatures import with_parameters_of
+from seal.common.setting_checks import check_range, with_parameters_of
 from seal.metrics import MaskScore
-from seal.models.batch_checks import check_scored
-from seal.models.seal_model import SealModel
+from seal.models.seal_model import SealModel, check_scored
 from seal.output_spaces import BinaryMask, OutputSpace
 from seal.two_player.objectives import TaskState
 

@@ -13,12 +13,10 @@ from allennlp.training.metrics import FBetaMeasure
 from torch.nn import functional as F
 
 from seal.common.precision import at_least_float, in_full_precision
-from seal.common.setting_checks import needed
-from seal.common.signatures import with_parameters_of
+from seal.common.setting_checks import needed, with_parameters_of
 from seal.metrics import SrlScore
-from seal.models.batch_checks import check_scored, known_rows, mean_of
 from seal.models.pseudo_labels import predicted, replaced, sampled_tags, tag_paths, with_tags, without_gold
-from seal.models.seal_model import SealModel
+from seal.models.seal_model import SealModel, check_scored, known_rows, mean_of
 from seal.nets import TaskNet
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.structure.tag_structure import TagPaths, TagStructure

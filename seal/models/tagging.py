@@ -6,13 +6,11 @@ from allennlp.data import Instance, TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
-from seal.common.setting_checks import needed
-from seal.common.signatures import with_parameters_of
+from seal.common.setting_checks import needed, with_parameters_of
 from seal.common.tag_encodings import tags_to_spans
 from seal.metrics import TaggingScore
-from seal.models.batch_checks import check_scored, known_rows, mean_of
 from seal.models.pseudo_labels import predicted, sampled_tags, tag_paths, with_tags, without_gold
-from seal.models.seal_model import SealModel
+from seal.models.seal_model import SealModel, check_scored, known_rows, mean_of
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.structure.tag_structure import TagPaths, TagStructure
 from seal.two_player.objectives import TaskState

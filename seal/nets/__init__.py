@@ -5,8 +5,7 @@ that read text with AllenNLP's embedders or a transformer are imported only when
 
 from seal.nets.cost_augmented_net import CostAugmentedNet, SeparatedNet, SharedNet
 from seal.nets.encoders import AttentionDecoder, Encoder, FeatureMlp
-from seal.nets.loss_net import LossNet
-from seal.nets.task_net import TaskNet, TaskNetOutput
+from seal.nets.task_and_loss_net import LossNet, TaskNet, TaskNetOutput
 from seal.nets.tree_beam import TreeBeam, tree_beam
 from seal.nets.unrolled_net import UnrolledNet
 from seal.registry import from_allennlp_room

@@ -8,7 +8,7 @@ import torch
 
 from seal.common.precision import in_full_precision
 from seal.nets.encoders import Encoder
-from seal.nets.task_net import TaskNet, TaskNetOutput
+from seal.nets.task_and_loss_net import TaskNet, TaskNetOutput
 from seal.output_spaces import OutputSpace, OverOutputs
 from seal.registry import Registrable
 

@@ -6,7 +6,7 @@ import torch
 
 from seal.common.precision import at_least_float
 from seal.nets.encoders.attention_decoder import AttentionDecoder
-from seal.nets.task_net import TaskNet
+from seal.nets.task_and_loss_net import TaskNet
 from seal.output_spaces import LinearTree, TreePrefixes
 
 

@@ -9,7 +9,7 @@ from torch.utils.checkpoint import checkpoint
 from seal.common.setting_checks import check_range, needed
 from seal.energies import Energy
 from seal.nets.encoders import Encoder
-from seal.nets.task_net import TaskNet, TaskNetOutput
+from seal.nets.task_and_loss_net import TaskNet, TaskNetOutput
 from seal.output_spaces import BinaryMask, OutputSpace
 from seal.registry import ConfigurationError, Lazy, construct
 

@@ -1,12 +1,12 @@
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import torch
 from torch.nn import functional as F
 
 from seal.common.precision import at_least_float
-from seal.output_spaces.candidates import merge_equal
-from seal.output_spaces.given_outputs import check_relaxed, check_shape
-from seal.output_spaces.output_space import OutputSpace, dot
+from seal.common.vocabularies import Vocabulary, labels_of
+from seal.output_spaces.output_space import OutputSpace, check_relaxed, check_shape, dot, merge_equal
+from seal.registry import ConfigurationError
 
 # With fewer ones a variable than this, ones are drawn one by one: an event takes about thirty times as long as a
 # comparison.
@@ -179,3 +179,68 @@ def packed(bits: torch.Tensor) -> torch.Tensor:
     # other bits.
     eights = padded.view(torch.int64).unflatten(1, (-1, 8))
     return (eights << torch.arange(8, device=bits.device)).sum(dim=-1)
+
+
+@OutputSpace.register("label_set")
+class LabelSet(BinaryVariables):
+    """
+    Any number of `L` labels, each present or absent independently of the others (`BinaryVariables`). `logits` is
+    `(batch, labels)`.
+
+    # Parameters
+
+    vocab : `Vocabulary` or `list[str]`
+        With the labels, or a list of them.
+    namespace : `str`, optional (default = `"labels"`)
+        The vocabulary's namespace of the labels.
+
+    # Raises
+
+    `ConfigurationError` if the namespace holds no labels.
+    """
+
+    no_mask_because = "every instance has all labels"
+
+    def __init__(self, vocab: Vocabulary, namespace: str = "labels") -> None:
+        super().__init__()
+        self.namespace = namespace
+        self.labels = labels_of(vocab, namespace)
+        self.num_labels = len(self.labels)
+        if self.num_labels == 0:
+            raise ConfigurationError(
+                f"output_space.namespace: the vocabulary has no labels in '{namespace}'; name the namespace "
+                "the dataset reader gives its labels; or no example of the training data has one."
+            )
+
+
+@OutputSpace.register("binary_mask")
+class BinaryMask(BinaryVariables):
+    """
+    The foreground of an image: a pixel is 1 where it belongs to the foreground (SEAL, NeurIPS 2022, section 4.4).
+    These are `BinaryVariables` in `(H, W)`; `logits` is `(batch, H, W)`.
+
+    # Parameters
+
+    size : `int` or `list[int]`
+        The height and width of the nets' inputs, in pixels; one number for a square. Smaller than the images where
+        these are cropped.
+
+    # Raises
+
+    `ConfigurationError` if the size is not one or two numbers of at least 1.
+    """
+
+    no_mask_because = "every pixel of an image is real"
+    # One logit a pixel, for a label without a name.
+    num_labels = 1
+    labels: list[str] = []
+    namespace = "mask_labels"
+
+    def __init__(self, size: Union[int, list[int]]) -> None:
+        super().__init__()
+        sides = [size, size] if isinstance(size, int) else list(size)
+        if len(sides) != 2 or min(sides) < 1:
+            raise ConfigurationError(
+                f"output_space.size: one number for a square, or height and width, of at least 1, not {size}."
+            )
+        self.height, self.width = sides

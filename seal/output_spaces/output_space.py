@@ -1,9 +1,11 @@
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Optional
 
 import torch
 
-from seal.output_spaces.given_outputs import check_shape
-from seal.registry import Registrable
+from seal.registry import ConfigurationError, Registrable
 
 
 class OutputSpace(torch.nn.Module, Registrable):
@@ -169,3 +171,177 @@ class OverOutputs(torch.nn.Module):
         for name in [name for name in state_dict if name.startswith(f"{prefix}output_space.")]:
             del state_dict[name]
         super()._load_from_state_dict(state_dict, prefix, *others)
+
+
+#: What a candidate may be a function of, for an implicit gradient: the output of one of the two networks, or neither's.
+TASK_NET, COST_AUGMENTED_NET, CONSTANT = "task_net", "cost_augmented_net", "constant"
+
+
+@dataclass
+class Candidates:
+    """
+    The outputs that a loss-net is trained to tell from gold. A sampler gives them as constants; `with_gradient` makes
+    them functions of the task-net again.
+
+    # Parameters
+
+    outputs : `torch.Tensor`, `(batch, samples, *output)`
+    noise_log_prob : `torch.Tensor`, `(batch, samples)`, optional
+        `log P_N` of each candidate in nats, where the sampler draws from a distribution it can evaluate.
+    gold_noise_log_prob : `torch.Tensor`, `(batch,)`, optional
+        `log P_N` of gold.
+    log_count : `torch.Tensor`, `(batch, samples)`, optional
+        The logarithm of the number of draws that a candidate stands for; `-inf` for a filler, which stands for none.
+        `None`: each candidate is one draw.
+    sources : `tuple[str, ...]`, optional
+        For each sample what it is a function of: `TASK_NET`, `COST_AUGMENTED_NET` or `CONSTANT`. `None`: all are of
+        the task-net.
+    """
+
+    outputs: torch.Tensor
+    noise_log_prob: Optional[torch.Tensor] = None
+    gold_noise_log_prob: Optional[torch.Tensor] = None
+    log_count: Optional[torch.Tensor] = None
+    sources: Optional[tuple[str, ...]] = None
+
+    def source_of_each(self) -> tuple[str, ...]:
+        """`sources`, or as often `TASK_NET` where it is `None`."""
+        return self.sources or (TASK_NET,) * self.outputs.shape[1]
+
+    def log_counts(self) -> torch.Tensor:
+        """`log_count`, or as many zeros where it is `None`: `(batch, samples)`."""
+        if self.log_count is not None:
+            return self.log_count
+        return torch.zeros(self.outputs.shape[:2], device=self.outputs.device)
+
+
+_TRIES = 100
+
+
+def merge_equal(keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """
+    Merges the equal draws of each instance.
+
+    # Parameters
+
+    keys : `torch.LongTensor`, `(batch, samples, size)`
+        Equal for equal draws, and different for different ones.
+
+    # Returns
+
+    `(chosen, log_count)`, each `(batch, width)` with as many columns as the instance with the most distinct draws
+    needs: the index, in `[0, batch * samples)`, of one of the equal draws, and the logarithm of how many there are.
+    The other instances are filled up with their first draw and a log-count of `-inf`.
+    """
+    batch, samples, size = keys.shape
+    # Copies the high bits into the low ones: a product turns a difference in the highest bit alone into one in the
+    # highest bit alone, and two such differences would always cancel.
+    mixed = keys ^ ((keys >> 32) & 0xFFFFFFFF)
+    for seed in range(_TRIES):
+        # A draw's code is one number, so that sorting them is cheap; `torch.unique` over rows compares whole rows and
+        # takes ten times as long.
+        code = (mixed * _multipliers(size, seed, keys.device)).sum(dim=-1)
+        code, order = code.sort(dim=1)
+        first = torch.ones_like(code, dtype=torch.bool)
+        first[:, 1:] = code[:, 1:] != code[:, :-1]
+        # shape: (batch, samples), the column of each draw in the order of codes
+        column = first.cumsum(dim=1) - 1
+        draws = order + samples * torch.arange(batch, device=keys.device).unsqueeze(1)
+        # The last column takes what is not the first of its code.
+        chosen = draws[:, :1].repeat(1, samples + 1)
+        chosen.scatter_(1, torch.where(first, column, samples), draws)
+        flat = keys.flatten(0, 1)
+        same = (flat[draws] == flat[chosen.gather(1, column)]).all()
+        # Read together, since each reading waits for a GPU.
+        width, same = torch.stack([column[:, -1].max() + 1, same]).tolist()
+        if same:
+            chosen = chosen[:, :width]
+            counts = torch.zeros(batch, width, device=keys.device)
+            counts.scatter_add_(1, column, torch.ones_like(column, dtype=counts.dtype))
+            return chosen, counts.log()
+        # Otherwise two different draws have the same code, with a probability of about 2^-64 for each pair.
+    raise RuntimeError(f"merge_equal found no {_TRIES} random codes that tell the draws apart.")
+
+
+@lru_cache(maxsize=64)
+def _multipliers(size: int, seed: int, device: torch.device) -> torch.Tensor:
+    """Random odd numbers; products and sums wrap around."""
+    generator = torch.Generator().manual_seed(seed)
+    return (torch.randint(-(2**62), 2**62, (size,), generator=generator) * 2 + 1).to(device)
+
+
+@dataclass(kw_only=True)
+class RewardedCandidates(Candidates):
+    """
+    Candidates for a batch in which some rows have no gold. In each such row a reward `R(x, .)` determines the output
+    `y+` that takes the place of gold, and how much lower the reward of each candidate is.
+
+    # Parameters
+
+    target : `torch.Tensor`, `(batch, *output)`
+        Gold, or `y+` in a row without gold.
+    labelled : `torch.BoolTensor`, `(batch,)`
+        Whether the row has gold.
+    reward_gap : `torch.Tensor`, `(batch, samples)`
+        `R(x, y+) - R(x, y_k)`, at least 0; 0 in rows with gold.
+    """
+
+    target: torch.Tensor
+    labelled: torch.Tensor
+    reward_gap: torch.Tensor
+
+
+#: How far a relaxed output may lie outside [0, 1], by rounding.
+_TOLERANCE = 1e-4
+
+
+def check_shape(outputs: Any, batch: int, shapes: Sequence[Sequence[int]]) -> None:
+    """`(batch, candidates, *shape)` is needed, with any of the shapes; a message names the first."""
+    if not isinstance(outputs, torch.Tensor):
+        raise ConfigurationError(f"outputs: a tensor of torch is needed, not {type(outputs).__name__}.")
+    found = tuple(outputs.shape)
+    if len(found) < 3 or found[0] != batch or list(found[2:]) not in [list(shape) for shape in shapes]:
+        wanted = ", ".join(map(str, shapes[0]))
+        raise ConfigurationError(
+            f"outputs: ({batch}, candidates, {wanted}) is needed, not {found}; a single candidate needs its axis, too."
+        )
+
+
+def check_indices(outputs: torch.Tensor, number: int) -> None:
+    """Discrete outputs in the compact form: indices from 0 to `number - 1`, as torch gathers by them."""
+    if outputs.dtype not in (torch.int64, torch.int32):
+        raise ConfigurationError(
+            f"outputs: indices are needed as torch.int64, not {outputs.dtype}; call .long() on them."
+        )
+    _check_least_and_most(outputs, 0, number - 1, f"indices from 0 to {number - 1} are needed")
+
+
+def check_relaxed(outputs: torch.Tensor) -> None:
+    """Values in [0, 1]; none is NaN."""
+    if outputs.is_complex():
+        raise ConfigurationError(f"outputs: numbers from 0 to 1 are needed, not {outputs.dtype}.")
+    if outputs.dtype != torch.bool:
+        expected = "numbers from 0 to 1 are needed, such as probabilities"
+        _check_least_and_most(outputs.detach(), -_TOLERANCE, 1 + _TOLERANCE, expected)
+
+
+def check_floating(outputs: torch.Tensor, like: torch.Tensor) -> None:
+    """The type in which the model computes, unless autocast brings tensors to one type."""
+    if not outputs.is_floating_point():
+        raise ConfigurationError(
+            f"outputs: one probability for each label of a token is needed as {like.dtype}, not {outputs.dtype}; call "
+            ".to() on them, or give indices."
+        )
+    if outputs.dtype != like.dtype and not torch.is_autocast_enabled(like.device.type):
+        raise ConfigurationError(
+            f"outputs: {like.dtype} is needed, in which the model computes, not {outputs.dtype}; call .to() on them."
+        )
+
+
+def _check_least_and_most(outputs: torch.Tensor, least: float, most: float, expected: str) -> None:
+    if outputs.numel() == 0:
+        return
+    for found, wrong in ((outputs.min(), outputs.min() < least), (outputs.max(), outputs.max() > most)):
+        # NaN is neither below nor above anything.
+        if bool(wrong) or bool(found.isnan()):
+            raise ConfigurationError(f"outputs: {expected}, and there is {found.item():g}.")

@@ -6,12 +6,17 @@ from torch.nn import functional as F
 from seal.common.precision import at_least_float
 from seal.common.setting_checks import check_choice
 from seal.common.vocabularies import Vocabulary, labels_of
-from seal.output_spaces.candidates import merge_equal
-from seal.output_spaces.given_outputs import check_floating, check_indices, check_relaxed, check_shape
-from seal.output_spaces.k_best_paths import k_best_paths
-from seal.output_spaces.output_space import OutputSpace, dot
+from seal.output_spaces.best_paths import k_best_paths, viterbi
+from seal.output_spaces.output_space import (
+    OutputSpace,
+    check_floating,
+    check_indices,
+    check_relaxed,
+    check_shape,
+    dot,
+    merge_equal,
+)
 from seal.output_spaces.tag_transitions import DECODED, tag_transitions
-from seal.output_spaces.viterbi import viterbi
 from seal.registry import ConfigurationError
 
 

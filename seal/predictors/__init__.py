@@ -1,8 +1,7 @@
 """Raw text or JSON in, one line of readable JSON out: the predictors of `predict`, one for each task."""
 
-from seal.predictors.label_sets import LabelSetPredictor
 from seal.predictors.line_predictor import LinePredictor, PredictorOfTheModel, SentencePredictor
-from seal.predictors.multilabel import MultilabelPredictor
+from seal.predictors.multilabel import LabelSetPredictor, MultilabelPredictor
 from seal.predictors.parsing import ParsingPredictor
 from seal.predictors.segmentation import SegmentationPredictor
 from seal.predictors.srl import SrlPredictor

@@ -1,9 +1,14 @@
 """
-The bases of the predictors: a line of input in, a record out; and lines that are sentences.
+The bases of the predictors: a line of input in, a record out; lines that are sentences; and limits on what is predicted
+at once.
 """
 
+import inspect
 import json
+import logging
 import math
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Optional
 
 from allennlp.common.checks import ConfigurationError
@@ -12,19 +17,28 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from seal.common.length_groups import size_of
-from seal.common.setting_checks import short
+from seal.common.length_groups import Size, length_groups, size_of
+from seal.common.setting_checks import needed, short
 from seal.files.names import SURROGATE, check_text
-from seal.files.strict_json import read_json
-from seal.predictors.batches import check_characters, check_words, noted_groups
+from seal.files.records import read_json
 from seal.predictors.words import SplitAsTrained, WordSequence, WordSplitter, join_words
 
+logger = logging.getLogger(__name__)
+
+#: The most words of a sentence, unless the argument `max_words` of the predictor says otherwise.
+MAX_WORDS = 10_000
+#: The most characters of a sentence, also as if each of its words were as long as the longest.
+MAX_CHARACTERS = 2**20
+#: After as many seconds without a record, and again each time they pass, standard error tells how far a batch is.
+SECONDS_BETWEEN_NOTES = 10.0
 #: The record of an input for which inference by the energy finds nothing.
 NOTHING_FOUND = {
     "error": "the energy is not finite wherever the search for a prediction has looked; the values of the input may be "
     "too large for the model, or its weights be NaN."
 }
 
+# The arguments of every predictor that are not the user's.
+_GIVEN = ("self", "model", "dataset_reader", "frozen")
 _NO_STRICT_JSON = (TypeError, ValueError, RecursionError)
 
 
@@ -56,7 +70,8 @@ class LinePredictor(Predictor):
     """
     The base of seal's predictors. Every input line of `predict` yields one record, in order, which starts with
     the line's `id` if it has one. The record of a faulty line has, besides its `id`, only `error`, a sentence; the
-    other lines are still predicted. If the input did not come from a line, the error is raised instead.
+    other lines are still predicted. If the input did not come from a line, the error is raised instead. A number that
+    is not finite is `null`.
 
     A predictor defines how a line becomes a request (`read`), how a request becomes input of the model (`prepare`), and
     how many of these become records at once (`records`).
@@ -68,17 +83,44 @@ class LinePredictor(Predictor):
     frozen : `bool`, optional (default = `True`)
         As for `Predictor`; predicting always puts the model in evaluation mode.
     energy : `bool`, optional (default = `False`)
-        Whether the model gives the energy, too.
+        Also give the loss-net's energy of what is predicted; low is good.
+    unknown :
+        The arguments that the constructor does not have. If it did not accept them, `--predictor-args` with a misspelt
+        key would end in a traceback.
+
+    # Raises
+
+    `ConfigurationError` if an argument is unknown, the model is of another class, or the energy is asked of a model
+    without a loss-net.
     """
 
+    #: The name under which both predictor and model are registered, for messages; and the class of the model.
+    registered_name: str
+    model_class: type[Model] = Model
     #: The keys that an object of the input may have beside `id`; `None`: any.
     keys: Optional[tuple[str, ...]] = None
     #: How many lines of a file `seal predict` predicts at once, unless `--batch-size` says it.
     lines_at_once = 256
     #: The number of lines read so far.
     lines = 0
+    # Of the classes that a subclass is for, with what these have beside AllenNLP's.
+    _model: Any
+    _dataset_reader: Any
 
-    def __init__(self, model: Model, dataset_reader: DatasetReader, frozen: bool = True, energy: bool = False) -> None:
+    def __init__(
+        self, model: Model, dataset_reader: DatasetReader, frozen: bool = True, energy: bool = False, **unknown: Any
+    ) -> None:
+        if unknown:
+            parameters = inspect.signature(type(self).__init__).parameters.values()
+            known = ", ".join(p.name for p in parameters if p.kind is not p.VAR_KEYWORD and p.name not in _GIVEN)
+            raise ConfigurationError(f"predictor argument {min(unknown)!r} is unknown; choose from: {known}.")
+        if not isinstance(model, self.model_class):
+            name = self.registered_name
+            raise ConfigurationError(f"the predictor '{name}' is for '{name}' models, not {type(model).__name__}.")
+        if not isinstance(energy, bool):
+            raise ConfigurationError(f"energy must be true or false, found {energy!r}.")
+        if energy and model.loss_net is None:
+            raise ConfigurationError("energy: this model was trained without a loss-net and has none.")
         super().__init__(model, dataset_reader, frozen)
         self._energy = energy
 
@@ -154,10 +196,10 @@ class LinePredictor(Predictor):
                 records[place].update(item.error(error))
         for place, record in zip(good, self.records(list(good.values()))):
             if "error" in record:
-                error = ConfigurationError(record["error"])
-                if not isinstance(inputs[place], Line):
-                    raise error
-                record = inputs[place].error(error)
+                item, wrong = inputs[place], ConfigurationError(record["error"])
+                if not isinstance(item, Line):
+                    raise wrong
+                record = item.error(wrong)
             records[place].update(record)
         return records
 
@@ -182,7 +224,8 @@ class LinePredictor(Predictor):
 
     def note_gold(self, instances: list[Instance]) -> None:
         """Counts the gold of a reader's instances that the model does not know, for `warn_of_gold`."""
-        self._model.unknown_gold.note([instance["metadata"].metadata for instance in instances])
+        metadata = [instance["metadata"].metadata for instance in instances]  # type: ignore[attr-defined]
+        self._model.unknown_gold.note(metadata)
 
     def warn_of_gold(self) -> None:
         """Warns of the gold labels that the model does not know, with the first file and line, if there were any."""
@@ -204,37 +247,6 @@ def check_whole_number(name: str, value: Any) -> None:
     """It is an error if the argument `name` of a predictor is not a whole number above 0."""
     if type(value) is not int or value < 1:
         raise ConfigurationError(f"{name} must be a whole number above 0, found {value!r}.")
-
-
-def check_arguments(
-    name: str, model: Model, model_class: type[Model], unknown: dict[str, Any], known: str, energy: Any
-) -> None:
-    """
-    Checks common to all predictors: no unknown argument, a model of the right class, `energy` only where there is a
-    loss-net.
-
-    # Parameters
-
-    name : `str`
-        The name under which both predictor and model are registered.
-    unknown : `dict[str, Any]`
-        The arguments that the constructor does not have. If it did not accept and check them, `--predictor-args` with a
-        misspelt key would end in a traceback.
-    known : `str`
-        The constructor's arguments, for the message.
-
-    # Raises
-
-    `ConfigurationError` where one of the checks fails.
-    """
-    if unknown:
-        raise ConfigurationError(f"predictor argument {min(unknown)!r} is unknown; choose from: {known}.")
-    if not isinstance(model, model_class):
-        raise ConfigurationError(f"the predictor '{name}' is for '{name}' models, not {type(model).__name__}.")
-    if not isinstance(energy, bool):
-        raise ConfigurationError(f"energy must be true or false, found {energy!r}.")
-    if energy and model.loss_net is None:
-        raise ConfigurationError("energy: this model was trained without a loss-net and has none.")
 
 
 def id_of(inputs: Any) -> JsonDict:
@@ -264,6 +276,42 @@ def finite(value: float) -> Optional[float]:
 def without(instance: Instance, field: str) -> Instance:
     """The instance without one of its fields."""
     return Instance({name: value for name, value in instance.fields.items() if name != field})
+
+
+def check_characters(text: str) -> None:
+    """It is an error if a text is too long to be split into words."""
+    if len(text) > MAX_CHARACTERS:
+        raise ConfigurationError(
+            f"the sentence has {len(text):,} characters, and at most {MAX_CHARACTERS:,} are read; split it."
+        )
+
+
+def check_words(words: Sequence[str], max_words: int) -> None:
+    """It is an error if a sentence has more than `max_words` words, or a word is too long beside their number."""
+    size = size_of(words)
+    if size.words > max_words:
+        raise ConfigurationError(
+            f"the sentence has {size.words:,} words, and at most {max_words:,} are read; split it, or raise the "
+            "predictor's max_words."
+        )
+    if size.words * size.longest_word > MAX_CHARACTERS:
+        raise ConfigurationError(
+            f"the sentence has {size.words:,} words, the longest of {size.longest_word:,} characters, and the product "
+            f"of the two may be at most {MAX_CHARACTERS:,}; split the sentence, or shorten the word."
+        )
+
+
+def noted_groups(sizes: Sequence[Size], most_rows: int, what: str) -> Iterator[list[int]]:
+    """`length_groups`, with a note on standard error of how many of them are done wherever that takes long."""
+    done, start = 0, time.monotonic()
+    noted = start
+    for group in length_groups(sizes, most_rows):
+        yield group
+        done += len(group)
+        now = time.monotonic()
+        if now - noted > SECONDS_BETWEEN_NOTES and done < len(sizes):
+            logger.warning("%d of %d %s are done after %.0f s", done, len(sizes), what, now - start)
+            noted = now
 
 
 class SentenceRequest(NamedTuple):
@@ -366,7 +414,7 @@ class SentencePredictor(LinePredictor):
 
     # Parameters
 
-    model, dataset_reader, frozen, energy :
+    model, dataset_reader, frozen, energy, unknown :
         As for `LinePredictor`.
     splitter : `WordSplitter`
         How text is split into words.
@@ -386,9 +434,10 @@ class SentencePredictor(LinePredictor):
         energy: bool,
         splitter: WordSplitter,
         max_words: int,
+        **unknown: Any,
     ) -> None:
+        super().__init__(model, dataset_reader, frozen, energy, **unknown)
         check_whole_number("max_words", max_words)
-        super().__init__(model, dataset_reader, frozen, energy)
         self._max_words = max_words
         self._split = SplitAsTrained(splitter, model.vocab)
 
@@ -401,15 +450,26 @@ class SentencePredictor(LinePredictor):
 
     def _sequence(self, request: SentenceRequest) -> tuple[WordSequence, list[str]]:
         """The words as the record has them, and as the model reads them."""
-        if request.words is None:
-            check_characters(request.sentence)
-            sequence, words = self._split(request.sentence)
-        else:
+        if request.words is not None:
             sequence, words = join_words(request.words), request.words
+        else:
+            text = needed(request.sentence, "a sentence")
+            check_characters(text)
+            sequence, words = self._split(text)
         check_words(sequence.words, self._max_words)
         return sequence, words
 
-    def records(self, prepared: list[tuple[WordSequence, Instance]]) -> list[JsonDict]:
+    def prepare(self, inputs: JsonDict) -> Any:
+        sequence, words = self._sequence(read_request(inputs))
+        instance = self._dataset_reader.text_to_instance(words, **self._more(inputs))
+        self._dataset_reader.apply_token_indexers(instance)
+        return sequence, instance
+
+    def _more(self, inputs: JsonDict) -> dict[str, Any]:
+        """What the reader's `text_to_instance` takes beside words; raises an error where it is wrong."""
+        return {}
+
+    def records(self, prepared: list[Any]) -> list[JsonDict]:
         self._set_model()
         records: list[JsonDict] = [{} for _ in prepared]
         sizes = [size_of(sequence.words) for sequence, _ in prepared]
@@ -420,7 +480,19 @@ class SentencePredictor(LinePredictor):
         return records
 
     def _record(self, sequence: WordSequence, output: dict[str, Any]) -> JsonDict:
-        """The record of a sentence from the model's output for it."""
+        """The record of a sentence from the model's output for it: that of `_found`, between words and numbers."""
+        found = self._found(sequence, output)
+        if "error" in found:
+            return found
+        record = {"words": sequence.words, "offsets": sequence.offsets, **found}
+        # A sum of rounded logarithms may be a little over 0.
+        record["probability"] = finite(math.exp(min(float(output["log_prob"]), 0.0)))
+        if self._energy:
+            record["energy"] = finite(float(output["energy"]))
+        return record
+
+    def _found(self, sequence: WordSequence, output: dict[str, Any]) -> JsonDict:
+        """What is predicted for a sentence, or the error."""
         raise NotImplementedError
 
     def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:

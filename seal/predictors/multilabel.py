@@ -1,8 +1,9 @@
 """
-Labels of feature vectors, and how a line gives these.
+Labels of feature vectors, how a line gives these, and the base of the predictors of label sets.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Optional
 
 import numpy
@@ -13,14 +14,128 @@ from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from seal.common.setting_checks import short
+from seal.common.setting_checks import check_choice, short, with_parameters_of
 from seal.common.vocabularies import ATTRIBUTES
 from seal.dataset_readers.fields import NamedColumns
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.files.names import first_repeated
-from seal.files.strict_json import read_json
-from seal.predictors.label_sets import LabelSetPredictor
-from seal.predictors.line_predictor import decodable
+from seal.files.records import read_json
+from seal.models.multilabel import DECISIONS, MultilabelModel
+from seal.predictors.line_predictor import (
+    NOTHING_FOUND,
+    LinePredictor,
+    check_whole_number,
+    decodable,
+    finite,
+)
+
+
+class LabelSetPredictor(LinePredictor):
+    """
+    The labels that a `MultilabelModel` predicts. A record has
+
+    - `id`: the line's, if it has one; with `--use-dataset-reader`, where the input is from (`file:line`).
+    - `labels`: the predicted labels with their probabilities, the likeliest first. Where the energy predicts
+      (`model.inference`), the relaxed labels that it found, in [0, 1], are given as probabilities.
+    - `top`: the `top_k` likeliest labels, predicted or not, each with `label` and `probability`.
+    - `energy`: the loss-net's energy of the predicted labels together; low is good.
+    - `probabilities`: the probability of every label, in the order of the model's vocabulary.
+
+    The last three are given on request.
+
+    # Parameters
+
+    model : `MultilabelModel`
+    dataset_reader, frozen, energy :
+        As for `LinePredictor`.
+    top_k : `int`, optional (default = `None`)
+        Also give the `top_k` likeliest labels.
+    decision : `str`, optional (default = `None`)
+        The decision rule that replaces the model's: `"half"`, `"tuned"` or `"per_label"`.
+    probabilities : `bool`, optional (default = `False`)
+        Also give the probabilities of all labels.
+
+    # Raises
+
+    `ConfigurationError` as for `LinePredictor`, if an argument is out of range, or tuned thresholds are asked of a
+    model that has none.
+    """
+
+    model_class = MultilabelModel
+
+    def __init__(
+        self,
+        model: Model,
+        dataset_reader: DatasetReader,
+        frozen: bool = True,
+        top_k: Optional[int] = None,
+        energy: bool = False,
+        decision: Optional[str] = None,
+        probabilities: bool = False,
+        **unknown: Any,
+    ) -> None:
+        super().__init__(model, dataset_reader, frozen, energy, **unknown)
+        if top_k is not None:
+            check_whole_number("top_k", top_k)
+        if not isinstance(probabilities, bool):
+            raise ConfigurationError(f"probabilities must be true or false, found {probabilities!r}.")
+        check_choice("decision", decision, (*DECISIONS, None))
+        if decision is not None:
+            self._model.check_tuned(decision, "decision")
+        self._names: list[str] = self._model.output_space.labels
+        self._top_k = top_k
+        self._decision = decision
+        self._probabilities = probabilities
+
+    # Not `torch.inference_mode`, in which inference by the energy could not switch on the gradients that it needs.
+    @torch.no_grad()
+    def _predict(self, inputs: dict[str, Any]) -> list[JsonDict]:
+        """The records of a batch. `inputs` are the model's input tensors, on its device."""
+        self._set_model()
+        with _deciding(self._model, self._decision):
+            output = self._model(**inputs)
+        probabilities = output["probabilities"].cpu().numpy()
+        predicted = self._labels(probabilities, output["predicted"])
+        records: list[JsonDict] = [{"labels": labels} for labels in predicted]
+        if self._top_k is not None:
+            best = numpy.argsort(-probabilities, axis=1, kind="stable")[:, : self._top_k]
+            values = numpy.take_along_axis(probabilities, best, axis=1).tolist()
+            for record, columns, row in zip(records, best.tolist(), values):
+                record["top"] = [
+                    {"label": self._names[column], "probability": finite(value)} for column, value in zip(columns, row)
+                ]
+        if self._energy:
+            for record, energy in zip(records, output["energy"].tolist()):
+                record["energy"] = finite(energy)
+        if self._probabilities:
+            for record, row in zip(records, probabilities.tolist()):
+                record["probabilities"] = dict(zip(self._names, map(finite, row)))
+        if self._model.inference is not None:
+            for row in numpy.flatnonzero(~numpy.isfinite(probabilities).all(axis=1)):
+                records[row] = dict(NOTHING_FOUND)
+        return records
+
+    def _labels(self, probabilities: numpy.ndarray, predicted: torch.Tensor) -> Iterator[dict[str, float]]:
+        """The predicted labels of each row, the likeliest first."""
+        rows, columns = predicted.cpu().numpy().nonzero()
+        values = probabilities[rows, columns]
+        order = numpy.lexsort((columns, -values, rows))
+        ends = numpy.bincount(rows, minlength=len(probabilities)).cumsum().tolist()
+        names = [self._names[column] for column in columns[order].tolist()]
+        likeliest = values[order].tolist()
+        for start, end in zip([0, *ends], ends):
+            yield dict(zip(names[start:end], likeliest[start:end]))
+
+
+@contextmanager
+def _deciding(model: MultilabelModel, decision: Optional[str]) -> Iterator[None]:
+    """Inside, the model decides by `decision`, unless that is `None`; its other predictors keep the model's own."""
+    own = model.decision
+    model.decision = own if decision is None else decision
+    try:
+        yield
+    finally:
+        model.decision = own
 
 
 @Predictor.register("seal_multilabel")
@@ -46,43 +161,20 @@ class MultilabelPredictor(LabelSetPredictor):
     data's mean, which is known where `dataset_reader.statistics_from` names the training file. A model trained with
     `standardize` always needs that file, because features are brought to its scale.
 
-    Its record has
-
-    - `id`: the line's, if it has one; with `--use-dataset-reader`, the row's `file:line`.
-    - `line` and `input`, with `seal predict`: the number of the line and, without an `id`, its `features`.
-    - `labels`: the predicted labels with their probabilities, the likeliest first. Where the energy predicts
-      (`model.inference`), the relaxed labels that it found, in [0, 1], are given as probabilities.
-    - `top`: the `top_k` likeliest labels, predicted or not, each with `label` and `probability`.
-    - `energy`: the loss-net's energy of the predicted labels together; low is good.
-    - `probabilities`: the probability of every label, in the order of the model's vocabulary.
-
-    The last three are given on request. Each line has a record, in order; the record of a wrong line has, beside its
-    `id`, only `error`, a sentence. A number that is not finite is `null`.
+    Its record is as for `LabelSetPredictor`; with `seal predict`, its `input` are the `features`.
 
     # Parameters
 
     model : `MultilabelModel`
     dataset_reader : `MultilabelReader`
-    frozen : `bool`, optional (default = `True`)
-        As for `Predictor`; predicting always puts the model in evaluation mode.
-    top_k : `int`, optional (default = `None`)
-        Also give the `top_k` likeliest labels.
-    energy : `bool`, optional (default = `False`)
-        Also give the energy.
-    decision : `str`, optional (default = `None`)
-        The decision rule that replaces the model's: `"half"`, `"tuned"` or `"per_label"`.
-    probabilities : `bool`, optional (default = `False`)
-        Also give the probabilities of all labels.
-
-    # Raises
-
-    `ConfigurationError` if an argument is unknown or out of range, the energy is asked of a model without a
-    loss-net, or tuned thresholds are asked of a model that has none.
+    frozen, top_k, energy, decision, probabilities :
+        As for `LabelSetPredictor`.
     """
 
     registered_name = "seal_multilabel"
     keys = ("features", "by")
 
+    @with_parameters_of(LabelSetPredictor.__init__)
     def __init__(self, model: Model, dataset_reader: DatasetReader, frozen: bool = True, **arguments: Any) -> None:
         super().__init__(model, dataset_reader, frozen, **arguments)
         self._rows = FeatureRows(model.vocab, dataset_reader)
@@ -122,9 +214,10 @@ class MultilabelPredictor(LabelSetPredictor):
         for instance in instances:
             # Brings the columns into the order of the vocabulary.
             instance.index_fields(self._model.vocab)
-            metadata = instance.fields.get("metadata")
+            metadata: Any = instance.fields.get("metadata")
             records.append({} if metadata is None else {"id": metadata.metadata["source"]})
-        found = self._labelled(torch.stack([instance["features"].tensor for instance in instances]))
+        features = [instance["features"].tensor for instance in instances]  # type: ignore[attr-defined]
+        found = self._labelled(torch.stack(features))
         return [{**record, **more} for record, more in zip(records, found)]
 
     def _labelled(self, features: torch.Tensor) -> list[JsonDict]:
@@ -167,7 +260,7 @@ class FeatureRows:
             )
         self.names: list[str] = [vocab.get_token_from_index(i, ATTRIBUTES) for i in range(len(index_of))]
         self._vocab = vocab
-        self._reader = reader if isinstance(reader, MultilabelReader) else None
+        self._reader: Any = reader if isinstance(reader, MultilabelReader) else None
         by_index = {str(index): index for index in range(len(self.names))}
         # The names of attributes may be numbers, as in bibtex: where a key is a name, it is read as the name.
         self._lookups = {None: {**by_index, **index_of}, "index": by_index, "name": index_of}

@@ -21,9 +21,9 @@ from seal.common.setting_checks import short, whole_number
 from seal.dataset_readers.images import read_image, read_images, resized_image
 from seal.dataset_readers.segmentation import SegmentationReader, as_input, as_pixels
 from seal.files.paths import user_path
-from seal.files.strict_json import read_json
+from seal.files.records import read_json
 from seal.models.segmentation import SegmentationModel
-from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, check_arguments, decodable, finite
+from seal.predictors.line_predictor import NOTHING_FOUND, LinePredictor, decodable, finite
 
 
 class Picture(NamedTuple):
@@ -76,26 +76,22 @@ class SegmentationPredictor(LinePredictor):
       grey, with values 0 and 255, and the image with its foreground in red. Where the folder has files of this name,
       those of the same image are replaced, and those of another are kept: the name gets a number.
 
-    Each line has a record, in order; the record of a wrong line has, beside its `id`, only `error`, a sentence. A
-    number that is not finite is `null`.
-
     # Parameters
 
     model : `SegmentationModel`
     dataset_reader : `SegmentationReader`
-    frozen : `bool`, optional (default = `True`)
-        As for `Predictor`; predicting always puts the model in evaluation mode.
+    frozen, energy :
+        As for `LinePredictor`.
     folder : `str`, optional (default = `None`)
         Where masks and overlays are written; it is made where it is missing. With `None` none are written.
-    energy : `bool`, optional (default = `False`)
-        Also give the energy.
 
     # Raises
 
-    `ConfigurationError` if an argument is unknown or out of range, or the energy is asked of a model without a
-    loss-net.
+    `ConfigurationError` as for `LinePredictor`, and if an argument is out of range.
     """
 
+    registered_name = "seal_segmentation"
+    model_class = SegmentationModel
     keys = ("image", "images", "row")
     # A short line may name a large image.
     lines_at_once = 1
@@ -109,8 +105,7 @@ class SegmentationPredictor(LinePredictor):
         energy: bool = False,
         **unknown: Any,
     ) -> None:
-        check_arguments("seal_segmentation", model, SegmentationModel, unknown, "folder, energy", energy)
-        super().__init__(model, dataset_reader, frozen, energy)
+        super().__init__(model, dataset_reader, frozen, energy, **unknown)
         self._files = None if folder is None else MaskFiles(folder)
         self._resize = dataset_reader.resize if isinstance(dataset_reader, SegmentationReader) else None
 
@@ -191,7 +186,7 @@ class SegmentationPredictor(LinePredictor):
     @staticmethod
     def _record(picture: Picture, mask: numpy.ndarray) -> JsonDict:
         height, width = mask.shape
-        rows, columns = mask.any(axis=1).nonzero()[0], mask.any(axis=0).nonzero()[0]
+        rows, columns = numpy.flatnonzero(mask.any(axis=1)), numpy.flatnonzero(mask.any(axis=0))
         record: JsonDict = {"image": picture.name, "size": [width, height], "foreground": float(mask.mean())}
         record["box"] = None
         record["description"] = f"no foreground in {width} x {height} pixels"

@@ -11,17 +11,27 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
+from seal.common.setting_checks import needed
 from seal.common.tag_encodings import tags_to_spans
 from seal.models import SrlModel
-from seal.predictors.batches import MAX_WORDS, IndexedSentence, Row, as_tensors, noted_groups
-from seal.predictors.line_predictor import SentencePredictor, check_arguments, check_whole_number, finite, read_request
+from seal.predictors.line_predictor import (
+    MAX_WORDS,
+    SentencePredictor,
+    check_whole_number,
+    finite,
+    noted_groups,
+    read_request,
+)
 from seal.predictors.predicates import (
+    IndexedSentence,
     ModelPredicateFinder,
     PredicateFinder,
+    Row,
     SpacyPredicateFinder,
     TaggerPredicateFinder,
+    as_tensors,
 )
-from seal.predictors.words import EnglishSplitter, WordSequence, describe
+from seal.predictors.words import EnglishSplitter, describe
 
 
 @Predictor.register("seal_srl")
@@ -54,15 +64,12 @@ class SrlPredictor(SentencePredictor):
         - `probability`: the probability of the whole frame, in [0, 1].
         - `energy`: where it was asked for, the loss-net's energy of the frame; low is good.
 
-    Each line has a record, in order; the record of a wrong line has, beside its `id`, only `error`, a sentence. A
-    number that is not finite is `null`.
-
     # Parameters
 
     model : `SrlModel`
     dataset_reader : `SrlReader`
-    frozen : `bool`, optional (default = `True`)
-        As for `Predictor`; predicting always puts the model in evaluation mode.
+    frozen, energy :
+        As for `LinePredictor`.
     predicate_finder : `str`, optional (default = `"model"`)
         `"model"`: the head that was trained with the model. `"spacy"`: the tags of `spacy_model`.
     predicate_threshold : `float`, optional (default = `0.5`)
@@ -77,15 +84,14 @@ class SrlPredictor(SentencePredictor):
         have fewer.
     max_words : `int`, optional (default = `10000`)
         Sentences with more words get an error in place of a prediction. Memory grows with their number.
-    energy : `bool`, optional (default = `False`)
-        Also give the energy of each frame.
 
     # Raises
 
-    `ConfigurationError` if an argument is unknown or out of range, the spaCy model is missing, or the energy
-    is asked of a model without a loss-net.
+    `ConfigurationError` as for `LinePredictor`, if an argument is out of range, or the spaCy model is missing.
     """
 
+    registered_name = "seal_srl"
+    model_class = SrlModel
     keys = ("sentence", "words", "predicates", "frames")
 
     def __init__(
@@ -102,16 +108,13 @@ class SrlPredictor(SentencePredictor):
         energy: bool = False,
         **unknown: Any,
     ) -> None:
-        known = "predicate_finder, predicate_threshold, spacy_model, predicates_from, frames_per_batch, max_words, "
-        known += "energy"
-        check_arguments("seal_srl", model, SrlModel, unknown, known, energy)
-        if not _is_number(predicate_threshold) or not 0 <= predicate_threshold <= 1:
+        super().__init__(model, dataset_reader, frozen, energy, EnglishSplitter(), max_words, **unknown)
+        if type(predicate_threshold) not in (int, float) or not 0 <= predicate_threshold <= 1:
             raise ConfigurationError(f"predicate_threshold must be in [0, 1], found {predicate_threshold!r}.")
         check_whole_number("frames_per_batch", frames_per_batch)
-        super().__init__(model, dataset_reader, frozen, energy, EnglishSplitter(), max_words)
         self._finder: PredicateFinder
         if predicate_finder == "model":
-            self._finder = ModelPredicateFinder(model, self.cuda_device, predicate_threshold, frames_per_batch)
+            self._finder = ModelPredicateFinder(self._model, self.cuda_device, predicate_threshold, frames_per_batch)
         elif predicate_finder == "spacy":
             self._finder = SpacyPredicateFinder(spacy_model)
         else:
@@ -134,7 +137,8 @@ class SrlPredictor(SentencePredictor):
         """
         sentences = [sentence for sentence, _ in prepared]
         frames = self._frames(sentences, [predicates for _, predicates in prepared])
-        return [_record(sentence.sequence, found) for sentence, found in zip(sentences, frames)]
+        sequences = [sentence.sequence for sentence in sentences]
+        return [{"words": one.words, "offsets": one.offsets, "frames": found} for one, found in zip(sequences, frames)]
 
     def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
         """
@@ -184,29 +188,19 @@ class SrlPredictor(SentencePredictor):
         tags = self._model.make_output_human_readable({"tags": output["tags"]})["tags"]
         frames = []
         for i, row in enumerate(rows):
-            frame = _frame(row.sentence.sequence, row.predicate, tags[i][: row.sentence.num_words])
+            frame = _frame(row, tags[i][: row.sentence.num_words])
             frame.update((name, finite(values[i])) for name, values in numbers.items())
             frames.append(frame)
         return frames
 
 
-def _record(sequence: WordSequence, frames: list[JsonDict]) -> JsonDict:
-    return {"words": sequence.words, "offsets": sequence.offsets, "frames": frames}
-
-
-def _frame(sequence: WordSequence, predicate: int, tags: list[str]) -> JsonDict:
+def _frame(row: Row, tags: list[str]) -> JsonDict:
+    sequence, predicate = row.sentence.sequence, needed(row.predicate, "a predicate")
     spans = tags_to_spans(tags)
     return {
         "predicate": sequence.words[predicate],
         "index": predicate,
         "tags": tags,
-        "spans": [
-            {"role": role, "start": start, "end": end, "text": sequence.between(start, end)}
-            for role, start, end in spans
-        ],
+        "spans": sequence.spans(spans, "role"),
         "description": describe(sequence.words, spans),
     }
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

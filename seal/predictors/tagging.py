@@ -7,14 +7,17 @@ from typing import Any, Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
-from allennlp.data import DatasetReader, Instance
+from allennlp.data import DatasetReader
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from seal.common.setting_checks import check_choice
 from seal.models.tagging import TaggingModel
-from seal.predictors.batches import MAX_WORDS
-from seal.predictors.line_predictor import NOTHING_FOUND, SentencePredictor, check_arguments, finite, read_request
+from seal.predictors.line_predictor import (
+    MAX_WORDS,
+    NOTHING_FOUND,
+    SentencePredictor,
+)
 from seal.predictors.words import SPLITTERS, WordSequence, describe
 
 
@@ -44,29 +47,25 @@ class TaggingPredictor(SentencePredictor):
     - `probability`: the probability of all tags together, in [0, 1].
     - `energy`: where it was asked for, the loss-net's energy of the tags; low is good.
 
-    Each line has a record, in order; the record of a wrong line has, beside its `id`, only `error`, a sentence. A
-    number that is not finite is `null`.
-
     # Parameters
 
     model : `TaggingModel`
     dataset_reader : `TaggingReader`
-    frozen : `bool`, optional (default = `True`)
-        As for `Predictor`; predicting always puts the model in evaluation mode.
+    frozen, energy :
+        As for `LinePredictor`.
     tokenizer : `str`, optional (default = `None`)
         How text is split into words: `"english"` (`EnglishSplitter`), `"tweets"` (`TweetSplitter`) or `"white_space"`,
         for text that is tokenized already. `None`: as the model's `dataset_reader.tokenizer` says.
     max_words : `int`, optional (default = `10000`)
         Sentences with more words get an error in place of a prediction. Memory grows with their number.
-    energy : `bool`, optional (default = `False`)
-        Also give the energy.
 
     # Raises
 
-    `ConfigurationError` if an argument is unknown or out of range, or the energy is asked of a model without a
-    loss-net.
+    `ConfigurationError` as for `LinePredictor`, and if an argument is out of range.
     """
 
+    registered_name = "seal_tagging"
+    model_class = TaggingModel
     keys = ("sentence", "words", "features")
 
     def __init__(
@@ -79,46 +78,31 @@ class TaggingPredictor(SentencePredictor):
         energy: bool = False,
         **unknown: Any,
     ) -> None:
-        check_arguments("seal_tagging", model, TaggingModel, unknown, "tokenizer, max_words, energy", energy)
         if tokenizer is None:
             tokenizer = getattr(dataset_reader, "tokenizer", "english")
         check_choice("tokenizer", tokenizer, tuple(SPLITTERS))
-        super().__init__(model, dataset_reader, frozen, energy, SPLITTERS[tokenizer](), max_words)
+        super().__init__(model, dataset_reader, frozen, energy, SPLITTERS[tokenizer](), max_words, **unknown)
 
-    def prepare(self, inputs: JsonDict) -> tuple[WordSequence, Instance]:
-        sequence, words = self._sequence(read_request(inputs))
+    def _more(self, inputs: JsonDict) -> dict[str, Any]:
         features = inputs.get("features")
-        if features is not None:
-            if not isinstance(features, dict):
-                raise ConfigurationError("'features' must be an object with a list of strings for each feature.")
-            known = self._dataset_reader.feature_names
-            for name, values in features.items():
-                if name not in known:
-                    raise ConfigurationError(
-                        f"the model has no feature {name!r}; "
-                        + (f"its features are {', '.join(known)}." if known else "it reads words alone.")
-                    )
-                if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-                    raise ConfigurationError(f"the feature {name!r} must be a list of strings.")
-        instance = self._dataset_reader.text_to_instance(words, features=features)
-        self._dataset_reader.apply_token_indexers(instance)
-        return sequence, instance
+        if features is not None and not isinstance(features, dict):
+            raise ConfigurationError("'features' must be an object with a list of strings for each feature.")
+        known = self._dataset_reader.feature_names
+        for name, values in (features or {}).items():
+            if name not in known:
+                raise ConfigurationError(
+                    f"the model has no feature {name!r}; "
+                    + (f"its features are {', '.join(known)}." if known else "it reads words alone.")
+                )
+            if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+                raise ConfigurationError(f"the feature {name!r} must be a list of strings.")
+        return {"features": features}
 
-    def _record(self, sequence: WordSequence, output: dict[str, Any]) -> JsonDict:
+    def _found(self, sequence: WordSequence, output: dict[str, Any]) -> JsonDict:
         if self._model.inference is not None and not math.isfinite(output["log_prob"]):
             return dict(NOTHING_FOUND)
         words, tags = sequence.words, output["tags"]
-        record: JsonDict = {"words": words, "offsets": sequence.offsets, "tags": tags}
-        if "spans" in output:
-            record["spans"] = [
-                {"label": label, "start": start, "end": end, "text": sequence.between(start, end)}
-                for label, start, end in output["spans"]
-            ]
-            record["description"] = describe(words, output["spans"])
-        else:
-            record["description"] = " ".join(f"{word}/{tag}" for word, tag in zip(words, tags))
-        # A sum of rounded logarithms may be a little over 0.
-        record["probability"] = finite(math.exp(min(float(output["log_prob"]), 0.0)))
-        if self._energy:
-            record["energy"] = finite(float(output["energy"]))
-        return record
+        if "spans" not in output:
+            return {"tags": tags, "description": " ".join(f"{word}/{tag}" for word, tag in zip(words, tags))}
+        spans = output["spans"]
+        return {"tags": tags, "spans": sequence.spans(spans), "description": describe(words, spans)}

@@ -12,12 +12,19 @@ from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
 from seal.common.length_groups import size_of
-from seal.common.setting_checks import short
-from seal.files.strict_json import read_json
-from seal.models.text_multilabel import TextMultilabelModel
-from seal.predictors.batches import MAX_WORDS, check_characters, check_words, noted_groups
-from seal.predictors.label_sets import LabelSetPredictor
-from seal.predictors.line_predictor import check_whole_number, decodable, without
+from seal.common.setting_checks import short, with_parameters_of
+from seal.files.records import read_json
+from seal.models.multilabel import TextMultilabelModel
+from seal.predictors.line_predictor import (
+    MAX_WORDS,
+    check_characters,
+    check_whole_number,
+    check_words,
+    decodable,
+    noted_groups,
+    without,
+)
+from seal.predictors.multilabel import LabelSetPredictor
 
 
 @Predictor.register("seal_text_multilabel")
@@ -32,46 +39,23 @@ class TextMultilabelPredictor(LabelSetPredictor):
 
     A line of the input of `predict` is plain text or, where it starts with `{`, a JSON object with the keys that
     the reader joins to a text (all of its `text_keys`, or else `text` or another of the keys that JSON lines may have)
-    and optionally `id`; other keys, which files of data have, are ignored. Its record has
-
-    - `id`: the line's, if it has one; with `--use-dataset-reader`, the text's `file:line`.
-    - `labels`: the predicted labels with their probabilities, the likeliest first. Where the energy predicts
-      (`model.inference`), the relaxed labels that it found, in [0, 1], are given as probabilities.
-    - `top`: the `top_k` likeliest labels, predicted or not, each with `label` and `probability`.
-    - `energy`: the loss-net's energy of the predicted labels together; low is good.
-    - `probabilities`: the probability of every label, in the order of the model's vocabulary.
-
-    The last three are given on request. Each line has a record, in order; the record of a wrong line has, beside its
-    `id`, only `error`, a sentence. A number that is not finite is `null`.
+    and optionally `id`; other keys, which files of data have, are ignored. Its record is as for `LabelSetPredictor`.
 
     # Parameters
 
     model : `TextMultilabelModel`
     dataset_reader : `TextMultilabelReader`
-    frozen : `bool`, optional (default = `True`)
-        As for `Predictor`; predicting always puts the model in evaluation mode.
-    top_k : `int`, optional (default = `None`)
-        Also give the `top_k` likeliest labels.
+    frozen, top_k, energy, decision, probabilities :
+        As for `LabelSetPredictor`.
     max_words : `int`, optional (default = `10000`)
         Texts with more tokens, after the reader has cut them, get an error in place of a prediction. Memory grows with
         their number.
-    energy : `bool`, optional (default = `False`)
-        Also give the energy.
-    decision : `str`, optional (default = `None`)
-        The decision rule that replaces the model's: `"half"`, `"tuned"` or `"per_label"`.
-    probabilities : `bool`, optional (default = `False`)
-        Also give the probabilities of all labels.
-
-    # Raises
-
-    `ConfigurationError` if an argument is unknown or out of range, the energy is asked of a model without a
-    loss-net, or tuned thresholds are asked of a model that has none.
     """
 
     registered_name = "seal_text_multilabel"
     model_class = TextMultilabelModel
-    more_arguments = ("max_words",)
 
+    @with_parameters_of(LabelSetPredictor.__init__)
     def __init__(
         self,
         model: Model,
@@ -103,7 +87,7 @@ class TextMultilabelPredictor(LabelSetPredictor):
         check_characters(text)
         instance = self._dataset_reader.text_to_instance(text)
         self._model.check_length(len(instance["tokens"]))
-        check_words([token.text for token in instance["tokens"]], self._max_words)
+        check_words(_words_of(instance), self._max_words)
         self._dataset_reader.apply_token_indexers(instance)
         return instance
 
@@ -130,7 +114,7 @@ class TextMultilabelPredictor(LabelSetPredictor):
 
     def _labelled(self, instances: list[Instance]) -> list[JsonDict]:
         records: list[JsonDict] = [{} for _ in instances]
-        sizes = [size_of([token.text for token in instance["tokens"]]) for instance in instances]
+        sizes = [size_of(_words_of(instance)) for instance in instances]
         for places in noted_groups(sizes, len(instances), "texts"):
             batch = Batch([instances[place] for place in places])
             batch.index_instances(self._model.vocab)
@@ -138,6 +122,10 @@ class TextMultilabelPredictor(LabelSetPredictor):
             for place, record in zip(places, self._predict({"tokens": tokens})):
                 records[place] = record
         return records
+
+
+def _words_of(instance: Instance) -> list[str]:
+    return [token.text for token in instance["tokens"]]  # type: ignore[attr-defined]
 
 
 class _Whole(str):

@@ -4,9 +4,9 @@ Splits raw text into words with their places, and joins words to text.
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 import regex
 import spacy
@@ -16,7 +16,7 @@ from spacy.tokenizer import Tokenizer
 
 from seal.common.tag_encodings import Span
 from seal.common.vocabularies import WRITTEN, names_of
-from seal.common.written_forms import WrittenForms
+from seal.dataset_readers.fields import WrittenForms
 
 # spaCy's tokenizer splits a run without white space character by character, in time that grows with the square of
 # its length: 20,000 brackets take a minute. A longer run than this, which no English word is, becomes one word.
@@ -53,6 +53,12 @@ class WordSequence(NamedTuple):
     def between(self, first: int, last: int) -> str:
         """The text from word `first` to word `last`, inclusive."""
         return self.text[self.offsets[first][0] : self.offsets[last][1]]
+
+    def spans(self, spans: Iterable[Span], name: str = "label") -> list[dict[str, Any]]:
+        """The spans as a record has them: the label under `name`, `start`, `end` and `text`."""
+        return [
+            {name: label, "start": start, "end": end, "text": self.between(start, end)} for label, start, end in spans
+        ]
 
 
 class WordSplitter:

@@ -1,4 +1,3 @@
 """Scores that prior knowledge gives to an output where there is no gold."""
 
-from seal.rewards.citation import CitationReward
-from seal.rewards.reward import BatchReward, Reward
+from seal.rewards.reward import BatchReward, CitationReward, Reward

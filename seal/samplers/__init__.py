@@ -5,10 +5,15 @@ these.
 
 from seal.samplers.correlated_draws import CorrelatedDraws
 from seal.samplers.discrete import DiscreteSampler
-from seal.samplers.gaussian import GaussianPerturbation
 from seal.samplers.gradient_based_inference import GradientBasedInference
 from seal.samplers.gradient_paths import THROUGH, check_new_candidates, check_through, with_gradient
-from seal.samplers.outputs import CostAugmentedOutputSampler, GoldSampler, TaskNetOutputSampler
+from seal.samplers.perturbation import GaussianPerturbation, SmoothPerturbation
 from seal.samplers.reward_search import RewardSearch
-from seal.samplers.sampler import Sampler, SamplingProblem, StackedSampler
-from seal.samplers.smooth_perturbation import SmoothPerturbation
+from seal.samplers.sampler import (
+    CostAugmentedOutputSampler,
+    GoldSampler,
+    Sampler,
+    SamplingProblem,
+    StackedSampler,
+    TaskNetOutputSampler,
+)

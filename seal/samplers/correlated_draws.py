@@ -4,8 +4,8 @@ import torch
 
 from seal.common.setting_checks import check_range, needed
 from seal.output_spaces import Candidates
+from seal.samplers.perturbation import check_masks, check_width, smooth_noise
 from seal.samplers.sampler import Sampler, SamplingProblem
-from seal.samplers.smooth_perturbation import check_masks, check_width, smooth_noise
 
 
 @Sampler.register("correlated_draws")

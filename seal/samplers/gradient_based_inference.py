@@ -1,16 +1,189 @@
+import inspect
+from collections.abc import Callable
 from typing import Any, Optional, Union
 
 import torch
 
 from seal.common.precision import at_least_float
-from seal.common.setting_checks import check_choice, check_range, needed
-from seal.losses.regression import regression_loss
-from seal.output_spaces import Candidates
+from seal.common.setting_checks import check_choice, check_range, needed, short
+from seal.losses.energy_loss import regression_loss
+from seal.output_spaces import CONSTANT, Candidates
 from seal.registry import ConfigurationError
-from seal.samplers.descent_records import BestPoint, DescentRecord, LastPoint, Trajectory, of_each
-from seal.samplers.elementwise_optimizers import ElementwiseOptimizer
 from seal.samplers.sampler import Sampler, SamplingProblem
 from seal.scores import Cost, L1Cost, Score, SoftF1
+
+#: torch's optimizers that update every element separately: an instance's result does not depend on the others of its
+#: batch.
+OPTIMIZERS = {
+    "sgd": torch.optim.SGD,
+    "adam": torch.optim.Adam,
+    "adamw": torch.optim.AdamW,
+    "adamax": torch.optim.Adamax,
+    "nadam": torch.optim.NAdam,
+    "radam": torch.optim.RAdam,
+    "adagrad": torch.optim.Adagrad,
+    "adadelta": torch.optim.Adadelta,
+    "rmsprop": torch.optim.RMSprop,
+    "asgd": torch.optim.ASGD,
+    "rprop": torch.optim.Rprop,
+}
+# Arguments of their constructors that are given otherwise, would go up, or concern the implementation.
+_NOT_SET = {"self", "params", "lr", "maximize", "foreach", "capturable", "differentiable", "fused"}
+
+
+class ElementwiseOptimizer:
+    """
+    Makes the optimizers of descents over outputs, a new one for each.
+
+    # Parameters
+
+    given : `Union[str, dict[str, Any]]`
+        A name in `OPTIMIZERS`, or an object of it, as `type`, and arguments of its constructor.
+    step_size : `float`
+        The learning rate, above 0.
+    where : `str`
+        The beginning of messages: what the optimizer is set for.
+
+    # Raises
+
+    `ConfigurationError` for an unknown name, or an argument that the optimizer does not have or cannot take.
+    """
+
+    def __init__(self, given: Union[str, dict[str, Any]], step_size: float, where: str) -> None:
+        if not isinstance(given, (str, dict)):
+            raise ConfigurationError(f"{where}: optimizer is a name or an object with a type, not {short(given)}.")
+        self._arguments: dict[str, Any] = {} if isinstance(given, str) else dict(given)
+        self.name = given if isinstance(given, str) else self._arguments.pop("type", None)
+        self._step_size = step_size
+        check_choice(f"{where}: optimizer", self.name, tuple(OPTIMIZERS))
+        known = [name for name in inspect.signature(OPTIMIZERS[self.name]).parameters if name not in _NOT_SET]
+        for name in self._arguments:
+            if name not in known:
+                hint = "; it is given by step_size" if name == "lr" else f"; it has {', '.join(known)}"
+                raise ConfigurationError(f"{where}: optimizer.{name} is not a setting of '{self.name}' here{hint}.")
+        try:
+            self.new(torch.zeros(1))
+        except (TypeError, ValueError) as error:
+            raise ConfigurationError(f"{where}: optimizer has a wrong value for '{self.name}': {error}.") from error
+
+    def new(self, point: torch.Tensor) -> torch.optim.Optimizer:
+        """An optimizer of `point`, which knows of no earlier step."""
+        return OPTIMIZERS[self.name]([point], lr=self._step_size, **self._arguments)
+
+
+class DescentRecord:
+    """Is shown each iterate of a descent, and turns them into candidates at the end."""
+
+    def see(self, outputs: torch.Tensor, value: torch.Tensor) -> None:
+        """
+        # Parameters
+
+        outputs : `torch.Tensor`, `(batch, starts, *structure)`
+            An iterate other than the last; nothing may change it afterwards.
+        value : `torch.Tensor`, `(batch, starts)`
+            Its objective, without gradient.
+        """
+        raise NotImplementedError
+
+    def result(self, outputs: torch.Tensor, objective: Callable[[torch.Tensor], torch.Tensor]) -> Candidates:
+        """
+        # Parameters
+
+        outputs : `torch.Tensor`, `(batch, starts, *structure)`
+            The last iterate.
+        objective : `Callable[[torch.Tensor], torch.Tensor]`
+            Gives the objective of outputs, for a record that needs the last one's.
+
+        # Returns
+
+        `Candidates`
+            Constants: where the descent ends is not differentiated, wherever it started.
+        """
+        raise NotImplementedError
+
+
+class LastPoint(DescentRecord):
+    """
+    The last iterate of each start; NaN if the objective was finite at no earlier iterate.
+
+    # Parameters
+
+    outputs : `torch.Tensor`, `(batch, starts, *structure)`
+        The first iterate.
+    """
+
+    def __init__(self, outputs: torch.Tensor) -> None:
+        self._reached = torch.zeros(outputs.shape[:2], dtype=torch.bool, device=outputs.device)
+
+    def see(self, outputs: torch.Tensor, value: torch.Tensor) -> None:
+        self._reached |= value.isfinite()
+
+    def result(self, outputs: torch.Tensor, objective: Callable[[torch.Tensor], torch.Tensor]) -> Candidates:
+        return _constants(torch.where(of_each(self._reached, outputs), outputs, torch.nan))
+
+
+class BestPoint(DescentRecord):
+    """
+    The iterate with the lowest finite objective over all starts and steps, the first and the last included: one
+    candidate, NaN if the objective is finite nowhere.
+
+    # Parameters
+
+    outputs : `torch.Tensor`, `(batch, starts, *structure)`
+        The first iterate.
+    """
+
+    def __init__(self, outputs: torch.Tensor) -> None:
+        self._best = torch.full_like(outputs, torch.nan)
+        self._least = torch.full(outputs.shape[:2], torch.inf, dtype=outputs.dtype, device=outputs.device)
+
+    def see(self, outputs: torch.Tensor, value: torch.Tensor) -> None:
+        lower = (value < self._least) & value.isfinite()
+        self._best = torch.where(of_each(lower, outputs), outputs, self._best)
+        self._least = torch.where(lower, value, self._least)
+
+    def result(self, outputs: torch.Tensor, objective: Callable[[torch.Tensor], torch.Tensor]) -> Candidates:
+        self.see(outputs, objective(outputs))
+        winner = self._least.argmin(dim=1)
+        return _constants(self._best[torch.arange(len(winner), device=winner.device), winner].unsqueeze(1))
+
+
+class Trajectory(LastPoint):
+    """
+    All iterates, in order; NaN for a start whose objective was finite at no iterate before the last.
+
+    # Parameters
+
+    outputs : `torch.Tensor`, `(batch, starts, *structure)`
+        The first iterate.
+    length : `int`
+        The number of iterates with the first and the last. Where a descent ends earlier, since further steps would
+        change nothing, the last one is repeated.
+    """
+
+    def __init__(self, outputs: torch.Tensor, length: int) -> None:
+        super().__init__(outputs)
+        self._length = length
+        self._iterates: list[torch.Tensor] = []
+
+    def see(self, outputs: torch.Tensor, value: torch.Tensor) -> None:
+        super().see(outputs, value)
+        self._iterates.append(outputs)
+
+    def result(self, outputs: torch.Tensor, objective: Callable[[torch.Tensor], torch.Tensor]) -> Candidates:
+        iterates = self._iterates + [outputs] * (self._length - len(self._iterates))
+        nowhere = ~of_each(self._reached, outputs)
+        return _constants(torch.cat([iterate.masked_fill(nowhere, torch.nan) for iterate in iterates], dim=1))
+
+
+def of_each(flags: torch.Tensor, outputs: torch.Tensor) -> torch.Tensor:
+    """`flags`, `(batch, starts)`, viewed with as many dimensions as `outputs`."""
+    return flags.view(*flags.shape, *[1] * (outputs.dim() - 2))
+
+
+def _constants(outputs: torch.Tensor) -> Candidates:
+    return Candidates(outputs, sources=(CONSTANT,) * outputs.shape[1])
+
 
 CHOICES = {
     "space": ("clip", "logit"),

@@ -8,10 +8,8 @@ from seal.output_spaces import OutputSpace, TagSequence
 from seal.registry import ConfigurationError, Registrable
 
 
-class Score(Registrable):
-    """
-    The similarity of an output and gold: in [0, 1], 1 where they are equal, and differentiable in relaxed outputs.
-    """
+class _Measure(Registrable):
+    """What `Score` and `Cost` have in common: a comparison of outputs with gold."""
 
     def __eq__(self, other: object) -> bool:
         """Whether both are of one type, with the same settings."""
@@ -38,6 +36,12 @@ class Score(Registrable):
         `torch.Tensor`, `(batch, samples)`
         """
         raise NotImplementedError
+
+
+class Score(_Measure):
+    """
+    The similarity of an output and gold: in [0, 1], 1 where they are equal, and differentiable in relaxed outputs.
+    """
 
     def for_cost(self) -> "Score":
         """The same score, but 1 wherever output and gold are equal, so also where both are empty."""
@@ -124,3 +128,58 @@ class TokenAccuracy(SoftF1):
                 f"score: 'token_accuracy' is of tag sequences, not of {type(output_space).__name__}; take 'soft_f1'."
             )
         return super().__call__(output_space, outputs, gold, mask)
+
+
+class Cost(_Measure):
+    """
+    The cost `Delta(y', y)`: how much an output differs from gold. It is at least 0, 0 where the two are equal, and
+    differentiable in relaxed outputs.
+    """
+
+
+@Cost.register("l1")
+class L1Cost(Cost):
+    """
+    `sum_i |y'_i - y_i| = U - I` (Tu, Pang & Gimpel 2020, section 2). A wrong token of a tag sequence counts
+    twice, once for the tag that it has and once for the one that is missing: the range is [0, 2 tokens].
+    """
+
+    def __call__(self, output_space, outputs, gold, mask=None):
+        intersection, union = output_space.overlap(outputs, gold, mask)
+        return union - intersection
+
+
+@Cost.register("hamming")
+class HammingCost(L1Cost):
+    """
+    The number of wrong variables of a discrete output: of tokens, labels or pixels. The share of wrong tokens is
+    `one_minus` the score `token_accuracy`.
+    """
+
+    def __call__(self, output_space, outputs, gold, mask=None):
+        return super().__call__(output_space, outputs, gold, mask) / output_space.l1_per_error
+
+
+@Cost.register("one_minus")
+class OneMinusScore(Cost):
+    """
+    `scale * (1 - score(y', y))`, in [0, scale].
+
+    # Parameters
+
+    score : `Score`
+        Its `zero_division` counts as 1, as the cost of gold against itself is 0.
+    scale : `float`, optional (default = `1.0`)
+        The cost of the worst output, in units of the energy; above 0.
+
+    # Raises
+
+    `ConfigurationError` for any other scale.
+    """
+
+    def __init__(self, score: Score, scale: float = 1.0) -> None:
+        check_range("cost.scale", scale, above=0)
+        self._score, self._scale = score.for_cost(), scale
+
+    def __call__(self, output_space, outputs, gold, mask=None):
+        return self._scale * (1 - self._score(output_space, outputs, gold, mask))

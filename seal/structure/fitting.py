@@ -40,13 +40,21 @@ def objective_of(joint: JointScore, parts: Sequence[Competing]) -> Objective:
     return (LinearSystem if linear else ByPasses)(joint, parts)
 
 
-def fit(joint: JointScore, objective: Objective, l2: float, max_steps: int = 60, restart: bool = True) -> float:
+def fit(
+    joint: JointScore,
+    objective: Objective,
+    l2: float,
+    max_steps: int = 60,
+    restart: bool = True,
+    tolerance: float = 1e-7,
+) -> float:
     """
     Learns the scale and the energies of a joint score by minimising
 
     `sum_i -log q(gold_i | x_i) + l2/2 |theta|^2`,
 
-    the parameters `theta` of the energies having a Gaussian prior of variance `1 / l2` around 0, with L-BFGS.
+    the parameters `theta` of the energies having a Gaussian prior of variance `1 / l2` around 0, with L-BFGS; but those
+    that an energy declares to have none.
 
     # Parameters
 
@@ -56,7 +64,9 @@ def fit(joint: JointScore, objective: Objective, l2: float, max_steps: int = 60,
     l2 : `float`
     max_steps : `int`, optional (default = `60`)
     restart : `bool`, optional (default = `True`)
-        Whether to start at 0, or at the parameters as they are: those for a lesser penalty are a good start.
+        Whether to start at 0, or at the parameters as they are: those for another penalty are a good start.
+    tolerance : `float`, optional (default = `1e-7`)
+        In nats an instance: a step that gains less is the last one.
 
     # Returns
 
@@ -65,6 +75,8 @@ def fit(joint: JointScore, objective: Objective, l2: float, max_steps: int = 60,
     """
     if restart:
         reset(joint)
+    else:
+        _leave_zero(joint)
     if objective.count == 0:
         return float("nan")
     theta = nn.Parameter(objective.theta())
@@ -73,15 +85,15 @@ def fit(joint: JointScore, objective: Objective, l2: float, max_steps: int = 60,
         max_iter=max_steps,
         history_size=20,
         tolerance_grad=1e-5,
-        tolerance_change=1e-7,
+        tolerance_change=tolerance,
         line_search_fn="strong_wolfe",
     )
 
+    has_prior = _has_prior(joint).to(theta)
+
     def closure() -> torch.Tensor:
         loss, gradient = objective.loss_and_gradient(theta.detach())
-        # The scale comes first, and has no prior.
-        penalised = theta.detach().clone()
-        penalised[0] = 0.0
+        penalised = theta.detach() * has_prior
         theta.grad = (gradient + l2 * penalised) / objective.count
         return (loss + l2 / 2 * penalised.square().sum()) / objective.count
 
@@ -99,6 +111,25 @@ def reset(joint: JointScore) -> None:
             parameter.zero_()
         for name in energy.factors:
             _jitter(energy.get_parameter(name))
+
+
+@torch.no_grad()
+def _leave_zero(joint: JointScore) -> None:
+    """Gives factors of products that are 0 everywhere, as after a large penalty, the start that `reset` gives."""
+    for energy in cast(Iterable[CandidateEnergy], joint.energies):
+        for name in energy.factors:
+            parameter = energy.get_parameter(name)
+            if parameter.abs().amax() < 0.01:
+                _jitter(parameter)
+
+
+def _has_prior(joint: JointScore) -> torch.Tensor:
+    """1 or 0 for each number of `Objective.theta`; the scale, which comes first, has none."""
+    found = [torch.zeros(1)]
+    for energy in cast(Iterable[CandidateEnergy], joint.energies):
+        for name, parameter in energy.named_parameters():
+            found.append(torch.full((parameter.numel(),), float(name not in energy.without_prior)))
+    return torch.cat(found)
 
 
 def _jitter(parameter: torch.Tensor) -> None:

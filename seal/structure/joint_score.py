@@ -62,6 +62,8 @@ class CandidateEnergy(nn.Module, Registrable, Generic[Seen]):
 
     #: The names of parameters that are factors of a product, which has no slope where all of them are 0.
     factors: tuple[str, ...] = ()
+    #: The names of parameters that have no prior, as the scale of the joint score has none: weights of a further score.
+    without_prior: tuple[str, ...] = ()
     #: Whether it has nothing to learn and rules out: only candidates of the least energy are chosen.
     rules_out = False
     #: Whether it reads the task-net's log-probability of each token, which takes time to find.

@@ -24,8 +24,8 @@ _CELLS = 2**22
 MOST_ROWS, LEAST_ROWS = 6000, 1500
 ENERGIES = ("label_scores", "set_count", "set_size", "label_pairs")
 BLENDS = (0.25, 0.5, 0.75, 1.0)
-# Where `_outputs` has the label set of a decision; the marginals come first.
-_PLACES = {"likeliest": 1, "expected_score": 2}
+# Where `_outputs` has the label set of a decision; the marginals come first, and the last one may not be there.
+_PLACES = {"likeliest": 1, "expected_score": 2, "powerset": 3}
 
 
 @Structure.register("label_sets")
@@ -41,7 +41,9 @@ class LabelSetStructure(Structure):
       has the better score, the single likeliest label where none passes;
     - `blend b`: the same with the probability `(1 - b) p_l + b m_l`, where `m_l = sum_y q(y|x) y_l` is the structured
       marginal;
-    - `likeliest` and `expected_score`: see `seal.structure.decisions`.
+    - `likeliest` and `expected_score`: see `seal.structure.decisions`;
+    - for `subset_accuracy`, `powerset`: the likeliest set by a classifier of whole sets alone, where its probabilities
+      are given (`ClassifierScores`) and no constraint is declared.
 
     # Parameters
 
@@ -63,7 +65,10 @@ class LabelSetStructure(Structure):
     most_rows : `int`, optional (default = `20000`)
         Where `fit` has more rows and no validation data, the gate judges a part of them, once, in place of all of them
         in turn; see `fit`.
-    penalties, level, least, margin : as for `Structure`
+    penalties : `Sequence[float]`, optional (default = `(1, 3, 10)`)
+        As for `Structure`; they are tried from the largest on, each from the parameters of the one before, until one is
+        worse than that.
+    level, least, margin : as for `Structure`
 
     # Raises
 
@@ -71,6 +76,9 @@ class LabelSetStructure(Structure):
     """
 
     more_candidates = "structure.num_likely"
+    # Few rows choose a large penalty, for which the energies are found in a third of the steps.
+    penalties_fall = True
+    tolerance = 1e-5
 
     def __init__(
         self,
@@ -118,7 +126,7 @@ class LabelSetStructure(Structure):
         gold: torch.Tensor,
         valid_logits: torch.Tensor | ClassifierScores | None = None,
         valid_gold: torch.Tensor | None = None,
-        folds: int = 3,
+        folds: int = 5,
         groups: torch.Tensor | None = None,
         say: Callable[[str], None] = logger.info,
     ) -> dict:
@@ -158,24 +166,22 @@ class LabelSetStructure(Structure):
             raise ConfigurationError("The structure of label sets is learned from rows, and there is none.")
         scores, gold = ClassifierScores.of(logits), gold.bool()
         if valid_logits is None:
-            q = torch.zeros(len(gold), 3, gold.shape[1], dtype=torch.float)
+            q = torch.zeros(len(gold), 3 + self._offers_powerset(scores), gold.shape[1], dtype=torch.float)
             reached, judged = torch.zeros(2, len(gold), dtype=torch.bool)
-            losses = dict.fromkeys(sorted(self.penalties), 0.0)
-            learned = True
+            penalties, learned = None, True
             parts = self._judged_parts(len(gold), folds, groups)
             for number, (rest, held) in enumerate(parts):
                 say(f"Judging {int(held.sum())} rows, part {number + 1} of {len(parts)}.")
                 some = None if groups is None else groups[rest]
-                report = self._learn(scores[rest], gold[rest], scores[held], gold[held], some, None)
+                report = self._learn(scores[rest], gold[rest], scores[held], gold[held], some, None, penalties)
                 learned = learned and self._learned
-                for penalty in report["penalties"]:
-                    losses[penalty["l2"]] += penalty["validation_loss"]
+                # The first part chooses the penalty for all, which hardly matters and takes most of the time.
+                penalties = penalties or ([report["l2"]] if self._learned else None)
                 q[held] = self._outputs(scores[held])
                 reached[held] = self._reaches(scores.logits[held], gold[held])
                 judged |= held
             if len(gold) <= self.most_rows:
-                best = min(losses, key=losses.__getitem__)
-                report = self._learn(scores, gold, scores, gold, groups, say, [best])
+                report = self._learn(scores, gold, scores, gold, groups, say, penalties)
             else:
                 # Those that were judged would not be among the few that energies are learned from.
                 self._know(gold)
@@ -287,8 +293,9 @@ class LabelSetStructure(Structure):
                         settings[option] = {"blend": blend, "threshold": threshold, "never_nothing": never_nothing}
                         options[option] = found
             for option, place in _PLACES.items():
-                settings[option] = {"output": place}
-                options[option] = score(q[:, place].bool(), gold)
+                if option != "powerset" or (name == "subset_accuracy" and q.shape[1] > place):
+                    settings[option] = {"output": place}
+                    options[option] = score(q[:, place].bool(), gold)
             prior = Likeliest.name if name == "subset_accuracy" else None
             verdict = gate(options, self.level, self._learned, prior)
             logger.info("Decision for %s: %s", name, verdict)
@@ -304,17 +311,26 @@ class LabelSetStructure(Structure):
 
     @torch.no_grad()
     def _outputs(self, logits: torch.Tensor | ClassifierScores) -> torch.Tensor:
-        """The marginals, the likeliest set and that of the best expected F1: `(rows, 3, labels)`."""
+        """
+        The marginals, the likeliest set, that of the best expected F1 and, where it is offered, the likeliest one of
+        a classifier of whole sets: `(rows, 3 or 4, labels)`.
+        """
         scores = ClassifierScores.of(logits)
         found = [self._outputs_of(part) for part in scores.split(self._chunk())] if len(scores) else []
-        return torch.cat(found) if found else scores.logits.new_zeros(0, 3, self.num_labels)
+        return torch.cat(found) if found else scores.logits.new_zeros(0, len(_PLACES) + 1, self.num_labels)
 
     def _outputs_of(self, scores: ClassifierScores) -> torch.Tensor:
         competing = self._competing(scores)
         q = self.probabilities(competing)
         expected = self._expected(competing, q).nan_to_num(-1.0).argmax(dim=1)
-        chosen = torch.stack([Likeliest().choose(q), expected], dim=1)
-        return torch.cat([competing.marginals(q).unsqueeze(1), competing.outputs(chosen)], dim=1)
+        chosen = [Likeliest().choose(q), expected]
+        if self._offers_powerset(scores):
+            whole = needed(competing.set_log_prob, "log_prob of ClassifierScores")
+            chosen.append(whole.nan_to_num(-torch.inf).argmax(dim=1))
+        return torch.cat([competing.marginals(q).unsqueeze(1), competing.outputs(torch.stack(chosen, dim=1))], dim=1)
+
+    def _offers_powerset(self, scores: ClassifierScores) -> bool:
+        return scores.log_prob is not None and self.declared is None
 
     def similarity(self, competing: CompetingLabelSets, kept: torch.Tensor) -> torch.Tensor:
         some = competing.outputs(kept)

@@ -41,6 +41,10 @@ class Structure(nn.Module, Registrable):
 
     #: The setting by which more outputs compete.
     more_candidates: str
+    #: Whether penalties are tried from the largest on, until the next one is worse, or all of them from the least on.
+    penalties_fall = False
+    #: As for `fit`.
+    tolerance = 1e-7
 
     def __init__(
         self,
@@ -185,14 +189,15 @@ class Structure(nn.Module, Registrable):
                     self.more_candidates,
                 )
             return {"penalties": [], "scale": 1.0, "l2": None}
-        # Upwards: from the parameters for a large penalty, those for a small one may not be found, as factors of 0 have
-        # no gradient.
-        for number, l2 in enumerate(sorted(self.penalties if penalties is None else penalties)):
-            trained = fit(self.joint, objective, l2, restart=number == 0)
+        tried = sorted(self.penalties if penalties is None else penalties, reverse=self.penalties_fall)
+        for number, l2 in enumerate(tried):
+            trained = fit(self.joint, objective, l2, restart=number == 0, tolerance=self.tolerance)
             heldout = mean_loss(self.joint, validation)
             found.append({"l2": l2, "loss": trained, "validation_loss": heldout, "scale": self.joint.scale.item()})
             if not best or heldout < best["validation_loss"]:
                 best, weights = found[-1], copy.deepcopy(self.joint.state_dict())
+            elif self.penalties_fall:
+                break
         self.joint.load_state_dict(weights)
         self.joint.requires_grad_(False)
         self.joint.eval()

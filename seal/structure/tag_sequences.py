@@ -75,7 +75,8 @@ class Spans:
 
     def __init__(self, begun: torch.Tensor, inside: Callable[[], torch.Tensor], filler: int) -> None:
         self.filler = filler
-        self._inside = inside
+        #: Whether each token is in a span, `(batch, candidates, tokens)`.
+        self.inside = inside
         self._starts = begun != filler
         # From 1; a token that begins no span is put at the end.
         self._number = self._starts.cumsum(dim=-1)
@@ -105,7 +106,7 @@ class Spans:
     @cached_property
     def last(self) -> torch.Tensor:
         """Its last token, -1 of a filler."""
-        slot = torch.where(self._inside(), self._number, self._width + 1)
+        slot = torch.where(self.inside(), self._number, self._width + 1)
         return self._filled(-1).scatter_reduce_(2, slot, self._places(), reduce="amax")[..., 1:-1]
 
     def role_counts(self) -> torch.Tensor:
@@ -127,6 +128,17 @@ class ListedSpans(NamedTuple):
     role: torch.Tensor
     first: torch.Tensor
     last: torch.Tensor
+
+
+class DistinctSpans(NamedTuple):
+    """
+    Spans that differ: those of several candidates of an instance are one. `role`, `(distinct,)`, what is `seen` of each
+    in its sentence, and `number`, `(spans,)`: which of them each listed span is.
+    """
+
+    role: torch.Tensor
+    seen: SpanFeatures
+    number: torch.Tensor
 
 
 @dataclass
@@ -182,11 +194,16 @@ class CompetingTags:
         return ListedSpans(row * candidates + candidate, role, first, last)
 
     @cached_property
-    def span_features(self) -> SpanFeatures:
-        """What is seen of the listed spans in their sentences, whose words must be known."""
-        spans = self.listed_spans
+    def distinct_spans(self) -> DistinctSpans:
+        """The listed spans without repetition, in sentences whose words must be known."""
+        spans, tokens, roles = self.listed_spans, self.mask.shape[1], len(self.scheme.roles)
         row = spans.candidate // self.log_prob.shape[1]
-        return SpanFeatures(row, spans.first, spans.last, self.words, self.mask.shape[1], self.places, self.keys)
+        code = ((row * tokens + spans.first) * tokens + spans.last) * roles + spans.role
+        # Candidates have most of their spans in common.
+        code, number = code.unique(return_inverse=True)
+        place, role = code // roles, code % roles
+        row, first, last = place // tokens**2, place // tokens % tokens, place % tokens
+        return DistinctSpans(role, SpanFeatures(row, first, last, self.words, tokens, self.places, self.keys), number)
 
     def summed(self, of_spans: torch.Tensor) -> torch.Tensor:
         """The sum of what each listed span has, `(spans,)`, over those of each candidate: `(batch, candidates)`."""

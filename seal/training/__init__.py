@@ -7,8 +7,7 @@ from seal.training.callbacks import TraceInference, TraceInferenceNetworks, Tune
 from seal.training.checkpoints import NonFiniteLoss, ResumableCheckpointer
 from seal.training.devices import ReplicaAccelerator
 from seal.training.implicit_gradient_trainer import ImplicitGradientTrainer
-from seal.training.loaders import GroupedLoader
 from seal.training.phases import Phase
-from seal.training.players import FusedAdamW, Player, TwoPlayerScheduler
+from seal.training.players import FusedAdamW, GroupedLoader, Player, TwoPlayerScheduler
 from seal.training.trainer import AlternatingTrainer
 from seal.two_player import TwoPlayerOptimizer

@@ -22,7 +22,7 @@ from seal.models import MultilabelModel, PartlyLabelledTaggingModel, SealModel
 from seal.models.multilabel import TUNING_METRICS
 from seal.samplers import GradientBasedInference, Sampler
 from seal.scores import Cost, L1Cost
-from seal.training.loaders import is_part_of_the_data, micro_batches
+from seal.training.players import is_part_of_the_data, micro_batches
 from seal.two_player import LOSS_NET, TASK_NET
 from seal.two_player.objectives import TaskState, without_dropout
 
@@ -71,14 +71,7 @@ class TuneThresholds(TrainerCallback):
             )
         trainer.model.tuned_metric = self._metric
 
-    def on_end(
-        self,
-        trainer: Any,
-        metrics: Optional[dict[str, Any]] = None,
-        epoch: Optional[int] = None,
-        is_primary: bool = True,
-        **kwargs: Any,
-    ) -> None:
+    def on_end(self, trainer, metrics=None, epoch=None, is_primary=True, **kwargs) -> None:
         trainer.model.tuned_metric = None
 
 
@@ -199,14 +192,7 @@ class TraceInference(TrainerCallback):
             )
         self._file = TraceFile(Path(self.serialization_dir, "inference.csv"), trainer, _INFERENCE)
 
-    def on_epoch(
-        self,
-        trainer: GradientDescentTrainer,
-        metrics: dict[str, Any],
-        epoch: int,
-        is_primary: bool = True,
-        **kwargs: Any,
-    ) -> None:
+    def on_epoch(self, trainer, metrics, epoch, is_primary=True, **kwargs) -> None:
         if trainer._should_validate_this_epoch:
             needed(self._file, "the file").add(trainer, epoch, lambda: self._measure(trainer))
 
@@ -330,31 +316,14 @@ class TraceInferenceNetworks(TrainerCallback):
 
         trainer.between_turns.append(turn_ended)
 
-    def on_batch(
-        self,
-        trainer: GradientDescentTrainer,
-        batch_inputs: list[Any],
-        batch_outputs: list[dict[str, Any]],
-        batch_metrics: dict[str, Any],
-        epoch: int,
-        batch_number: int,
-        is_training: bool,
-        is_primary: bool = True,
-        batch_grad_norm: Optional[float] = None,
-        **kwargs: Any,
+    def on_batch(  # type: ignore[override]  # What else AllenNLP gives is not read.
+        self, trainer, batch_inputs, batch_outputs, batch_metrics, epoch, batch_number, is_training, **kwargs
     ) -> None:
         if is_training and self._is_due(trainer._total_batches_completed, batch_number):
             self._measure(trainer, epoch)
         self._measured = {}
 
-    def on_epoch(
-        self,
-        trainer: GradientDescentTrainer,
-        metrics: dict[str, Any],
-        epoch: int,
-        is_primary: bool = True,
-        **kwargs: Any,
-    ) -> None:
+    def on_epoch(self, trainer, metrics, epoch, is_primary=True, **kwargs) -> None:
         if self._every is None and not self._after_own_steps:
             self._measure(trainer, epoch)
 

@@ -15,8 +15,8 @@ from allennlp.training.moving_average import MovingAverage
 from seal.allennlp.loading_order import go_to_place, place_in_pass
 from seal.common.random_states import RandomStream, random_state, set_random_state, set_torch_state, torch_state
 from seal.metrics import Monitors
-from seal.metrics.workers import gathered
-from seal.models.batch_checks import NonFiniteOutput
+from seal.metrics.monitors import gathered
+from seal.models.seal_model import NonFiniteOutput
 
 logger = logging.getLogger(__name__)
 

@@ -1,22 +1,32 @@
 import contextlib
 import functools
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Optional
 
 import torch
+import torch.distributed as dist
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader, TensorDict
 from allennlp.training import Trainer
 
 from seal.common.precision import mixed_precision_in
-from seal.common.setting_checks import needed
-from seal.common.signatures import taken, with_parameters_of
-from seal.hypergradients import HypergradientReport, NonFiniteValue
-from seal.models import SealModel
+from seal.common.setting_checks import needed, taken, with_parameters_of
+from seal.hypergradients import (
+    Hypergradient,
+    HypergradientReport,
+    InputSpans,
+    NonFiniteValue,
+    hypergradient,
+    unrolled_hypergradient,
+)
+from seal.models import SealModel, TaskState
+from seal.output_spaces import Candidates
+from seal.samplers import with_gradient
 from seal.training.bilevel import (
     Bilevel,
+    Unrolling,
     adam_geometry,
     check_adam,
     check_full_precision,
@@ -24,10 +34,171 @@ from seal.training.bilevel import (
     warn_of_kinks,
 )
 from seal.training.devices import ShardedOptimizer
-from seal.training.surrogate_loss import SurrogateLoss
 from seal.training.trainer import AlternatingTrainer
 from seal.two_player import LOSS_NET, TASK_NET, MicroBatch, NotFinite, RandomStream, TwoPlayerOptimizer
-from seal.two_player.objectives import without_gradient
+from seal.two_player.objectives import constant_loss, without_gradient
+
+
+class SurrogateLoss:
+    """
+    `L_Prim` of a batch, the loss-net's loss on candidates that are functions of the task-net, with the gradient that
+    includes the loss-net's effect on the task-net (see `seal.hypergradients`).
+
+    # Parameters
+
+    model : `SealModel`
+    settings : `Bilevel`
+    distributed : `bool`, optional (default = `False`)
+        Whether all workers solve one system for their batches together.
+    """
+
+    def __init__(self, model: SealModel, settings: Bilevel, distributed: bool = False) -> None:
+        self._model, self._settings, self._distributed = model, settings, distributed
+        #: The solution of the last system, by name, with `warm_start`.
+        self.solution: Optional[dict[str, torch.Tensor]] = None
+
+    def __call__(
+        self,
+        part: MicroBatch,
+        inner: Mapping[str, torch.nn.Parameter],
+        outer: Mapping[str, torch.nn.Parameter],
+        generator: Optional[torch.Generator] = None,
+        metric: Optional[Mapping[str, torch.Tensor]] = None,
+        held_out: Optional[dict[str, Any]] = None,
+    ) -> tuple[torch.Tensor, Optional[HypergradientReport]]:
+        """
+        # Parameters
+
+        part : `MicroBatch`
+            Its candidates are drawn if it has none.
+        inner, outer : `Mapping[str, torch.nn.Parameter]`
+            `theta` and `psi`, by name.
+        generator : `torch.Generator`, optional
+            For the solver's random vectors, which must be the same in all workers.
+        metric : `Mapping[str, torch.Tensor]`, optional
+            As for `hypergradient`.
+        held_out : `dict[str, Any]`, optional
+            The batch of `L_Prim`; `None`: that of `part`.
+
+        # Returns
+
+        A scalar that has the value of `L_Prim`, and the hypergradient as its gradient in the outer parameters; and the
+        report, `None` for a batch without an instance, which has no system to solve.
+
+        # Raises
+
+        `NonFiniteValue` if the task-net's output or a loss is not finite; `ConfigurationError` as `hypergradient`.
+        """
+        model, batch, settings = self._model, part.batch, self._settings
+        if settings.unroll is not None:
+            return self._unrolled(settings.unroll, batch, held_out or batch, inner, outer)
+        solver = needed(settings.solver, "solver")
+        alone = not (self._distributed or solver.depends_on_basis or settings.warm_start)
+        alone = alone and metric is None and held_out is None
+        spans = InputSpans(model, batch.values()) if alone else None
+        # One pass of the task-net draws the candidates and lets the gradient through them.
+        with contextlib.nullcontext() if spans is None else spans.recording():
+            state = model.state_of_all_nets(**(held_out or batch))
+        if not torch.isfinite(state.logits).all():
+            raise NonFiniteValue("task_net's output is no longer finite")
+        candidates = part.candidates
+        if held_out is not None or candidates is None:
+            candidates = model.sample(state)
+            part.candidates = candidates if held_out is None else part.candidates
+        if candidates.outputs.shape[0] == 0 and not self._distributed:
+            return model.loss_net_loss(state, candidates), None
+        primary = self._primary([state], candidates)
+        del state
+        found = hypergradient(
+            lambda: model.joint_loss(batch),
+            primary,
+            inner,
+            outer,
+            solver,
+            products=settings.products,
+            example_losses=(lambda: model.joint_losses(batch)) if solver.needs_examples else None,
+            generator=generator,
+            reduce=_mean_of_workers if self._distributed else None,
+            spans=spans,
+            metric=metric,
+            start=self.solution,
+        )
+        if settings.warm_start:
+            self.solution = found.solution
+        return self._surrogate(found, outer)
+
+    def _unrolled(
+        self,
+        unrolling: Unrolling,
+        batch: dict[str, Any],
+        held_out: dict[str, Any],
+        inner: Mapping[str, torch.nn.Parameter],
+        outer: Mapping[str, torch.nn.Parameter],
+    ) -> tuple[torch.Tensor, Optional[HypergradientReport]]:
+        """As the call, through the steps of a descent on the batch, at whose end the candidates are drawn."""
+        model = self._model
+
+        def primary() -> torch.Tensor:
+            state = model.state_of_all_nets(**held_out)
+            if not torch.isfinite(state.logits).all():
+                raise NonFiniteValue("task_net's output is no longer finite")
+            return self._primary([state], model.sample(state))()
+
+        found = unrolled_hypergradient(
+            lambda: model.joint_loss(batch),
+            primary,
+            inner,
+            outer,
+            unrolling.num_steps,
+            unrolling.step_size,
+            unrolling.backward_steps,
+            self._settings.products,
+            reduce=_mean_of_workers if self._distributed else None,
+        )
+        return self._surrogate(found, outer)
+
+    def _surrogate(
+        self, found: Hypergradient, outer: Mapping[str, torch.nn.Parameter]
+    ) -> tuple[torch.Tensor, Optional[HypergradientReport]]:
+        gradients = [found.gradient[name] for name in outer]
+        value = gradients[0].new_tensor(found.report.loss)
+        return _WithGradients.apply(value, gradients, *outer.values()), found.report
+
+    def _primary(self, states: list[TaskState], candidates: Candidates) -> Callable[[], torch.Tensor]:
+        def primary() -> torch.Tensor:
+            # Called once. The list gives the state up, so that the graph of its pass is freed before the system is
+            # solved.
+            state = states.pop()
+            if len(self._model.gold(state)) == 0:
+                # Another worker's batch may have instances.
+                return constant_loss(self._model.loss_net_parameters())
+            space = self._model.output_space
+            attached = with_gradient(
+                candidates, state.logits, space, state.mask, self._settings.through, state.cost_augmented
+            )
+            return self._model.loss_net_loss(state, attached)
+
+        return primary
+
+
+class _WithGradients(torch.autograd.Function):
+    """A value with given gradients with respect to parameters."""
+
+    @staticmethod
+    def forward(ctx, value, gradients, *parameters):
+        ctx.gradients = gradients
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx, weight):
+        return (None, None, *(weight.to(gradient) * gradient for gradient in ctx.gradients))
+
+
+def _mean_of_workers(flat: torch.Tensor) -> torch.Tensor:
+    flat = flat.clone()
+    dist.all_reduce(flat)
+    return flat / dist.get_world_size()
+
 
 logger = logging.getLogger(__name__)
 
@@ -63,15 +234,7 @@ class ImplicitLoss:
     ) -> None:
         self._model, self._optimizer, self.settings, self._stream = model, optimizer, bilevel, stream
         self._batches_completed, self._cpu_autocast = batches_completed, cpu_autocast
-        self.surrogate = SurrogateLoss(
-            model,
-            needed(bilevel.solver, "solver"),
-            bilevel.through,
-            bilevel.products,
-            distributed,
-            bilevel.warm_start,
-            bilevel.unroll,
-        )
+        self.surrogate = SurrogateLoss(model, bilevel, distributed)
         # All of them, so that a run that is continued has only to count.
         self.outer_batches = list(outer_batches)
         # The same in all workers, which solve one system together.

@@ -13,7 +13,7 @@ from allennlp.data import Batch, DataLoader, Instance, TensorDict
 from allennlp.nn.util import move_to_device
 
 from seal.common.length_groups import length_groups, size_of
-from seal.dataset_readers.tensor_table import TensorTable
+from seal.dataset_readers.tensor_loader import TensorTable
 from seal.files.whole_files import replacing
 from seal.models import SealModel
 from seal.training.loaders import RowLoader, input_of, inputs_of_rows, instances_of, with_instances

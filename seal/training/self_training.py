@@ -49,7 +49,7 @@ class SelfTraining(FromParams):
         its words; for roles the teacher finds the predicates.
     hard : `bool`, optional (default = `False`)
         Whether the output of an input is always the one that the teacher predicts.
-    num_draws : `int`, optional (default = `10`)
+    num_samples : `int`, optional (default = `10`)
         How many outputs are drawn for each input, once and for all. Each time the student comes to the input, it gets
         one of them at random.
     labelled_share : `float`, optional (default = `0.5`)
@@ -66,17 +66,17 @@ class SelfTraining(FromParams):
         unlabelled: Optional[str] = None,
         plain_text: bool = False,
         hard: bool = False,
-        num_draws: int = 10,
+        num_samples: int = 10,
         labelled_share: float = 0.5,
         distil: bool = False,
     ) -> None:
         if unlabelled is None and not distil:
             raise ConfigurationError("trainer.self_training.unlabelled: name the inputs, or set distil to true.")
-        check_range("trainer.self_training.num_draws", num_draws, least=1)
+        check_range("trainer.self_training.num_samples", num_samples, least=1)
         check_range("trainer.self_training.labelled_share", labelled_share, above=0, below=1)
         self.unlabelled, self.plain_text = unlabelled, plain_text
         self.hard = hard
-        self.num_draws = num_draws
+        self.num_samples = num_samples
         self.labelled_share = labelled_share
         self.distil = distil
 
@@ -230,7 +230,7 @@ class SelfTraining(FromParams):
             return torch.load(path, map_location=next(model.parameters()).device)
         outputs: list[Optional[torch.Tensor]] = [None] * len(inputs)
         for places, batch in inputs.batches(model):
-            drawn = model.pseudo_labels(batch, None if self.hard else self.num_draws)
+            drawn = model.pseudo_labels(batch, None if self.hard else self.num_samples)
             for place, output in zip(places, drawn.to("cpu", torch.int16)):
                 outputs[place] = output.clone()
         labelled = {"outputs": outputs, "score": score(), "teacher": copy.deepcopy(model.state_dict())}

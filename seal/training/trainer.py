@@ -25,11 +25,10 @@ from allennlp.training.callbacks import ShouldValidateCallback
 from allennlp.training.trainer import TrainerCheckpoint
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from seal.common.setting_checks import check_range
-from seal.common.signatures import taken, with_parameters_of
+from seal.common.setting_checks import check_range, taken, with_parameters_of
 from seal.metrics import Monitors
 from seal.models import SealModel
-from seal.models.batch_checks import NonFiniteOutput
+from seal.models.seal_model import NonFiniteOutput
 from seal.training.bilevel import check_found
 from seal.training.checkpoints import (
     Averages,
@@ -42,9 +41,9 @@ from seal.training.checkpoints import (
 )
 from seal.training.devices import GradientExchange, ShardedOptimizer, accelerator_of_run, uses_cpu_autocast
 from seal.training.held_out import FoldSettings, HeldOut, held_out_of_run, learn_structure
-from seal.training.loaders import GroupedLoader, check_data, micro_batches, updates_on_fresh_batches
+from seal.training.loaders import check_data
 from seal.training.phases import Phase, PhasedRun, Phases
-from seal.training.players import Player, Players
+from seal.training.players import GroupedLoader, Player, Players, micro_batches, updates_on_fresh_batches
 from seal.training.self_training import SelfTraining
 from seal.two_player import LOSS_NET, TASK_NET, NotFinite, Plan, RandomStream, Turns, TwoPlayerOptimizer
 
@@ -535,6 +534,11 @@ class AlternatingTrainer(GradientDescentTrainer):
         teach = None
         if run.self_training is not None:
             teach = run.self_training.of_run(model, make, *loaders, held_out, run.distributed)
+        changed = {
+            "self_training": teach,
+            "use_amp": run.use_amp and not cpu_autocast,
+            "ddp_accelerator": accelerator_of_run(run.ddp_accelerator, run.distributed, run.cuda_device),
+        }
         # AllenNLP's own types say less than it takes.
         make_trainer: Any = super().from_partial_objects
         lazy: Any = Lazy
@@ -543,24 +547,14 @@ class AlternatingTrainer(GradientDescentTrainer):
             serialization_dir=serialization_dir,
             data_loader=data_loader,
             validation_data_loader=validation_data_loader,
-            validation_metric=run.validation_metric,
-            num_epochs=run.num_epochs,
-            cuda_device=run.cuda_device,
-            grad_clipping=run.grad_clipping,
-            no_grad=run.no_grad,
-            num_gradient_accumulation_steps=run.num_gradient_accumulation_steps,
-            checkpointer=run.checkpointer,
-            distributed=run.distributed,
-            use_amp=run.use_amp and not cpu_autocast,
             optimizer=lazy(partial(players.optimizer, sharded=run.distributed and step.shard_optimizer_states)),
             learning_rate_scheduler=lazy(players.scheduler),
-            ddp_accelerator=accelerator_of_run(run.ddp_accelerator, run.distributed, run.cuda_device),
             players=players,
             phases=phases,
             step=step,
             cpu_autocast=cpu_autocast,
             held_out=held_out,
-            self_training=teach,
+            **{**vars(run), **changed},
             **settings,
         )
 

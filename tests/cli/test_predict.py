@@ -15,7 +15,7 @@ import pytest
 import seal  # noqa: F401
 from seal.cli import predict as command
 from seal.cli.predict import bound_memory, lines, write_records
-from seal.files.shards import Shard
+from seal.files.input_lines import Shard
 from seal.predictors.readable import readable
 from seal.registry import ConfigurationError
 from tests.predictors.multilabel_nets import predictor

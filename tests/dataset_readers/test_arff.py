@@ -311,9 +311,9 @@ def test_any_bytes_are_read_or_refused(tmp_path, start, put, packed):
     try:
         table = table_of(path)
     except ConfigurationError as error:
-        # The name must tell a file that begins as gzip files do; all else stands in a line.
-        wrong_name = "this is a gzip file; its name must end in '.gz'."
-        assert re.match(re.escape(path) + rf"(:\d+: |: {wrong_name}$)", error.message)
+        # The name must tell a file that begins as gzip files do, or as no text does; all else stands in a line.
+        whole = "a packed file; its name must end in '.gz'|no text in UTF-8; save its content as that"
+        assert re.match(re.escape(path) + rf"(:\d+: |: this is ({whole})\.$)", error.message)
     else:
         assert table.codes.shape == (len(table.lines), len(table.attributes))
 
@@ -408,8 +408,8 @@ def test_listed_numerals_that_are_not_their_own_places():
         (",x,0", "'' is not a finite number, but the attribute 'a' is numeric."),
         ("1,'x,0", 'the quote of "\'x" is not closed.'),
         ("{0 1", "the sparse row does not end in '}'."),
-        ("{0 1}, {5}", "the row ends with an instance weight, {5}; weights are not supported, so remove it."),
-        ("1,x,0,{0.5}", "the row ends with an instance weight, {0.5}; weights are not supported, so remove it."),
+        ("{0 1}, {5}", "'1}' is not a finite number, but the attribute 'a' is numeric."),
+        ("1,x,0,{0.5}", "the row has 4 values for 3 attributes."),
         ("{3 1}", "the index 3 is out of range; the last attribute is 2."),
         ("{9999999999 1}", "the index 9999999999 is out of range; the last attribute is 2."),
         ("{-1 1}", "expected 'index value' in the sparse row, found '-1 1'."),

@@ -151,7 +151,7 @@ OF_JSON = [
 OF_CSV = [
     ("text,kind\na,b\n", ":1: no column is called labels or label or doc_label; .* has 'text', 'kind'"),
     ("words,labels\na,b\n", ":2: the object has none of text, token"),
-    ("text,labels\na,\"['x']\"\n", ":2: .* looks like a Python list"),
+    ("text,labels\na,\"['x']\"\n", ":2: .* looks like a list of JSON or Python"),
     ('text,labels\na,"x,x"\n', ":2: the label 'x' comes a second time"),
 ]
 OF_TSV = [

@@ -1,11 +1,16 @@
 import gzip
+import time
 
 import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, DatasetReader, Vocabulary
+from hypothesis import given
+from hypothesis import strategies as st
+from nltk import Tree
 
-from seal.dataset_readers.parsing import ParsingReader
+from seal.common.linear_trees import brackets_of, linearised
+from seal.dataset_readers.parsing import ParsingReader, cleaned, parsed_trees, read_trees
 
 # As published: no label at the root, function tags, a trace, a tree over two lines.
 TREEBANK = """\
@@ -109,3 +114,260 @@ def test_mistakes(tmp_path):
         ParsingReader().text_to_instance(["old", "tea"], ["(NP", "XX", ")"], source="a.mrg:7")
     placeholders = write(tmp_path / "d.mrg", "(NP (NN _) (NN _))\n" * 5)
     assert "these are data without their words" in message_of(placeholders)
+
+
+# Made up, laid out as the `.mrg` files of WSJ are.
+WSJ = """
+( (S
+    (NP-SBJ-1 (DT The) (NN board) )
+    (VP (VBD was)
+      (VP (VBN told)
+        (NP (-NONE- *-1) )
+        (SBAR (-NONE- 0)
+          (S
+            (NP-SBJ (PRP it) )
+            (VP (MD could)
+              (VP (VB go)
+                (PRT|ADVP (RP on) )
+                (ADVP-TMP (-LRB- -LRB-) (RB again) (-RRB- -RRB-) )))))))
+    (. .) ))
+( (NP (NN Note) (: ;) ))
+"""
+# As Switchboard's.
+SWITCHBOARD = r"""
+*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*
+*x* Copyright (C) of the (Notice *x*
+
+( (CODE (SYM SpeakerA1) (. .) ))
+( (S (INTJ (UH Well) (, ,) )
+    (EDITED (RM (-DFL- \[) )
+      (NP-SBJ-UNF (PRP I) )
+      (, ,)
+      (IP (-DFL- \+) ))
+    (NP-SBJ (PRP we) )
+    (RS (-DFL- \]) )
+    (VP (VBP know) )
+    (. .) (-DFL- E_S) ))
+( (INTJ (UH Uh-huh) (. .) (-DFL- E_S) ))
+"""
+
+
+def numbered(text):
+    return enumerate(text.splitlines(keepends=True), start=1)
+
+
+def read(text):
+    return list(parsed_trees("a", numbered(text)))
+
+
+def one(text, **options):
+    """A tree cleaned, on one line."""
+    ((_, tree),) = read(text)
+    before = str(tree)
+    found = cleaned(tree, **options)
+    assert str(tree) == before
+    return None if found is None else found.pformat(margin=10_000)
+
+
+def test_a_treebank_as_published():
+    (first, long), (second, short) = read(WSJ)
+    assert (first, second) == (2, 15)
+    assert cleaned(long).pformat(margin=10_000) == (
+        "(S (NP (DT The) (NN board)) (VP (VBD was) (VP (VBN told) (SBAR (S (NP (PRP it)) (VP (MD could) (VP (VB go) "
+        "(PRT (RP on)) (ADVP (-LRB- -LRB-) (RB again) (-RRB- -RRB-)))))))) (. .))"
+    )
+    assert long.leaves()[3:6] == ["told", "*-1", "0"]
+    assert cleaned(short).pformat() == "(NP (NN Note) (: ;))"
+
+
+def test_switchboard_keeps_what_is_said():
+    found = read(SWITCHBOARD)
+    assert [line for line, _ in found] == [5, 6, 15]
+    turn, sentence, interjection = (cleaned(tree) for _, tree in found)
+    assert turn is None
+    assert sentence.pformat(margin=10_000) == (
+        "(S (INTJ (UH Well) (, ,)) (EDITED (NP (PRP I)) (, ,)) (NP (PRP we)) (VP (VBP know)) (. .))"
+    )
+    assert interjection.pformat() == "(INTJ (UH Uh-huh) (. .))"
+    assert cleaned(found[1][1], punctuation=False).pformat(margin=10_000) == (
+        "(S (INTJ (UH Well)) (EDITED (NP (PRP I))) (NP (PRP we)) (VP (VBP know)))"
+    )
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        # One tree a line, with each of the roots.
+        ("(S (NN a) (NN b))", "(S (NN a) (NN b))"),
+        ("(ROOT (S (NN a)))", "(S (NN a))"),
+        ("(TOP (S (NN a)))", "(S (NN a))"),
+        ("(S1 (S (NN a)))", "(S (NN a))"),
+        ("( (ROOT ( (S (NN a)))))", "(S (NN a))"),
+        # Several constituents, and a lone word, need one.
+        ("( (S (NN a)) (S (NN b)))", "(TOP (S (NN a)) (S (NN b)))"),
+        ("(ROOT (S (NN a)) (. .))", "(TOP (S (NN a)) (. .))"),
+        ("( (NN a))", "(TOP (NN a))"),
+        ("(NN a)", "(TOP (NN a))"),
+        # `S` is no root, and neither is one inside.
+        ("(S (S (NN a)))", "(S (S (NN a)))"),
+        ("(X (ROOT (NN a) (NN b)))", "(X (ROOT (NN a) (NN b)))"),
+        # Labels.
+        ("(NP-SBJ=2-1 (NP=3 (NN a)) (NP-TMP (NN|JJ b)))", "(NP (NP (NN a)) (NP (NN b)))"),
+        ("(X (-LRB- -LRB-) (ADVP|PRT (PRP$ a)) (= =) (- -))", "(X (-LRB- -LRB-) (ADVP (PRP$ a)) (= =) (- -))"),
+        # Brackets without a label, and words without a part of speech.
+        ("(NP ( (NN a) ( (NN b))) (NN c))", "(NP (NN a) (NN b) (NN c))"),
+        ("(NP the (JJ old) dog)", "(NP (XX the) (JJ old) (XX dog))"),
+        # What has nothing but empty elements goes, up to the tree.
+        ("(S (NP (-NONE- *)) (VP (NP (NP (-NONE- *T*-1))) (NN a)))", "(S (VP (NN a)))"),
+        ("( (S (NP (-NONE- *))))", None),
+        ("(-NONE- *)", None),
+        ("(S (-NONE- * T) (CODE <no words>) (NN a))", "(S (NN a))"),
+    ],
+)
+def test_cleaning(text, expected):
+    assert one(text) == expected
+
+
+def test_all_is_punctuation():
+    assert one("(S (. .) (`` ``) ('' '') (: --) (, ,))", punctuation=False) is None
+    assert one("(S (. .) ($ $))", punctuation=False) == "(S ($ $))"
+
+
+def test_what_is_cleaned_can_be_linearised():
+    for _, tree in read(WSJ + SWITCHBOARD):
+        clean = cleaned(tree)
+        if clean is not None:
+            assert brackets_of(linearised(clean))[0] == (clean.label(), 0, len(clean.leaves()))
+
+
+def test_layouts():
+    expected = [Tree.fromstring("(S (NP (NN a)) (VP (VB b)))"), Tree.fromstring("(S (NN c))")]
+    for text in (
+        "(S (NP (NN a)) (VP (VB b)))\n(S (NN c))",
+        "(S (NP (NN a)) (VP (VB b))) (S (NN c))\r\n",
+        "\n\n  (S\n  (NP(NN a))(\n VP (VB\tb)\n\t))\n\n(S(NN\n c))\n\n",
+        "( S ( NP ( NN a ) ) ( VP ( VB b ) ) )\r\n(S (NN c))\r\n",
+    ):
+        assert [tree for _, tree in read(text)] == expected
+
+
+def test_a_no_break_space_is_part_of_a_word():
+    assert read("(NN New\u00a0York)")[0][1].leaves() == ["New\u00a0York"]
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        (
+            "(S (NN a)\n(S (NN b))",
+            "a:1: the tree that begins here is not closed before line 2, where another begins "
+            "(inside a tree, lines begin with a blank).",
+        ),
+        (
+            "(S (NN a))\n(S (NN b)\n  (NN c",
+            "a:2: the tree that begins here is never closed; at the end of the file 2 of its brackets are open.",
+        ),
+        ("(S (NN a)))", "a:1: this bracket closes nothing; expected trees such as (S (NP (PRP I)) (VP (VBP sleep)))."),
+        (
+            "\n(S (NN a)) b\n",
+            "a:2: 'b' is outside of any tree; expected trees such as (S (NP (PRP I)) (VP (VBP sleep))).",
+        ),
+        ("I sleep .\n", "a:1: 'I' is outside of any tree; expected trees such as (S (NP (PRP I)) (VP (VBP sleep)))."),
+        ("(S (NN a))\n()", "a:2: the bracket '()' has no word."),
+        ("(S (NP\n ) (NN a))", "a:2: the bracket '(NP)' has no word."),
+        (
+            "(S (NN a)\n (NP (NN cook cook-1)))",
+            "a:2: the bracket '(NN cook cook-1)' has 2 words and no bracket: a part of speech has one word, and in a "
+            "constituent each word needs a bracket with its part of speech, or with XX if that is not known.",
+        ),
+        ("(S (NN a))\n" + "(" * 100_000, "a:2: more than 200 brackets are open in the tree that begins at line 2."),
+        (
+            "(S (NN a))\n" + "(X " * 300 + "a" + ")" * 300,
+            "a:2: more than 200 brackets are open in the tree that begins at line 2.",
+        ),
+        (")" * 100_000, "a:1: this bracket closes nothing; expected trees such as (S (NP (PRP I)) (VP (VBP sleep)))."),
+    ],
+)
+def test_mistakes_in_brackets(text, told):
+    with pytest.raises(ConfigurationError) as error:
+        read(text)
+    assert str(error.value) == told
+
+
+@st.composite
+def trees(draw):
+    """A tree in which some words have no part of speech, and whether one of its brackets has several of these alone."""
+    wrong = False
+
+    def node(depth):
+        nonlocal wrong
+        label = draw(st.sampled_from(["S", "NP", "NN", "-NONE-"]))
+        words = st.sampled_from(["cook", "cook-1", "*"])
+        count = draw(st.integers(1, 3))
+        children = [node(depth - 1) if depth and draw(st.booleans()) else draw(words) for _ in range(count)]
+        wrong |= label != "-NONE-" and len(children) > 1 and all(isinstance(child, str) for child in children)
+        return Tree(label, children)
+
+    return node(draw(st.integers(0, 3))), lambda: wrong
+
+
+@given(trees())
+def test_a_tree_is_read_as_it_stands_or_refused(drawn):
+    tree, wrong = drawn
+    if wrong():
+        with pytest.raises(ConfigurationError, match="has [23] words and no bracket"):
+            read(tree.pformat(margin=10_000))
+    else:
+        assert read(tree.pformat(margin=10_000)) == [(1, tree)]
+
+
+def test_the_deepest_tree_goes_all_the_way():
+    ((_, tree),) = read("(X " * 200 + "a" + ")" * 200)
+    assert len(linearised(cleaned(tree))) == 2 * 199 + 1
+
+
+def test_trees_come_one_by_one():
+    trees = parsed_trees("a", iter([(1, "(S (NN a))\n"), (2, "wrong\n")]))
+    assert next(trees)[0] == 1
+    with pytest.raises(ConfigurationError, match="^a:2: 'wrong' is outside"):
+        next(trees)
+
+
+def test_files(tmp_path):
+    path = tmp_path / "a.mrg"
+    path.write_text(WSJ, encoding="utf-8-sig")
+    packed = tmp_path / "a.mrg.gz"
+    packed.write_bytes(gzip.compress(WSJ.encode()))
+    assert list(read_trees(str(path))) == list(read_trees(str(packed))) == read(WSJ)
+
+
+@pytest.mark.parametrize(
+    "content, told",
+    [
+        (b"", "^{}: the file has no tree.$"),
+        (b" \n\n", "^{}: the file has no tree.$"),
+        ("(NN caf\u00e9)\n(NN a)\n".encode("latin-1"), "^{}:1: byte 0xe9 is not UTF-8; convert the file.$"),
+        (b'{"words": ["a"]}\n', "^{}:1: this looks like JSON lines"),
+        (b"<?xml version='1.0'?>\n<a/>\n", "^{}:1: this looks like XML"),
+        (gzip.compress(b"(NN a)", mtime=0), "^{}: this is a packed file; its name must end in '.gz'.$"),
+        ("(NN a)".encode("utf-16"), "^{}: this is no text in UTF-8"),
+    ],
+)
+def test_files_that_are_no_treebank(tmp_path, content, told):
+    path = tmp_path / "a.mrg"
+    path.write_bytes(content)
+    with pytest.raises(ConfigurationError, match=told.format(path)):
+        list(read_trees(str(path)))
+
+
+def test_the_time_is_linear():
+    """Of one long tree; 16 times as many words take far less than 256 times as long, on a busy machine, too."""
+
+    def seconds(size):
+        start = time.process_time()
+        ((_, tree),) = read("(S" + " (NP (NN a))" * size + ")\n")
+        cleaned(tree)
+        return time.process_time() - start
+
+    seconds(1000)
+    assert min(seconds(40_000) for _ in range(3)) < 80 * min(seconds(2500) for _ in range(3))

@@ -9,7 +9,7 @@ from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import Token
 
-from seal.dataset_readers.sentences import SentenceReader, check_valid_every, of_part, split_off_part
+from seal.dataset_readers.sentences import SentenceReader, of_part, split_off_part
 from seal.dataset_readers.srl import SrlReader
 from seal.dataset_readers.tagging import TaggingReader
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
@@ -108,9 +108,9 @@ def test_the_parts_are_apart_and_make_the_whole():
 
 
 def test_both_parts_have_items():
-    check_valid_every(2)
+    SentenceReader(valid_every=2)
     with pytest.raises(ConfigurationError, match="dataset_reader.valid_every must be at least 2, found 1"):
-        check_valid_every(1)
+        SentenceReader(valid_every=1)
 
 
 def test_two_in_five():

@@ -274,8 +274,8 @@ def test_a_column_of_sentences_and_empty_rows_say_the_same(sentences, kind, end,
 @pytest.mark.parametrize(
     "text, options, told",
     [
-        ("0\tEU\tX\n0\tcall\tO\n1\tand\tO\n", {}, "column 0 numbers the sentences; .* and sentence_column to 0"),
-        ("4\tEU\tX\n4\tcall\tO\n4\tand\tO\n\n5\tI\tO\n", {}, "column 0 numbers the sentences"),
+        ("0\tEU\tX\n0\tcall\tO\n1\tand\tO\n", {}, "column 0 numbers words or sentences; .* and sentence_column to 0"),
+        ("4\tEU\tX\n4\tcall\tO\n4\tand\tO\n\n5\tI\tO\n", {}, "column 0 numbers words or sentences"),
         ("0\tEU\tX\n0\tcall\tO\n1\tand\tO\n", {"token_column": 1}, "column 0 numbers them, .*set sentence_column"),
         ("EU\t0\tX\ncall\t0\tO\nand\t3\tO\n", {}, "column 1 numbers them, '0' first; set sentence_column to 1"),
         ("Sentence: 1\tEU\tX\n\tcall\tO\nSentence: 2\tand\tO\n", {"token_column": 1}, "'Sentence: 1' first; set sen"),

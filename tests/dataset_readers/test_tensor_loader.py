@@ -8,12 +8,11 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader, Vocabulary
 from scipy import sparse
 
-from seal.dataset_readers import tensor_table
+from seal.dataset_readers import tensor_loader
 from seal.dataset_readers.fields import NamedColumns
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.srl import SrlReader
-from seal.dataset_readers.tensor_loader import TensorLoader
-from seal.dataset_readers.tensor_table import TensorTable
+from seal.dataset_readers.tensor_loader import TensorLoader, TensorTable
 from tests.multilabel import ROWS, vocabulary, write_data
 
 
@@ -103,7 +102,7 @@ def test_passes_at_the_same_time_keep_what_each_has_drawn():
 
 @pytest.mark.parametrize("dense_bytes", [2**30, 0])
 def test_dense_and_sparse_tables_give_the_same_batches(dense_bytes, monkeypatch):
-    monkeypatch.setattr(tensor_table, "DENSE_BYTES", dense_bytes)
+    monkeypatch.setattr(tensor_loader, "DENSE_BYTES", dense_bytes)
     for kind in (numpy.asarray, sparse.csr_array):
         reader = Reader(5, kind)
         table = reader.read_table("f")
@@ -116,7 +115,7 @@ def test_dense_and_sparse_tables_give_the_same_batches(dense_bytes, monkeypatch)
 
 @pytest.mark.parametrize("dense_bytes", [2**30, 0])
 def test_columns_come_in_the_order_of_the_vocabulary(dense_bytes, monkeypatch):
-    monkeypatch.setattr(tensor_table, "DENSE_BYTES", dense_bytes)
+    monkeypatch.setattr(tensor_loader, "DENSE_BYTES", dense_bytes)
     vocab = vocabulary()
     table = TensorTable(
         {"labels": sparse.csr_array(numpy.array([[True, False, False], [False, True, True]]))},
@@ -188,7 +187,7 @@ def of_attributes(names="a b c"):
 @pytest.mark.parametrize("most_bytes", [2**30, 0], ids=["held dense", "held sparse"])
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_in_the_order_asked_for(form, most_bytes, monkeypatch):
-    monkeypatch.setattr(tensor_table, "DENSE_BYTES", most_bytes)
+    monkeypatch.setattr(tensor_loader, "DENSE_BYTES", most_bytes)
     rows = table(FORMS[form](VALUES))
     assert len(rows) == 4
     batch = rows.batch(numpy.array([3, 0, 3]))
@@ -198,7 +197,7 @@ def test_rows_in_the_order_asked_for(form, most_bytes, monkeypatch):
 
 @pytest.mark.parametrize("most_bytes", [2**30, 0], ids=["held dense", "held sparse"])
 def test_columns_in_the_order_of_the_vocabulary(most_bytes, monkeypatch):
-    monkeypatch.setattr(tensor_table, "DENSE_BYTES", most_bytes)
+    monkeypatch.setattr(tensor_loader, "DENSE_BYTES", most_bytes)
     rows = table(sparse.csr_array(VALUES))
     # Twice: what is in order already stays.
     for _ in range(2):

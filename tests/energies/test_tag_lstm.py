@@ -4,7 +4,7 @@ import math
 import pytest
 import torch
 
-from seal.energies.tag_lstm import TagLanguageModel, reverse_tokens
+from seal.energies.tag_language_model import TagLanguageModel, reverse_tokens
 from tests.spine import all_sequences, one_hot
 
 SYMBOLS = list(itertools.product([True, False], repeat=2))

@@ -3,7 +3,8 @@ import json
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from seal.files.runs import MISSING, differences, names_of, read_run, settings
+from seal.files.runs import read_run
+from seal_inspect.runs import MISSING, differences, names_of, settings
 
 
 def write_run(folder, config, *epochs, **final):

@@ -1,9 +1,8 @@
 import pytest
 import torch
 
-from seal.hypergradients.curvature import Curvature
 from seal.hypergradients.krylov import krylov_space
-from seal.hypergradients.solver import System
+from seal.hypergradients.solver import Curvature, System
 from tests.hypergradients.bilevel import positive_definite
 
 

@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from torch.nn import functional as F
 
 from seal.losses import Comparison, EnergyLoss, RegressionLoss
-from seal.losses.regression import regression_loss
+from seal.losses.energy_loss import regression_loss
 from seal.output_spaces import Candidates
 from seal.scores import Score, SoftF1, SoftIoU
 from tests.label_sets import label_set

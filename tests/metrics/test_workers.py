@@ -3,7 +3,7 @@ import json
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
-from seal.metrics.workers import gathered
+from seal.metrics.monitors import gathered
 
 
 def worker(rank, folder):

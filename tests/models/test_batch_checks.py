@@ -3,7 +3,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.models import SealModel
-from seal.models.batch_checks import NonFiniteOutput, check_scored
+from seal.models.seal_model import NonFiniteOutput, check_scored
 from seal.two_player import Objectives, TaskState
 
 

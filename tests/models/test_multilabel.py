@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from sklearn.metrics import f1_score
 
 from seal.metrics.multilabel_score import example_f1
-from seal.models.batch_checks import NonFiniteOutput
+from seal.models.seal_model import NonFiniteOutput
 from tests.multilabel import DESCENT, LABELS, LOSS_NET, TASK_NET, batch, model, seal_parts
 
 

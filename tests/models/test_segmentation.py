@@ -5,7 +5,7 @@ from allennlp.data import Vocabulary
 
 from seal.metrics import MaskScore
 from seal.models import SegmentationModel
-from seal.models.batch_checks import NonFiniteOutput
+from seal.models.seal_model import NonFiniteOutput
 from seal.models.segmentation import CropGrid
 from tests.label_sets import label_set
 from tests.segmentation import DESCENT, LOSS_NET, batch, model, seal_parts

@@ -5,7 +5,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.models.batch_checks import NonFiniteOutput
+from seal.models.seal_model import NonFiniteOutput
 from seal.nets import TaskNetOutput
 from tests.spine import FINDER_ROWS, FRAMES, SENTENCES, VOCAB, is_legal, seal_model, srl_batch, srl_model
 

@@ -11,7 +11,7 @@ from allennlp.models import Model
 from seal.common.tag_encodings import first_broken
 from seal.dataset_readers.tagging import TaggingReader
 from seal.metrics import TaggingScore
-from seal.models.batch_checks import NonFiniteOutput
+from seal.models.seal_model import NonFiniteOutput
 
 SENTENCES = [
     ("Rose sells old ginger in York".split(), "S-SEL O B-ITM E-ITM O S-LOC".split()),

@@ -3,8 +3,8 @@ from collections import Counter
 
 import torch
 
-from seal.output_spaces import candidates as distinct
-from seal.output_spaces.candidates import merge_equal
+from seal.output_spaces import output_space as distinct
+from seal.output_spaces.output_space import merge_equal
 
 
 def test_draws_are_counted():

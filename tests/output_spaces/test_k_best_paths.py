@@ -3,8 +3,7 @@ from itertools import product
 import pytest
 import torch
 
-from seal.output_spaces.k_best_paths import k_best_paths, k_best_paths_on_gpu
-from seal.output_spaces.k_best_paths_on_cpu import k_best_paths_on_cpu
+from seal.output_spaces.best_paths import k_best_paths, k_best_paths_on_cpu, k_best_paths_on_gpu
 
 SEARCHES = [k_best_paths_on_cpu, k_best_paths_on_gpu]
 
@@ -44,7 +43,7 @@ def test_they_are_those_that_enumeration_finds(tokens, tags, k, search):
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-@pytest.mark.parametrize("k", [9, 12, 40])
+@pytest.mark.parametrize("k", [9, 12, 40, 60])
 @pytest.mark.parametrize("scale", [0.01, 1.0, 6.0])
 def test_sure_sequences_beside_unsure_ones(k, scale, search):
     torch.manual_seed(k)

@@ -3,7 +3,7 @@ import itertools
 import pytest
 import torch
 
-from seal.output_spaces.viterbi import viterbi
+from seal.output_spaces.best_paths import viterbi
 from tests.spine import mask_of
 
 

@@ -8,9 +8,9 @@ from allennlp.data import Batch, Vocabulary
 from seal.common.length_groups import Size
 from seal.dataset_readers.sentence_pieces import SentencePiecesIndexer
 from seal.dataset_readers.srl import SrlReader
-from seal.predictors import batches
-from seal.predictors.batches import IndexedSentence, Row, as_tensors, check_characters, check_words, noted_groups
-from seal.predictors.line_predictor import check_whole_number
+from seal.predictors import line_predictor
+from seal.predictors.line_predictor import check_characters, check_whole_number, check_words, noted_groups
+from seal.predictors.predicates import IndexedSentence, Row, as_tensors
 from seal.predictors.words import join_words
 from tests.tiny_bert import save_tiny_bert
 
@@ -47,13 +47,13 @@ def test_the_size_of_a_sentence_is_that_of_its_pieces(tmp_path):
 
 def test_what_is_too_long_is_told_in_a_sentence():
     check_words(["word"] * 10, 10)
-    check_characters("x" * batches.MAX_CHARACTERS)
+    check_characters("x" * line_predictor.MAX_CHARACTERS)
     with pytest.raises(ConfigurationError, match="the sentence has 11 words, and at most 10 are read"):
         check_words(["word"] * 11, 10)
     with pytest.raises(ConfigurationError, match="3 words, the longest of 500,000 characters"):
         check_words(["a", "b", "x" * 500_000], 10)
     with pytest.raises(ConfigurationError, match="has 1,048,577 characters, and at most 1,048,576 are read"):
-        check_characters("x" * (batches.MAX_CHARACTERS + 1))
+        check_characters("x" * (line_predictor.MAX_CHARACTERS + 1))
     for wrong in (0, 2.0, True, "3"):
         with pytest.raises(ConfigurationError, match="max_words must be a whole number above 0"):
             check_whole_number("max_words", wrong)
@@ -61,7 +61,7 @@ def test_what_is_too_long_is_told_in_a_sentence():
 
 def test_what_takes_long_says_how_far_it_is(monkeypatch, caplog):
     now = [0.0]
-    monkeypatch.setattr(batches.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(line_predictor.time, "monotonic", lambda: now[0])
     with caplog.at_level(logging.WARNING):
         for _ in noted_groups([Size(3, 4)] * 10, 2, "frames"):
             now[0] += 6

@@ -1,7 +1,13 @@
 """`predict` of `seal`, and of AllenNLP, with multi-label models."""
 
 import json
+import os
+import re
+import signal
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import torch
@@ -106,3 +112,48 @@ def test_predict_of_a_data_file(run_folder, tmp_path, size):
     instances = list(loaded._dataset_reader.read(str(path)))
     for record, output in zip(records, loaded._model.forward_on_instances(instances)):
         assert set(record["labels"]) == set(output["labels"])
+
+
+@pytest.mark.slow
+def test_an_engine_that_loses_a_worker_has_each_line_once_and_in_order(run_folder, tmp_path, monkeypatch):
+    """The function and the call of docs/python.md, on two processes of Dask, one of which is killed in the middle."""
+    distributed = pytest.importorskip("distributed", reason="Dask is in requirements-measure.txt alone")
+    import dask.bag
+
+    page = (Path(__file__).resolve().parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"^```python\n([^`]*def records\(lines\).*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    (call,) = re.findall(r"`(dask\.bag\.[^`]+)`", page)
+    # As in a user's own program, whose functions are sent to the workers.
+    found = {"__name__": "__main__", "dask": dask}
+    archive = str(run_folder / "model.tar.gz")
+    exec(program.replace("runs/nce/model.tar.gz", archive), found)
+    lines = [json.dumps({"id": str(number), "features": {"ripe": number / 100}}) for number in range(600)]
+    lines[7], lines[-3] = '{"id": "7"', " "
+    monkeypatch.chdir(tmp_path)
+    Path("lines.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+        ThreadPoolExecutor() as threads,
+    ):
+        processes = client.run(os.getpid)
+        writes = threads.submit(eval, call.replace("16MiB", "4KiB"), found)
+        while not writes.done() and not any(Path().glob("out/*")):
+            time.sleep(0.05)
+        at_work = [worker for worker, tasks in client.processing().items() if tasks]
+        os.kill(processes[at_work[0]], signal.SIGKILL)
+        assert not writes.done()
+        parts = writes.result(timeout=1200)
+        assert processes[at_work[0]] not in client.run(os.getpid).values()
+    assert len(parts) > 5
+    records = [[json.loads(line) for line in Path(part).read_text(encoding="utf-8").splitlines()] for part in parts]
+    assert [record.pop("line") for part in records for record in part] == [
+        number for part in records for number in range(1, len(part) + 1)
+    ]
+    records = [record for part in records for record in part]
+    loaded = Predictor.from_path(archive)
+    expected = loaded.predict_batch_json([loaded.load_line(line) for line in lines])
+    assert len(records) == len(lines) and "error" in records[7] and "error" in records[-3]
+    for record, wanted in zip(records, expected):
+        if "error" not in wanted:
+            assert record["id"] == wanted["id"] and record["labels"] == pytest.approx(wanted["labels"], abs=1e-6)

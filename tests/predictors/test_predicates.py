@@ -9,11 +9,13 @@ from allennlp.predictors import Predictor
 
 from seal.models import TaggingModel
 from seal.predictors import predicates
-from seal.predictors.batches import IndexedSentence, Row, as_tensors
 from seal.predictors.predicates import (
+    IndexedSentence,
     ModelPredicateFinder,
+    Row,
     SpacyPredicateFinder,
     TaggerPredicateFinder,
+    as_tensors,
     is_verb,
     is_verb_tag,
 )

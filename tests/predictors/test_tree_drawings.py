@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 import pytest
 from nltk import Tree
 
-from seal.predictors.readable import as_svg, as_text
+from seal.predictors.readable import as_text, printer
 
 DOGS = "(S (NP (PRP I)) (VP (VBP see) (NP (NNS dogs))))"
 
@@ -33,7 +33,7 @@ def test_parts_of_speech_that_say_nothing_are_left_out():
 
 
 def test_svg_has_every_label_and_word():
-    root = ElementTree.fromstring(as_svg(DOGS))
+    root = ElementTree.fromstring(printer(DOGS).svg())
     texts = [
         (text.text, float(text.get("x")), float(text.get("y")))
         for text in root.iter("{http://www.w3.org/2000/svg}text")
@@ -45,7 +45,7 @@ def test_svg_has_every_label_and_word():
 
 
 def test_signs_of_markup_are_escaped():
-    svg = as_svg("(NP (NN <b>&amp;</b>) (NN \"x'))")
+    svg = printer("(NP (NN <b>&amp;</b>) (NN \"x'))").svg()
     texts = [text.text for text in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
     assert "<b>&amp;</b>" in texts and "\"x'" in texts and "<b>" not in svg
 
@@ -54,7 +54,7 @@ def test_a_tree_that_is_too_deep_is_shown_as_it_is():
     deep = "(NP " * 600 + "(NN tea)" + ")" * 600
     assert as_text(deep) == deep
     with pytest.raises((ValueError, RecursionError)):
-        as_svg(deep)
+        printer(deep).svg()
 
 
 def test_words_beside_constituents_stay_in_their_place():
@@ -62,6 +62,6 @@ def test_words_beside_constituents_stay_in_their_place():
     assert as_text(tree).splitlines()[-1].split() == ["The", "chef", "slept", "."]
     texts = [
         (float(text.get("x")), text.text)
-        for text in ElementTree.fromstring(as_svg(tree)).iter("{http://www.w3.org/2000/svg}text")
+        for text in ElementTree.fromstring(printer(tree).svg()).iter("{http://www.w3.org/2000/svg}text")
     ]
     assert [word for _, word in sorted(texts) if word in ("The", "chef", "slept", ".")] == "The chef slept .".split()

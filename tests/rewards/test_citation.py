@@ -8,8 +8,8 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from seal.rewards import CitationReward, Reward
-from seal.rewards.citation import WEIGHTS
 from seal.rewards.citation_words import WORD_RULES, closes, found_by_rules
+from seal.rewards.reward import WEIGHTS
 from tests.citations import REFERENCES, TAGS, reference
 from tests.spine import mask_of
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from seal.output_spaces import CONSTANT
-from seal.samplers.descent_records import BestPoint, LastPoint, Trajectory, of_each
+from seal.samplers.gradient_based_inference import BestPoint, LastPoint, Trajectory, of_each
 
 NAN, INF = float("nan"), float("inf")
 # Iterates 0 to 3 of two starts of each of two instances, with four variables: (4, 2, 2, 4).

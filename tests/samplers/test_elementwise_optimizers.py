@@ -4,7 +4,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.samplers.elementwise_optimizers import OPTIMIZERS, ElementwiseOptimizer
+from seal.samplers.gradient_based_inference import OPTIMIZERS, ElementwiseOptimizer
 
 
 @pytest.mark.parametrize("name", list(OPTIMIZERS))

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from seal.losses.regression import regression_loss
+from seal.losses.energy_loss import regression_loss
 from seal.samplers import GradientBasedInference, SamplingProblem
 from seal.scores import SoftF1
 from tests.label_sets import all_sets, bowl, infer, label_set, problem_of, random_loss_net

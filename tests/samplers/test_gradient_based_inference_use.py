@@ -5,7 +5,7 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.losses import Comparison, RegressionLoss
 from seal.samplers import GoldSampler, GradientBasedInference, Sampler, SamplingProblem, StackedSampler
-from seal.samplers.elementwise_optimizers import OPTIMIZERS
+from seal.samplers.gradient_based_inference import OPTIMIZERS
 from seal.scores import HammingCost, L1Cost, SoftF1
 from tests.label_sets import bowl, infer, label_set, problem_of, random_loss_net
 from tests.spine import DenseSpace

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from seal.samplers.smooth_perturbation import smooth_noise
+from seal.samplers.perturbation import smooth_noise
 
 
 @pytest.mark.parametrize("width", [0.0, 0.7, 2.0])

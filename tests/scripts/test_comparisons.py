@@ -12,7 +12,7 @@ from scripts.measure import cells, family_tables, results, significance, tables
 from scripts.measure.files import write_json
 from scripts.measure.significance import Comparison, UnlikeExamples
 from scripts.measure.suite import Family, Method, Suite
-from seal.common.significance import Statistic
+from seal_inspect.significance import Statistic
 
 MEAN = Statistic(("hit", "frame"), lambda sums: 100 * sums["hit"] / sums["frame"])
 SUITE = Suite(

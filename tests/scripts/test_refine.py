@@ -16,7 +16,7 @@ from scripts.measure import refinement
 from scripts.measure.grid import Grid
 from scripts.measure.suite import ROOT
 from seal.models import TextMultilabelModel
-from seal.samplers.elementwise_optimizers import OPTIMIZERS
+from seal.samplers.gradient_based_inference import OPTIMIZERS
 from tests.multilabel import batch, model, seal_parts
 
 VALID = ROOT / "data" / "multilabel_sample" / "valid.arff"

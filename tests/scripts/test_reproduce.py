@@ -24,7 +24,7 @@ from scripts.measure.files import locked, read_json, write_gzip, write_json, wri
 from scripts.measure.runner import Runner, epoch_seconds, first_epochs
 from scripts.measure.suite import Method, Settings, UserError, all_suites
 from scripts.measure.suites import srl
-from seal.common.significance import Statistic
+from seal_inspect.significance import Statistic
 from tests.scripts.written_configs import ROOT, evaluated
 from tests.training.runs import build
 

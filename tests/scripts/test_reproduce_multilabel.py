@@ -13,7 +13,7 @@ from scripts.measure.files import read_json, write_json
 from scripts.measure.runner import Runner, tolerance
 from scripts.measure.suite import Settings, UserError, all_families, all_suites
 from scripts.measure.suites import multilabel
-from seal.common.significance import Comparison, _draws
+from seal_inspect.significance import Comparison, _draws
 from tests.experiments import config
 from tests.scripts.trained_here import trained_here
 from tests.scripts.written_configs import ROOT, evaluated, evaluated_together

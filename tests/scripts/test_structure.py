@@ -90,13 +90,32 @@ def test_rivals_stand_beside_the_structure(small, tmp_path):
     data = classifiers.Data(x[:60], gold[:60], x[60:], gold[60:])
     found = classifiers.others(data, lambda seed: classifiers.logistic_regression(1.0, seed), 1)
     assert list(found) == ["classifier chain", "ensemble of 10 chains", "label powerset"]
-    out, _ = small
-    folder = out / "runs" / "sample-random_forest"
-    table = pandas.read_csv(out / "results.csv")
+    assert numpy.shape(found["label powerset"]["f1"]) == (20, 2)
+    # The structure is right everywhere, and with no rival but the last one, which it does not beat.
+    right, wrong = [[1.0, 1.0]] * 20, [[0.0, 1.0]] * 20
+    found["label powerset"] = dict.fromkeys(structure_tables.SCORES, right)
+    found["classifier chain"] = dict.fromkeys(structure_tables.SCORES, wrong)
     write_json(tmp_path / "others.json", found)
-    page = structure_tables._others([("sample", "random forest", tmp_path)], table)
-    names = [line.split("|")[2].strip() for line in page.splitlines()[2:]]
-    assert names == ["own", "structured", *found] and folder.is_dir()
+    write_json(tmp_path / "1.json", {"rows": {f"structured {score}": right for score in structure_tables.SCORES}})
+    table = pandas.read_csv(small[0] / "results.csv")
+    page = structure_tables._others([("sample", "random forest", tmp_path)], table, 1)
+    lines = {line.split("|")[2].strip(): line for line in page.splitlines() if line.startswith("| sample")}
+    assert list(lines) == ["own", "structured", *found]
+    assert "0.00 (+100.00, p = 0.0005)" in lines["classifier chain"]
+    assert "100.00 (+0.00, p = 1.0000)" in lines["label powerset"]
+    assert "Significantly worse with structure: none." in page
+
+
+def test_small_data_choose_a_setting_by_all_their_rows(monkeypatch):
+    scored = []
+    monkeypatch.setattr(classifiers, "best_threshold_for", lambda score, p, gold: scored.append(len(p)) or 0.5)
+    rng = numpy.random.default_rng(0)
+    for rows, enough in ((50, 50), (4000, 1600), (6000, 1200)):
+        x = rng.standard_normal((rows, 2))
+        data = classifiers.Data(x, x > 0, x, x > 0)
+        assert classifiers.chosen_setting("logistic regression", data) == 0.01
+        assert set(scored) == {enough} and len(scored) == len(classifiers.TASK_NETS["logistic regression"][1])
+        scored.clear()
 
 
 def test_how_often_the_gate_opens_is_printed(capsys):

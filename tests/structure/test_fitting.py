@@ -6,6 +6,8 @@ import torch
 from seal.structure.energies import (
     AtMostOnce,
     KeyRoles,
+    LabelPairs,
+    LabelScores,
     RoleCounts,
     RoleNgrams,
     RoleSets,
@@ -16,6 +18,7 @@ from seal.structure.energies import (
 )
 from seal.structure.fitting import ByPasses, fit, objective_of
 from seal.structure.joint_score import JointScore
+from seal.structure.label_sets import CompetingLabelSets
 from seal.structure.linear_system import LinearSystem
 from seal.structure.tag_sequences import CompetingTags, find_gold
 from tests.structure.energies.test_role_energies import SCHEME, TAGS
@@ -118,3 +121,31 @@ def test_candidates_that_are_not_there_give_finite_gradients():
     part.gold = part.gold.masked_fill(part.gold == 3, -1)
     fit(joint, objective_of(joint, [part]), l2=1.0)
     assert torch.isfinite(joint.scale) and torch.isfinite(joint.energies[0].weight)
+
+
+def test_parameters_without_prior_are_those_of_the_likelihood():
+    class Free(Linear):
+        without_prior = ("weight",)
+
+    joint, part = JointScore([Free(), Linear()]), outputs(rows=60)
+    fit(joint, objective_of(joint, [part]), l2=50.0)
+    weights = [energy.weight for energy in joint.energies]
+    free, penalised = (weight.item() for weight in weights)
+    by_free, by_penalised = (slope.item() for slope in torch.autograd.grad(joint.loss(part), weights))
+    assert abs(by_free) < 0.02 and by_penalised == pytest.approx(-50 * penalised, abs=0.02)
+    assert abs(free) > 0.5
+
+
+def test_factors_that_a_large_penalty_left_at_0_are_found_under_a_smaller_one():
+    """Two labels are in gold together or not at all, which their products alone can say."""
+    sets = torch.cartesian_prod(*[torch.tensor([0.0, 1.0])] * 2)
+    gold = torch.tensor([0, 3]).repeat(40)
+    part = CompetingLabelSets(torch.zeros(80, 2), sets, torch.full((4,), 20.0), gold)
+    joint = JointScore([LabelPairs(2, rank=2), LabelScores(2)])
+    objective = objective_of(joint, [part])
+    fit(joint, objective, l2=1e6)
+    with torch.no_grad():
+        joint.energies[0].vectors.zero_()
+    stuck = fit(joint, objective, l2=1e6)
+    assert stuck > 1.3
+    assert fit(joint, objective, l2=0.1, restart=False) < 0.9

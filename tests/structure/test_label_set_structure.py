@@ -69,6 +69,19 @@ def test_where_no_gold_set_competes_nothing_is_learned_and_the_gate_stays_shut(w
     assert "so may structure.num_likely" in caplog.text
 
 
+def test_penalties_are_tried_from_the_largest_on_until_one_is_worse():
+    (logits, gold), (new, wanted) = rows(60), rows(seed=1)
+    # All labels are found too seldom, which a large penalty forbids to mend.
+    structure = LabelSetStructure(5, penalties=(1e-3, 1.0, 10.0, 1000.0))
+    report = structure.fit(logits - 4, gold, new - 4, wanted)
+    tried = [found["l2"] for found in report["penalties"]]
+    losses = [found["validation_loss"] for found in report["penalties"]]
+    assert tried == [1000.0, 10.0, 1.0, 1e-3][: len(tried)] and len(tried) > 2
+    better = [after < before for before, after in zip(losses, losses[1:])]
+    assert all(better[:-1]) and (not better[-1] or len(tried) == 4)
+    assert report["l2"] == min(report["penalties"], key=lambda found: found["validation_loss"])["l2"]
+
+
 def f1_of(one, other):
     total = int(one.sum() + other.sum())
     return 2 * int((one & other).sum()) / total if total else 1.0

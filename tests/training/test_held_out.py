@@ -20,8 +20,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from seal.dataset_readers.multilabel import MultilabelReader
-from seal.dataset_readers.tensor_loader import TensorLoader
-from seal.dataset_readers.tensor_table import TensorTable
+from seal.dataset_readers.tensor_loader import TensorLoader, TensorTable
 from seal.models import SrlModel
 from seal.training import held_out
 from seal.training.held_out import folds_of

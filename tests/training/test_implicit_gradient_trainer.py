@@ -7,12 +7,12 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.hypergradients import ConjugateGradient, Curvature, NonFiniteValue, hypergradient
-from seal.hypergradients.finite_difference_products import FiniteDifferenceProducts
-from seal.hypergradients.vector_products import AutogradProducts
+from seal.hypergradients.products import AutogradProducts, FiniteDifferenceProducts
 from seal.losses import Comparison
 from seal.samplers import with_gradient
 from seal.training import NonFiniteLoss
-from seal.training.surrogate_loss import SurrogateLoss
+from seal.training.bilevel import Bilevel
+from seal.training.implicit_gradient_trainer import SurrogateLoss
 from seal.two_player import LOSS_NET, TASK_NET, MicroBatch
 from tests.multilabel import LOSS_NET as LOSS_NET_PARAMS
 from tests.multilabel import TASK_NET as TASK_NET_PARAMS
@@ -893,7 +893,7 @@ def made(solver=None):
     theta = dict(model.task_net.named_parameters())
     psi = dict(model.loss_net.named_parameters())
     solver = solver or ConjugateGradient(damping=1.0, max_steps=5)
-    return SurrogateLoss(model, solver, "straight_through", "autograd"), model, theta, psi
+    return SurrogateLoss(model, Bilevel(solver)), model, theta, psi
 
 
 def test_its_gradient_is_the_hypergradient():

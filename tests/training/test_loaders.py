@@ -13,7 +13,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader
 
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
-from seal.training.loaders import BatchGroup, GroupedLoader, check_data, micro_batches, updates_on_fresh_batches
+from seal.training.loaders import check_data
+from seal.training.players import BatchGroup, GroupedLoader, micro_batches, updates_on_fresh_batches
 from seal.two_player import TwoPlayerStep, Updates
 from tests.models.test_text_multilabel import ENCODER, batch, model
 from tests.multilabel import model as feature_model

@@ -257,7 +257,7 @@ def test_a_finished_run_that_is_started_again_stays_as_it_is(tmp_path, unlabelle
     "more, message",
     [
         ({"validation_data_path": ...}, "validation data decide whether the student is kept"),
-        ({"trainer__self_training__num_draws": 0}, "self_training.num_draws must be at least 1"),
+        ({"trainer__self_training__num_samples": 0}, "self_training.num_samples must be at least 1"),
         ({"trainer__self_training__labelled_share": 1.0}, "self_training.labelled_share must be .*below 1"),
         ({"data_loader__max_instances_in_memory": 4}, "kept in memory"),
     ],

@@ -7,7 +7,7 @@ from scripts.measure.configs import call, library_value, listed, text
 from scripts.measure.suite import Family, Method, Settings, Suite
 from scripts.measure.suites import tagging
 from scripts.measure.tagging_scores import KEY, score
-from seal.common.significance import ACCURACY
+from seal_inspect.significance import ACCURACY
 
 LABELLED = {"cora_5": 5, "cora_10": 10, "cora_50": 50}
 _OF_TAGGING = {name: title for members in tagging.METHODS.values() for name, title in members.items()}

@@ -5,7 +5,7 @@ from functools import partial
 from scripts.measure.grid import Grid
 from scripts.measure.multilabel_scores import KEY, score
 from scripts.measure.suite import Family, Suite, grouped_methods
-from seal.common.significance import mean_f1
+from seal_inspect.significance import mean_f1
 
 # By the papers' groups, which are the headings of the tables.
 METHODS = {

@@ -9,7 +9,7 @@ from scripts.measure.method_arguments import SHARED
 from scripts.measure.parsing_scores import KEY, score
 from scripts.measure.suite import Family, Settings, Suite, grouped_methods
 from scripts.measure.suites.tagging import ARGUMENTS as OF_TAGGING
-from seal.common.significance import EXACT, f1_of_counts
+from seal_inspect.significance import EXACT, f1_of_counts
 
 # By the groups that are the headings of the tables.
 METHODS = {

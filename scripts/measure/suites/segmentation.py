@@ -7,7 +7,7 @@ import numpy
 from scripts.measure.grid import Grid
 from scripts.measure.segmentation_scores import KEY, score
 from scripts.measure.suite import Family, Suite, grouped_methods
-from seal.common.significance import Statistic
+from seal_inspect.significance import Statistic
 
 # By the papers' groups, which are the headings of the tables.
 METHODS = {

@@ -9,7 +9,7 @@ from scripts.measure.encoder_choice import OF_BILSTM, EncoderChoice
 from scripts.measure.method_arguments import SHARED
 from scripts.measure.srl_scores import KEY, score
 from scripts.measure.suite import ROOT, Method, Settings, Suite
-from seal.common.significance import Statistic, f1_of_counts
+from seal_inspect.significance import Statistic, f1_of_counts
 
 METHODS = {
     "cross_entropy": "cross-entropy",

@@ -8,7 +8,7 @@ from scripts.measure.encoder_choice import OF_BILSTM, EncoderChoice
 from scripts.measure.method_arguments import SHARED
 from scripts.measure.suite import Family, Settings, Suite, grouped_methods
 from scripts.measure.tagging_scores import KEY, score
-from seal.common.significance import ACCURACY, EXACT, f1_of_counts
+from seal_inspect.significance import ACCURACY, EXACT, f1_of_counts
 
 # By the groups that are the headings of the tables.
 METHODS = {

@@ -8,7 +8,7 @@ from scripts.measure.encoder_choice import EncoderChoice
 from scripts.measure.method_arguments import SHARED
 from scripts.measure.suite import Family, Method, Settings, Suite
 from scripts.measure.text_scores import KEY, score
-from seal.common.significance import f1_of_counts, mean_f1
+from seal_inspect.significance import f1_of_counts, mean_f1
 
 METHODS = {
     "cross_entropy": "cross-entropy",

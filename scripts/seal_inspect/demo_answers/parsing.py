@@ -16,10 +16,10 @@ class TreeAnswers(SentenceAnswers):
     """The tree of each sentence as a picture, and the other trees of the beam."""
 
     def _blocks(self, request: JsonDict, record: JsonDict) -> Iterable[JsonDict]:
-        from seal.predictors.readable import as_svg
+        from seal.predictors.readable import printer
 
         try:
-            picture = base64.b64encode(as_svg(record["tree"]).encode("utf-8")).decode()
+            picture = base64.b64encode(printer(record["tree"]).svg().encode("utf-8")).decode()
         except ValueError as error:
             raise ConfigurationError("the tree has too many constituents inside each other to be drawn.") from error
         _, instance = self.predictor.prepare(request)

@@ -5,11 +5,11 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 
-from seal.common.significance import Statistic
 from seal.models.seal_model import SealModel
 from seal.two_player.objectives import TaskState
 from seal_inspect.demo_alternatives import structure_of, why
 from seal_inspect.findings import Choice, Findings
+from seal_inspect.significance import Statistic
 from seal_inspect.structure_choices import Weighed
 
 NO_GOLD = "the data have no gold, with which predictions could be compared."

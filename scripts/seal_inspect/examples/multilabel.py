@@ -3,10 +3,10 @@ from typing import Any
 import numpy
 from allennlp.data import Instance
 
-from seal.common.significance import Statistic, f1_of_counts, mean_f1, mean_of
 from seal.models.seal_model import SealModel
 from seal_inspect.examples.examiner import Examiner
 from seal_inspect.findings import NOTHING, Example
+from seal_inspect.significance import Statistic, f1_of_counts, mean_f1, mean_of
 from seal_inspect.structure_choices import weighed_sets
 
 

@@ -4,10 +4,10 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 
-from seal.common.significance import Statistic, mean_of
 from seal.dataset_readers.segmentation import as_pixels
 from seal_inspect.examples.examiner import NO_GOLD, Examiner
 from seal_inspect.findings import Example, Picture, energy_gap
+from seal_inspect.significance import Statistic, mean_of
 
 _PICTURES = 6
 

@@ -7,7 +7,6 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 
-from seal.common.significance import ACCURACY, EXACT, Statistic, f1_of_counts, mean_of
 from seal.common.tag_encodings import tags_to_spans
 from seal.metrics.srl_score import frame_counts
 from seal.metrics.tagging_score import tagging_sums
@@ -15,6 +14,7 @@ from seal.models import SrlModel
 from seal.predictors.words import describe
 from seal_inspect.examples.examiner import NO_GOLD, Examiner
 from seal_inspect.findings import NOTHING, Example
+from seal_inspect.significance import ACCURACY, EXACT, Statistic, f1_of_counts, mean_of
 from seal_inspect.structure_choices import weighed_tags
 
 

@@ -5,8 +5,7 @@ AllenNLP, and are imported only when they are asked for.
 
 from seal.nets.encoders.attention_decoder import AttentionDecoder
 from seal.nets.encoders.coupling import CouplingConvolution
-from seal.nets.encoders.encoder import Encoder
-from seal.nets.encoders.features import FeatureMlp
+from seal.nets.encoders.encoder import Encoder, FeatureMlp
 from seal.nets.encoders.image import FullyConvolutional, ImageConvolution
 from seal.registry import from_allennlp_room
 
@@ -14,8 +13,8 @@ __getattr__ = from_allennlp_room(
     __name__,
     {
         "Seq2SeqWordEncoder": "seq2seq",
-        "Seq2VecTextEncoder": "seq2vec",
-        "TextTransformer": "text_transformer",
+        "Seq2VecTextEncoder": "seq2seq",
+        "TextTransformer": "transformer",
         "TransformerWordEncoder": "transformer",
     },
 )

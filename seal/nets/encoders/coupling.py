@@ -3,8 +3,8 @@ from typing import Any, Optional
 import torch
 from torch.nn import functional
 
-from seal.common.convolutions import check_convolutions, convolution
 from seal.common.setting_checks import check_range
+from seal.energies.mask_convolution import check_convolutions, convolution
 from seal.nets.encoders.encoder import Encoder
 from seal.nets.encoders.image import COLOURS, channels_last
 from seal.registry import Activation, ConfigurationError

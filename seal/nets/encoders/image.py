@@ -2,7 +2,7 @@ from typing import Any, Optional
 
 import torch
 
-from seal.common.convolutions import check_convolutions, convolution, initialized
+from seal.energies.mask_convolution import check_convolutions, convolution, initialized
 from seal.nets.encoders.encoder import Encoder
 from seal.registry import Activation, ConfigurationError
 

@@ -3,7 +3,7 @@ from typing import Any, Optional
 import torch
 from allennlp.common.checks import ConfigurationError, check_dimensions_match
 from allennlp.data import TextFieldTensors
-from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder, TokenEmbedder
+from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder, TextFieldEmbedder, TokenEmbedder
 from allennlp.nn.util import get_text_field_mask
 
 from seal.common.setting_checks import check_range
@@ -149,3 +149,44 @@ def lstm_of_padded(lstm: torch.nn.LSTM, inputs: torch.Tensor, mask: torch.Tensor
             found.append(states.gather(1, reverse.expand(-1, -1, states.shape[2])) if direction else states)
         hidden = torch.cat(found, dim=2)
     return hidden * mask.unsqueeze(2)
+
+
+@Encoder.register("seq2vec")
+class Seq2VecTextEncoder(Encoder):
+    """
+    Word embeddings and one of AllenNLP's encoders of a sequence into one vector, such as a BiLSTM; nothing is
+    downloaded.
+
+    Reads `tokens`.
+
+    # Parameters
+
+    embedder : `TextFieldEmbedder`
+    encoder : `Seq2VecEncoder`
+        Its input size is the embedder's output size.
+    dropout : `float`, optional (default = `0.0`)
+        On the embeddings and on the vector.
+
+    # Raises
+
+    `ConfigurationError` if the encoder's input size is another.
+    """
+
+    def __init__(self, embedder: TextFieldEmbedder, encoder: Seq2VecEncoder, dropout: float = 0.0) -> None:
+        super().__init__()
+        check_dimensions_match(
+            embedder.get_output_dim(),
+            encoder.get_input_dim(),
+            "the size of encoder.embedder",
+            "the input size of encoder.encoder",
+        )
+        self._embedder = embedder
+        self._encoder = encoder
+        self._dropout = torch.nn.Dropout(dropout)
+
+    def forward(self, inputs: dict[str, Any]) -> torch.Tensor:
+        embedded = self._dropout(self._embedder(inputs["tokens"]))
+        return self._dropout(self._encoder(embedded, get_text_field_mask(inputs["tokens"])))
+
+    def get_output_dim(self) -> int:
+        return self._encoder.get_output_dim()

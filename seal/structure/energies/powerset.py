@@ -11,12 +11,15 @@ class Powerset(CandidateEnergy[AnyLabelSets]):
     """
     `E(x, y) = -w log P'(y|x)` with the probability that a classifier of whole sets, whose classes are the label sets of
     its training data, gives to the set; `E(x, y) = -u` for a set that is no class. Needs `ClassifierScores` with these
-    probabilities.
+    probabilities. The parameters have no prior: a strongly regularised classifier's probabilities are so much alike
+    that they need large ones.
 
     # Parameters
 
     num_labels : `int`
     """
+
+    without_prior = ("weight", "no_class")
 
     def __init__(self, num_labels: int) -> None:
         super().__init__()

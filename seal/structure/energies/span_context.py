@@ -63,7 +63,7 @@ class SpanContext(LinearEnergy[CompetingTags]):
         self.register_buffer("frequent", torch.zeros(0, dtype=torch.long))
 
     def prepare(self, gold: CompetingTags) -> None:
-        codes = gold.span_features.codes
+        codes = gold.distinct_spans.seen.codes
         codes, counts = codes[codes != 0].unique(return_counts=True)
         self.frequent = codes[counts.argsort(descending=True, stable=True)[: self._num_words]].sort().values
 
@@ -83,8 +83,8 @@ class SpanContext(LinearEnergy[CompetingTags]):
         return seen.shapes[seen.row, seen.token(name)]
 
     def _places(self, competing: CompetingTags) -> torch.Tensor:
-        """The places of the costs of each span, `(spans, features)`."""
-        role, seen = competing.listed_spans.role, competing.span_features
+        """The places of the costs of each distinct span, `(distinct, features)`."""
+        role, seen, _ = competing.distinct_spans
         start, found = role * self.cost.shape[1], []
         for name, size in zip(self._features, self._sizes):
             found.append(start + self._number(seen, name))
@@ -96,11 +96,11 @@ class SpanContext(LinearEnergy[CompetingTags]):
             return self.cost.new_zeros(1, 1)
         places = self._places(competing)
         cost = self.cost.flatten().index_select(0, places.flatten()).view(places.shape).sum(dim=1)
-        return competing.summed(cost)
+        return competing.summed(cost[competing.distinct_spans.number])
 
     def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         if not competing.words:
             return (*torch.zeros(2, 0, dtype=torch.long), torch.zeros(0))
-        places = self._places(competing)
+        places = self._places(competing)[competing.distinct_spans.number]
         candidate = competing.listed_spans.candidate.repeat_interleave(places.shape[1])
         return candidate, places.flatten(), torch.ones(places.numel(), device=places.device)

@@ -72,7 +72,7 @@ class SpanCounts(LinearEnergy[CompetingTags]):
     def prepare(self, gold: CompetingTags) -> None:
         if not gold.words:
             return
-        role, seen = gold.listed_spans.role, gold.span_features
+        role, seen, _ = gold.distinct_spans
         counts = torch.bincount(role, minlength=len(self.share)) + 0.5
         self.share = (counts / counts.sum()).to(self.share)
         found = []
@@ -91,15 +91,16 @@ class SpanCounts(LinearEnergy[CompetingTags]):
         return found
 
     def _values(self, competing: CompetingTags) -> torch.Tensor:
-        """The logarithms, `(spans, contexts)`."""
-        spans, seen = competing.listed_spans, competing.span_features
-        share, values = self.share[spans.role], []
+        """The logarithms, `(distinct, contexts)`."""
+        role, seen, number = competing.distinct_spans
+        share, values = self.share[role], []
         of_gold = None
         if competing.own:
             candidates = competing.log_prob.shape[1]
-            of_gold = spans.candidate % candidates == needed(competing.gold, "gold")[seen.row]
+            mine = competing.listed_spans.candidate % candidates == needed(competing.gold, "gold")[seen.row[number]]
+            of_gold = torch.zeros_like(role, dtype=torch.bool).index_fill(0, number[mine], True)
         for context, codes in zip(self._contexts, self._codes(seen)):
-            with_role = codes + (spans.role + 1) * _OF_ROLE
+            with_role = codes + (role + 1) * _OF_ROLE
             n, n_r = _looked_up(self.codes, self.counts, codes), _looked_up(self.codes, self.counts, with_role)
             if of_gold is not None:
                 n_r = n_r - _counted_of_gold(with_role, seen.row, of_gold)
@@ -114,12 +115,13 @@ class SpanCounts(LinearEnergy[CompetingTags]):
         if not competing.words:
             return self.weight.new_zeros(1, 1)
         weight = self.weight[:, :1] + self.weight[:, 1:]
-        return competing.summed(-(weight.t()[competing.listed_spans.role] * self._values(competing)).sum(dim=1))
+        role, _, number = competing.distinct_spans
+        return competing.summed(-(weight.t()[role] * self._values(competing)).sum(dim=1)[number])
 
     def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         if not competing.words:
             return (*torch.zeros(2, 0, dtype=torch.long), torch.zeros(0))
-        spans, values = competing.listed_spans, self._values(competing)
+        spans, values = competing.listed_spans, self._values(competing)[competing.distinct_spans.number]
         contexts, width = self.weight.shape
         of_all = (torch.arange(contexts, device=values.device) * width).expand(len(values), -1)
         column = torch.cat([of_all, of_all + spans.role.unsqueeze(1) + 1], dim=1)

@@ -48,7 +48,7 @@ class TokenScores(LinearEnergy[CompetingTags]):
         inside = (at >= spans.first.unsqueeze(1)) & (at < last.unsqueeze(1))
         least = z[spans.candidate].masked_fill(~inside, torch.inf).amin(dim=1)
         ends = z[spans.candidate, spans.first], z[spans.candidate, spans.last]
-        covered = z.new_zeros(z.shape).index_add(0, spans.candidate, inside.to(z)) > 0
+        covered = competing.spans.inside().flatten(end_dim=1)
         rest = z.masked_fill(covered | ~mask.expand(log_p.shape).flatten(end_dim=1), 0.0)
         of_span = torch.stack([mean, least, *ends, number.to(z).log()], dim=1)
         return of_span, torch.stack([rest.sum(dim=1), rest.amin(dim=1)], dim=1)

@@ -1,7 +1,7 @@
 import pytest
 from transformers import AutoModel, BertConfig, DebertaV2Config, GPT2Config, RobertaConfig, XLNetConfig
 
-from seal.nets.encoders.hub_model import positions_of
+from seal.nets.encoders.transformer import positions_of
 
 SIZES = dict(vocab_size=8, hidden_size=4, num_hidden_layers=1, num_attention_heads=1, intermediate_size=4)
 

@@ -5,7 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from transformers import AutoModel, FunnelConfig, FunnelModel
 
 from seal.nets.encoders import Encoder, TransformerWordEncoder
-from seal.nets.encoders.hub_model import keep_layers
+from seal.nets.encoders.transformer import keep_layers
 from tests.nets.encoders.bfloat16 import check_that_it_is_for_prediction_alone
 from tests.tiny_bert import save_tiny_bert
 

@@ -62,16 +62,21 @@ def test_each_is_0_at_first_and_where_what_it_reads_is_not_given(kind):
 
 
 def test_span_features():
-    found = competing().span_features
+    both = competing()
+    _, found, number = both.distinct_spans
+    # The two candidates of each sentence have some spans in common, once.
+    assert len(found.row) == len(set(number.tolist())) < len(number) == len(both.listed_spans.role)
+    assert found.first[number].tolist() == both.listed_spans.first.tolist()
+    assert found.last[number].tolist() == both.listed_spans.last.tolist()
     # The spans of gold of the second sentence: `It`, `eaten`, `by 2b`; those of four candidates follow each other.
-    start = 6
-    assert found.row[start : start + 3].tolist() == [1, 1, 1]
-    assert found.side[start : start + 3].tolist() == [0, 2, 1]
+    gold = number[6:9]
+    assert found.row[gold].tolist() == [1, 1, 1]
+    assert found.side[gold].tolist() == [0, 2, 1]
     # 2 words before the predicate, 0 from it, and 1 after it.
-    assert found.distance[start : start + 3].tolist() == [1, 2 * BUCKETS, BUCKETS]
-    assert found.length[start : start + 3].tolist() == [0, 0, 1]
-    assert found.word("before")[start] == 0 and found.word("after")[start + 2] == 0
-    assert found.word("predicate_before")[start] == found.word("before")[start + 1] != 0
+    assert found.distance[gold].tolist() == [1, 2 * BUCKETS, BUCKETS]
+    assert found.length[gold].tolist() == [0, 0, 1]
+    assert found.word("before")[gold[0]] == 0 and found.word("after")[gold[2]] == 0
+    assert found.word("predicate_before")[gold[0]] == found.word("before")[gold[1]] != 0
     assert [shape(word) for word in ("cat", "Cat", "NASA", "2b", "...", "I")] == [0, 1, 2, 3, SIGN, 1]
 
 

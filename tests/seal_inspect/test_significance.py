@@ -3,7 +3,7 @@ import itertools
 import numpy
 import pytest
 
-from seal.common.significance import f1_of_counts, mean_of, paired_bootstrap
+from seal_inspect.significance import f1_of_counts, mean_of, paired_bootstrap
 
 
 def test_p_against_all_draws():

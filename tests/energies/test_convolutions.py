@@ -2,7 +2,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.convolutions import check_convolutions, convolution, initialized
+from seal.energies.mask_convolution import check_convolutions, convolution, initialized
 
 
 @pytest.mark.parametrize("kernel_size", [1, 3, 5])
