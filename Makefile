@@ -68,8 +68,9 @@ $(VENV)/.measure: requirements-measure.txt $(STAMP)
 model-srl model-tagger: model-%: env $(MEASURE)
 	@$(DEMO) $(BIN)/python scripts/ready_model.py $* $(if $(ENCODER),--encoder '$(ENCODER)') --training '$(TRAINING)'
 
-# Each process has one thread, and up to 2 GB; files stay whole, for what the tests of one share.
-PYTEST = $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
+# Each process has one thread, and up to 2 GB; files stay whole, for what the tests of one share, in the order that
+# tests/conftest.py gives them.
+PYTEST = $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test: env
 	$(PYTEST) -m 'not slow'

@@ -1,13 +1,12 @@
 """docs/extending.md: its files are written as they stand there; its tests pass, and its configs train."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.forked import Forked
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
@@ -34,16 +33,11 @@ def folder(tmp_path_factory):
     return folder
 
 
-def run(folder, *command):
-    environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-m", *command], cwd=folder, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 @pytest.mark.slow
 def test_its_tests_pass(folder):
-    assert "5 passed" in run(folder, "pytest", "-q", "-p", "no:cacheprovider", "tests")
+    command = Forked("pytest", "-q", "-p", "no:cacheprovider", "-o", "pythonpath=.", "tests", cwd=folder)
+    told = command.communicate()
+    assert "5 passed" in told[0], told
 
 
 @pytest.mark.slow
@@ -52,7 +46,10 @@ def test_its_configs_train(folder, number, named):
     assert len(CONFIGS) == 3
     (folder / f"{number}.jsonnet").write_text(CONFIGS[number], encoding="utf-8")
     once = ("-o", '{"trainer.num_epochs": 1}')
-    run(folder, "seal", "train", f"{number}.jsonnet", "-s", f"runs/{number}", "--include-package", "mine", *once)
+    arguments = ("train", f"{number}.jsonnet", "-s", f"runs/{number}", "--include-package", "mine", *once)
+    command = Forked("seal", *arguments, cwd=folder)
+    told = command.communicate()
+    assert command.returncode == 0, told
     assert named in (folder / "runs" / str(number) / "config.json").read_text(encoding="utf-8")
     metrics = json.loads((folder / "runs" / str(number) / "metrics.json").read_text(encoding="utf-8"))
     if named == "tagging_in_shares":

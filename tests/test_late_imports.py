@@ -1,7 +1,6 @@
 """Stand-ins for modules: what loads them, what they give then, and that nothing of them stays."""
 
 import importlib
-import subprocess
 import sys
 
 import pytest
@@ -99,10 +98,3 @@ def test_what_is_loaded_already_is_given_itself(libraries):
     with late("late_one"):
         assert importlib.import_module("late_one") is real
         assert importlib.import_module("late_one.part").twice(1) == 2
-
-
-def test_the_command_starts_without_what_it_does_not_need(tmp_path):
-    """Of the names that `seal.cli.main` lists, none that has been imported; another name would cost seconds again."""
-    code = "import sys, seal.cli.main as m; print(sorted(n for n in (*m.LATE, 'torch._dynamo') if n in sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
-    assert done.stdout.strip() == "[]" and done.returncode == 0, done.stderr

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # What is tried is the order of imports, so each entry has a process of its own, which has all but AllenNLP and seal.
 TELL = """
     import contextlib, io, json, os, sys
-    import sklearn.linear_model, spacy, torchvision, transformers, transformers.models.auto
+    import cached_path, nltk, sklearn.linear_model, spacy, torchvision, transformers, transformers.models.auto
 
     for entry in json.loads(sys.argv[1]):
         sys.stdout.flush()

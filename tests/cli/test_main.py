@@ -14,6 +14,7 @@ from allennlp.common import tqdm as bars
 from seal.cli import logs, train
 from seal.cli.main import LATE, main
 from seal.version import VERSION
+from tests.forked import Forked
 
 
 @pytest.fixture
@@ -24,14 +25,15 @@ def unpatched(monkeypatch):
     monkeypatch.setattr(logging, "raiseExceptions", True)
 
 
-def test_the_client_of_s3_is_imported_at_its_first_use():
-    """It makes its session from modules that were late."""
+def test_the_command_starts_without_what_it_does_not_need_and_imports_it_at_its_first_use():
+    """None of the names of `LATE` has been imported; another one would cost seconds again. S3's client needs some."""
     code = (
-        "import sys, seal.cli.main\nfrom cached_path.schemes.s3 import _get_s3_resource_client\n"
-        "late = 'boto3.session' not in sys.modules\nprint(late, type(_get_s3_resource_client()).__module__)"
+        "import sys, seal.cli.main as m\nprint(sorted(n for n in (*m.LATE, 'torch._dynamo') if n in sys.modules))\n"
+        "from cached_path.schemes.s3 import _get_s3_resource_client\nprint('boto3.session' in sys.modules)\n"
+        "print(type(_get_s3_resource_client()).__module__)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
-    assert done.stdout == "True boto3.resources.factory\n", done.stderr
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
+    assert done.stdout == "[]\nFalse\nboto3.resources.factory\n", done.stderr
 
 
 def test_the_command_says_what_was_asked_for_and_imports_nothing_that_it_does_not_use(tmp_path):
@@ -59,26 +61,28 @@ COMMANDS += ["structure", "tag-interactions", "train"]
 
 
 @pytest.mark.parametrize("asked", ["trian", "build-vocab", "checklist"])
-def test_a_mistyped_command_is_told_of_those_that_there_are(asked):
-    code = "import sys\nfrom seal.__main__ import run\nsys.argv = ['seal', sys.argv[1]]\nrun()"
-    done = subprocess.run([sys.executable, "-c", code, asked], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 2
-    told = done.stderr.splitlines()[-1]
+def test_a_mistyped_command_is_told_of_those_that_there_are(asked, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([asked])
+    assert ended.value.code == 2
+    told = capsys.readouterr().err.splitlines()[-1]
     if asked == "trian":
         assert re.findall(r"[a-z-]+", told.partition("choose from")[2]) == COMMANDS
     else:
         assert told == f"seal: error: seal does not have {asked}; try `allennlp {asked}`."
 
 
-def test_the_help_and_the_version_are_of_this_package():
-    code = "import sys\nfrom seal.__main__ import run\nsys.argv = ['seal', sys.argv[1]]\nrun()"
-    help_, version = (
-        subprocess.run([sys.executable, "-c", code, asked], capture_output=True, text=True, timeout=300).stdout
-        for asked in ("--help", "--version")
-    )
-    assert "Predict structures with energies" in help_
-    assert re.findall(r"^    ([a-z-]+)", help_, re.MULTILINE) == COMMANDS
-    assert version == f"seal {VERSION} (AllenNLP 2.10.1)\n"
+@pytest.mark.parametrize("asked", ["--help", "--version"])
+def test_the_help_and_the_version_are_of_this_package(asked, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([asked])
+    told = capsys.readouterr().out
+    assert ended.value.code == 0
+    if asked == "--version":
+        assert told == f"seal {VERSION} (AllenNLP 2.10.1)\n"
+    else:
+        assert "Predict structures with energies" in told
+        assert re.findall(r"^    ([a-z-]+)", told, re.MULTILINE) == COMMANDS
 
 
 @pytest.mark.parametrize("name", ["no_such_package", "no_such_package.part", "seal.no_such_part"])
@@ -166,17 +170,10 @@ def test_what_a_run_with_folds_says(tmp_path):
           training={{ epochs: 2 }},
         )"""
     )
-    code = "import sys\nfrom seal.__main__ import run\nrun()"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "train", str(tmp_path / "config.jsonnet"), "-s", str(tmp_path / "run")],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    told = done.stderr.splitlines()
+    command = Forked("seal", "train", str(tmp_path / "config.jsonnet"), "-s", str(tmp_path / "run"), cwd=tmp_path)
+    out, told = command.communicate()
+    assert command.returncode == 0, told
+    told = told.splitlines()
     assert [line for line in told if not line.startswith("warning: ")] == [
         "Fold 1 of 2: a net is trained on the others, and scores it.",
         "Fold 2 of 2: a net is trained on the others, and scores it.",
@@ -185,7 +182,7 @@ def test_what_a_run_with_folds_says(tmp_path):
     ]
     assert sum("6 of 18 gold labels" in line for line in told) == 1 and len(set(told)) == len(told)
     assert (tmp_path / "run" / "out.log").read_text().count("6 of 18 gold labels") > 6
-    archive, head, *rows, last = done.stdout.splitlines()
+    archive, head, *rows, last = out.splitlines()
     assert head.split() == "on validation data own chosen gain standard error by".split()
     decisions = json.loads((tmp_path / "run" / "structure.json").read_text())["decisions"]
     for row, (score, found) in zip(rows, decisions.items(), strict=True):

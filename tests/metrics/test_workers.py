@@ -21,6 +21,6 @@ def test_alone():
 
 
 def test_two_workers_hear_both(tmp_path):
-    mp.spawn(worker, (str(tmp_path),), nprocs=2)
+    mp.start_processes(worker, (str(tmp_path),), nprocs=2, start_method="fork")
     for rank in range(2):
         assert json.loads((tmp_path / f"{rank}.json").read_text()) == [{"a": [1, 2, 3]}, None]

@@ -29,6 +29,10 @@ def test_the_memory_of_a_command():
     output = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     megabytes, seconds = map(float, output.split())
     assert 100 < megabytes < 2000 and seconds > 0.1
+
+
+def test_a_command_that_fails(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "false")
     with pytest.raises(SystemExit, match="^seal nothing failed:"):
         seal("nothing")
 

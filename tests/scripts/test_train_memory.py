@@ -20,7 +20,8 @@ def test_a_pass_and_an_epoch(tmp_path, name, monkeypatch):
     assert (place / "run" / "model.tar.gz").exists() and not (place / "dry" / "model.tar.gz").exists()
 
 
-def test_a_command_that_fails():
+def test_a_command_that_fails(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "false")
     with pytest.raises(SystemExit, match="^seal nothing failed:"):
         seal({}, "nothing")
 

@@ -23,6 +23,7 @@ from allennlp.training import TrainerCallback
 from seal.allennlp.error_sentences import describe
 from seal.common.random_states import RandomStream, random_state, set_random_state, set_torch_state, torch_state
 from seal.training import AlternatingTrainer
+from tests.forked import Forked
 from tests.mixed_precision import needs_bfloat16_lstms
 from tests.segmentation import LOSS_NET, TASK_NET, write_npz
 from tests.training.runs import (
@@ -313,7 +314,7 @@ def test_sigkill_of_the_command(tmp_path):
     built = settings(**{**STATIC, "trainer__num_epochs": 6})
     file, killed = tmp_path / "config.json", tmp_path / "killed"
     file.write_text(json.dumps(built), encoding="utf-8")
-    run = command(killed, file)
+    run = Forked("seal", "train", str(file), "-s", str(killed), cwd=ROOT)
     # It ends by itself, however busy the machine is.
     while run.poll() is None:
         if list(killed.glob("model_state_e[1-5]_b[1-4].th")):

@@ -1,5 +1,6 @@
 """For tests of a user's mistakes: a small config, its trained archive, and the command `seal` in this process."""
 
+import json
 import re
 import shutil
 import traceback
@@ -12,24 +13,22 @@ from allennlp.common import logging as logging_of_allennlp
 from seal.cli.errors import TRACEBACK_VARIABLE
 from seal.cli.main import main
 
-CONFIG = """{
-  dataset_reader: {type: 'sequence_tagging'},
-  train_data_path: '%s',
-  model: {
-    type: 'simple_tagger',
-    text_field_embedder: {token_embedders: {tokens: {type: 'embedding', embedding_dim: 4}}},
-    encoder: {type: 'lstm', input_size: 4, hidden_size: 5},
-  },
-  data_loader: {batch_size: 2},
-  trainer: {num_epochs: 1, cuda_device: -1, optimizer: 'adam'},
+CONFIG = {
+    "dataset_reader": {"type": "sequence_tagging"},
+    "model": {
+        "type": "simple_tagger",
+        "text_field_embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}},
+        "encoder": {"type": "lstm", "input_size": 4, "hidden_size": 5},
+    },
+    "data_loader": {"batch_size": 2},
+    "trainer": {"num_epochs": 1, "cuda_device": -1, "optimizer": "adam"},
 }
-"""
 
 
 def write(folder: Path) -> str:
     (folder / "train.tsv").write_text("the###D dog###N\na###D cat###N\n", encoding="utf-8")
     path = folder / "config.jsonnet"
-    path.write_text(CONFIG % (folder / "train.tsv"), encoding="utf-8")
+    path.write_text(json.dumps({**CONFIG, "train_data_path": str(folder / "train.tsv")}), encoding="utf-8")
     return str(path)
 
 

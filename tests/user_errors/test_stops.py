@@ -13,6 +13,7 @@ from allennlp.training import TrainerCallback
 
 from seal.cli.configs import read_config
 from seal.cli.main import main
+from tests.forked import Forked
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -43,16 +44,19 @@ def test_a_run_that_is_stopped(config, tmp_path, module, number, status, devices
     if devices is not None:
         overrides["distributed"] = {"cuda_devices": devices}
     more = ("--include-package", "tests.user_errors.test_stops", "-o", json.dumps(overrides))
-    command = [sys.executable, "-m", module, "train", config, "-s", str(run), *more]
-    # A shell's background job ignores Control-C, and so would its children.
-    process = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    command = [module, "train", config, "-s", str(run), *more]
+    if number == signal.SIGINT:
+        # A shell's background job ignores Control-C, and so would its children.
+        process = subprocess.Popen(
+            [sys.executable, "-m", *command],
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+    else:
+        process = Forked(*command, cwd=ROOT)
     end = time.monotonic() + 200
     while not (run / "begun").exists() and process.poll() is None and time.monotonic() < end:
         time.sleep(0.1)

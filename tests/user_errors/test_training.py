@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from seal.cli.main import main
+from tests.forked import Forked
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -136,7 +137,8 @@ def test_two_processes(config, tmp_path):
     """The sentence is that of one of them."""
     overrides = {"distributed": {"cuda_devices": [-1, -1]}, "model.encoder.hidden": 3}
     arguments = ("train", config, "-s", str(tmp_path / "run"), "-o", json.dumps(overrides))
-    done = _run("tests.user_errors.forked_workers", *arguments)
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr + done.stdout
-    assert done.stderr.splitlines()[-1].startswith('error: config key "model.encoder.hidden" is unknown to')
+    command = Forked("tests.user_errors.forked_workers", *arguments, cwd=ROOT)
+    out, told = command.communicate()
+    assert command.returncode == 1
+    assert "Traceback" not in told + out
+    assert told.splitlines()[-1].startswith('error: config key "model.encoder.hidden" is unknown to')
