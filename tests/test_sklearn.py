@@ -147,12 +147,13 @@ def test_a_set_that_a_fold_lacks_is_no_class_there():
 
 
 @pytest.mark.parametrize("sparsely", [False, True])
-def test_one_product_gives_what_each_logistic_regression_says(sparsely):
+def test_one_product_gives_what_each_logistic_regression_says(sparsely, monkeypatch):
     x, gold = corners(60, 0)
     scorer = SetScorer(OneVsRestClassifier(LogisticRegression(C=3)), numpy.unique(gold, axis=0).astype(bool))
     x = sparse.csr_matrix(x) if sparsely else x
-    found = scorer.fit(x, gold.astype(bool)).log_prob(x)
-    wanted = torch.from_numpy(scorer.estimator.predict_proba(x)).log().float()
+    wanted = scorer.fit(x, gold.astype(bool)).estimator.predict_proba(x)
+    monkeypatch.setattr(LogisticRegression, "predict_proba", lambda self, X: pytest.fail("asked one by one"))
+    found, wanted = scorer.log_prob(x), torch.from_numpy(wanted).log().float()
     torch.testing.assert_close(found, wanted)
 
 
@@ -162,9 +163,9 @@ def test_a_powerset_whose_probabilities_are_much_alike_is_followed_all_the_same(
     weak = OneVsRestClassifier(LogisticRegression(C=0.003, solver="liblinear"))
     fitted = StructuredClassifier(weak, energies=["set_count"], scoring="accuracy").fit(x, gold)
     powerset = fitted.structure_.joint.energies[-1]
-    # With a prior it was below 10.
+    # With a prior it was 6, and 57 % of the sets were right.
     assert float(powerset.weight) > 20
-    assert (fitted.predict(new) == wanted).all(axis=1).mean() > 0.5
+    assert (fitted.predict(new) == wanted).all(axis=1).mean() > 0.65
 
 
 @pytest.mark.parametrize("decision", ["likeliest", "expected_score"])

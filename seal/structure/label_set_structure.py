@@ -175,7 +175,7 @@ class LabelSetStructure(Structure):
                 some = None if groups is None else groups[rest]
                 report = self._learn(scores[rest], gold[rest], scores[held], gold[held], some, None, penalties)
                 learned = learned and self._learned
-                # The first part chooses the penalty for all, which hardly matters and takes most of the time.
+                # The first part chooses the penalty for all: trying them takes most of the time. A choice of few rows.
                 penalties = penalties or ([report["l2"]] if self._learned else None)
                 q[held] = self._outputs(scores[held])
                 reached[held] = self._reaches(scores.logits[held], gold[held])

@@ -3,9 +3,10 @@ import logging
 import pytest
 import torch
 
+from seal.constraints import AtMostOne
 from seal.registry import ConfigurationError
 from seal.structure import LABEL_SET_SCORES, CandidateEnergy, LabelSetStructure
-from seal.structure.label_sets import CompetingLabelSets, LikelySets, SetIndex
+from seal.structure.label_sets import ClassifierScores, CompetingLabelSets, LikelySets, SetIndex
 
 SETS = torch.tensor([[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [1, 0, 0, 0, 1], [0, 1, 0, 1, 1]], dtype=torch.bool)
 
@@ -80,6 +81,22 @@ def test_penalties_are_tried_from_the_largest_on_until_one_is_worse():
     better = [after < before for before, after in zip(losses, losses[1:])]
     assert all(better[:-1]) and (not better[-1] or len(tried) == 4)
     assert report["l2"] == min(report["penalties"], key=lambda found: found["validation_loss"])["l2"]
+
+
+def test_what_a_classifier_of_whole_sets_says_alone_is_an_option_for_exact_match():
+    """Labels' scores are noise, and of the energies none sees the classifier of whole sets, which is right."""
+    generator = torch.Generator().manual_seed(0)
+    gold = SETS[torch.randint(4, (120,), generator=generator)]
+    right = (gold.unsqueeze(1) == SETS).all(dim=2)
+    scores = ClassifierScores(torch.randn(120, 5, generator=generator), SETS, torch.where(right, -0.1, -5.0))
+    scores.log_prob[~right[:, 0], 0] = torch.nan
+    structure = LabelSetStructure(5, ["set_count"])
+    decisions = structure.fit(scores, gold)["decisions"]
+    assert decisions["subset_accuracy"]["option"] == "powerset" and "powerset" not in decisions["f1"]["values"]
+    assert torch.equal(structure.decide(scores, "subset_accuracy"), gold)
+    # It may break a rule.
+    ruled = LabelSetStructure(5, ["set_count"], constraints=[AtMostOne(["0", "1"])])
+    assert "powerset" not in ruled.fit(scores, gold)["decisions"]["subset_accuracy"]["values"]
 
 
 def f1_of(one, other):
