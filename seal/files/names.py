@@ -6,15 +6,12 @@ the same.
 
 import re
 import unicodedata
-from collections.abc import Hashable, Iterable
-from typing import Optional, TypeVar
+from typing import Optional
 
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from seal.common.setting_checks import short
 from seal.registry import ConfigurationError
-
-Repeatable = TypeVar("Repeatable", bound=Hashable)
 
 #: Half a surrogate pair, which UTF-8 cannot encode; an escape in JSON can produce one (`"\\udc80"`).
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -97,13 +94,3 @@ def clean_label(name: str, what: str) -> str:
     if not name.strip():
         raise ConfigurationError(f"{what} is blank: {short(name)}.")
     return name
-
-
-def first_repeated(values: Iterable[Repeatable]) -> Optional[Repeatable]:
-    """The first value that equals one before it; `None` where all differ."""
-    seen: set[Repeatable] = set()
-    for value in values:
-        if value in seen:
-            return value
-        seen.add(value)
-    return None

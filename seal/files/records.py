@@ -7,12 +7,13 @@ import csv
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Any, Optional
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Any, Optional, TypeVar
 
 from seal.common.setting_checks import short
-from seal.files.names import first_repeated
 from seal.registry import ConfigurationError
+
+Repeatable = TypeVar("Repeatable", bound=Hashable)
 
 
 def read_json(line: str, complaint: str, where: str = "") -> Any:
@@ -124,3 +125,13 @@ def _separator(line: str) -> str:
             return 0
 
     return max(_SEPARATORS, key=cells)
+
+
+def first_repeated(values: Iterable[Repeatable]) -> Optional[Repeatable]:
+    """The first value that equals one before it; `None` where all differ."""
+    seen: set[Repeatable] = set()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
+    return None

@@ -18,8 +18,7 @@ from seal.common.setting_checks import check_choice, short, with_parameters_of
 from seal.common.vocabularies import ATTRIBUTES
 from seal.dataset_readers.fields import NamedColumns
 from seal.dataset_readers.multilabel import MultilabelReader
-from seal.files.names import first_repeated
-from seal.files.records import read_json
+from seal.files.records import first_repeated, read_json
 from seal.models.multilabel import DECISIONS, MultilabelModel
 from seal.predictors.line_predictor import (
     NOTHING_FOUND,

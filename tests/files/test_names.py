@@ -4,7 +4,8 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from seal.files.names import check_name, check_text, clean_label, clean_name, first_repeated
+from seal.files.names import check_name, check_text, clean_label, clean_name
+from seal.files.records import first_repeated
 
 FIT = ["a", "", "a b", "a\rb", "\u00e9\u2028", "\U0001f600", "a\nb", " a"]
 
