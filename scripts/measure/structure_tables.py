@@ -147,9 +147,14 @@ def _others(runs: Sequence[tuple[str, str, Path]], table: pandas.DataFrame, seed
         if not path.exists():
             continue
         ours = table[(table["data"] == data) & (table["classifier"] == net)].set_index("score")
-        for kind in ("own", "structured"):
-            rows.append([data, kind, *(str(ours.loc[score, kind]) for score in SCORES)])
-        structured = [read_json(folder / f"{seed}.json")["rows"] for seed in range(1, seeds + 1)]
+        of_seeds = [read_json(folder / f"{seed}.json") for seed in range(1, seeds + 1)]
+        structured = [one["rows"] for one in of_seeds]
+        took = pandas.DataFrame([one["report"]["seconds"] for one in of_seeds]).median()
+        for kind, fit, predict in (
+            ("own", took["estimator"], took["predict"]),
+            ("structured", took["with structure"], took["predict"] + took["decide"]),
+        ):
+            rows.append([data, kind, *(str(ours.loc[score, kind]) for score in SCORES), *_seconds(fit, predict)])
         for name, scores in read_json(path).items():
             cells = []
             for score, title in SCORES.items():
@@ -160,11 +165,16 @@ def _others(runs: Sequence[tuple[str, str, Path]], table: pandas.DataFrame, seed
                 cells.append(f"{value:.2f} ({tested.difference:+.2f}, p = {tested.p_value:.4f})")
                 if tested.difference < 0 and tested.p_value < LEVEL:
                     lost.append(f"{title} of {data} against the {name}")
-            rows.append([data, name, *cells])
+            rows.append([data, name, *cells, *_seconds(*scores["seconds"])])
     if not rows:
         return ""
     told = (
         "In brackets: by how much it is better with structure (all scores pooled over seeds, as above), and p of the "
         f"paired bootstrap, of each test alone. Significantly worse with structure: {', '.join(lost) or 'none'}."
     )
-    return markdown_table(["data", "method", *SCORES.values()], rows) + "\n\n" + told
+    header = ["data", "method", *SCORES.values(), "fit, s", "prediction, s"]
+    return markdown_table(header, rows) + "\n\n" + told
+
+
+def _seconds(*values: float) -> list[str]:
+    return [f"{value:.3g}" for value in values]

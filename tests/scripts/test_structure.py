@@ -91,18 +91,26 @@ def test_rivals_stand_beside_the_structure(small, tmp_path):
     found = classifiers.others(data, lambda seed: classifiers.logistic_regression(1.0, seed), 1)
     assert list(found) == ["classifier chain", "ensemble of 10 chains", "label powerset"]
     assert numpy.shape(found["label powerset"]["f1"]) == (20, 2)
+    assert all(min(rival["seconds"]) > 0 for rival in found.values())
     # The structure is right everywhere, and with no rival but the last one, which it does not beat.
     right, wrong = [[1.0, 1.0]] * 20, [[0.0, 1.0]] * 20
-    found["label powerset"] = dict.fromkeys(structure_tables.SCORES, right)
-    found["classifier chain"] = dict.fromkeys(structure_tables.SCORES, wrong)
+    found["label powerset"] = dict.fromkeys(structure_tables.SCORES, right) | {"seconds": [2, 0.25]}
+    found["classifier chain"] = dict.fromkeys(structure_tables.SCORES, wrong) | {"seconds": [1, 1]}
     write_json(tmp_path / "others.json", found)
-    write_json(tmp_path / "1.json", {"rows": {f"structured {score}": right for score in structure_tables.SCORES}})
+    took = {"estimator": 0.5, "with structure": 3.0, "predict": 0.01, "decide": 0.03}
+    ours = {f"structured {score}": right for score in structure_tables.SCORES}
+    write_json(tmp_path / "1.json", {"rows": ours, "report": {"seconds": took}})
     table = pandas.read_csv(small[0] / "results.csv")
     page = structure_tables._others([("sample", "random forest", tmp_path)], table, 1)
     lines = {line.split("|")[2].strip(): line for line in page.splitlines() if line.startswith("| sample")}
     assert list(lines) == ["own", "structured", *found]
     assert "0.00 (+100.00, p = 0.0005)" in lines["classifier chain"]
     assert "100.00 (+0.00, p = 1.0000)" in lines["label powerset"]
+    assert [lines[name].split("|")[-3:-1] for name in ("own", "structured", "label powerset")] == [
+        [" 0.5 ", " 0.01 "],
+        [" 3 ", " 0.04 "],
+        [" 2 ", " 0.25 "],
+    ]
     assert "Significantly worse with structure: none." in page
 
 
