@@ -9,8 +9,9 @@ from seal.registry import ConfigurationError
 
 # What a packed file begins with, and how its name then ends.
 _PACKED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz"}
-# A PDF, RTF, text in UTF-16, and control characters, which binary files and UTF-16 without its mark begin with.
-_NO_TEXT = re.compile(rb"%PDF-|\{\\rtf|\xff\xfe|\xfe\xff|([^\n]*|[\s\S]{0,8})[\x00-\x08\x0e-\x1a]")
+# A PDF, RTF, Parquet, zip, zstd, an array of NumPy, and text in UTF-16. Others have more zeros than a text with some damage.
+_NO_TEXT = re.compile(rb"%PDF-|\{\\rtf|PAR1|\x28\xb5\x2f\xfd|\x93NUMPY|PK\x03\x04|\xff\xfe|\xfe\xff")
+_MOST_ZEROS = 2
 # `[laughs] he said`, `[1]` and `["Yes" is] what she said` are text.
 _ARRAY = re.compile(r"""\[\s*($|[{\[]|"[^"]*"\s*[],]|'[^']*'\s*[],])""")
 _MARKUP = re.compile(r"<(\?xml|!doctype|html)\b", re.IGNORECASE)
@@ -50,7 +51,7 @@ def check_text_bytes(head: bytes, what: str, has_name: bool = True) -> None:
     if ending is not None:
         advice = f"its name must end in '{ending}'" if has_name else "unpack it first"
         raise ConfigurationError(f"{what}: this is a packed file; {advice}.")
-    if _NO_TEXT.match(head):
+    if _NO_TEXT.match(head) or head.count(0) > _MOST_ZEROS:
         raise ConfigurationError(f"{what}: this is no text in UTF-8; save its content as that.")
 
 

@@ -51,12 +51,12 @@ WORDS = st.one_of(st.text(CHARACTERS, max_size=5), SIGNS)
 
 def records(predictor, path, monkeypatch, text=None):
     if text is not None:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text), encoding="utf-8"))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text)), encoding="utf-8"))
     try:
         found = predicted(predictor, lines(predictor, str(path)), 3)
-        return [json.loads(predictor.dump_line(record)) for _, record in found]
+        return [json.loads(predictor.dump_line(record)) for record in found]
     except Exception as error:  # The same error, too.
-        return str(error).replace(str(path), "INPUT").replace("standard input", "INPUT")
+        return str(error).replace("standard input" if text is not None else str(path), "INPUT")
 
 
 @pytest.mark.parametrize("task", PREDICTORS)
