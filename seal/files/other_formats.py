@@ -9,7 +9,7 @@ from seal.registry import ConfigurationError
 
 # What a packed file begins with, and how its name then ends.
 _PACKED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz"}
-# A PDF, RTF, Parquet, zip, zstd, an array of NumPy, and text in UTF-16. Others have more zeros than a text with some damage.
+# A PDF, RTF, Parquet, zstd, an array of NumPy, zip, and text in UTF-16. Others have more zeros than a damaged text.
 _NO_TEXT = re.compile(rb"%PDF-|\{\\rtf|PAR1|\x28\xb5\x2f\xfd|\x93NUMPY|PK\x03\x04|\xff\xfe|\xfe\xff")
 _MOST_ZEROS = 2
 # `[laughs] he said`, `[1]` and `["Yes" is] what she said` are text.
