@@ -26,7 +26,7 @@ from allennlp.nn.parallel import DdpAccelerator
 from allennlp.training.trainer import Trainer
 
 from seal.cli.configs import read_config
-from seal.cli.word_vectors import check_vectors, unreadable
+from seal.cli.word_vectors import check_vectors, unusable_vector
 from seal.common.setting_checks import check_range, short, suggest, whole_number
 from seal.files.paths import user_path
 from seal.registry import ConfigurationError
@@ -347,7 +347,9 @@ def _told(error: Exception) -> Optional[str]:
     for frame in reversed(frames):
         module, function, given = frame.f_globals.get("__name__"), frame.f_code.co_name, frame.f_locals
         if module == "allennlp.modules.token_embedders.embedding" and function == "_read_pretrained_embeddings_file":
-            return unreadable(given["file_uri"], error)
+            return unusable_vector(
+                error, *(given[name] for name in ("file_uri", "embedding_dim", "vocab", "namespace"))
+            )
         if module == "allennlp.training.metric_tracker" and function == "combined_score":
             missing = [name for _, name in given["self"].tracked_metrics if name not in given["metrics"]]
             key = 'config key "trainer.validation_metric"'

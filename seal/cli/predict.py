@@ -217,20 +217,20 @@ def write_records(
     form : `str`, optional (default = `"json"`)
         How records are printed, one of `FORMATS`; `None`: not at all.
     """
-    found, write = Found(), _writer(output_file)
+    found, write_record = Found(), _writer(output_file)
     for record in predicted(predictor, inputs, at_once):
         text = predictor.dump_line(record)
         if form is not None and not _print(text.rstrip("\n") if form == "json" else readable(record)):
             if output_file is None:
                 raise SystemExit(1)
             form = None
-        write(text)
+        write_record(text)
         found.records += 1
         error = record.get("error") if isinstance(record, dict) else None
         if error is not None:
             found.errors += 1
             found.first_error = found.first_error or error
-    write("", is_last=True)
+    write_record("", is_last=True)
     return found
 
 
@@ -275,7 +275,7 @@ def _writer(path: Optional[str]) -> Callable[..., None]:
     """
     file: Optional[TextIO] = None
 
-    def write(record: str, is_last: bool = False) -> None:
+    def write_record(record: str, is_last: bool = False) -> None:
         nonlocal file
         if path is None:
             return
@@ -292,7 +292,7 @@ def _writer(path: Optional[str]) -> Callable[..., None]:
                 f"--output-file: '{path}' cannot be written ({error.strerror}); predictions are missing."
             ) from error
 
-    return write
+    return write_record
 
 
 def _end_after_a_whole_line(path: str, file: TextIO) -> None:

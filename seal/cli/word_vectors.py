@@ -1,6 +1,6 @@
 """
-Files of word vectors that cannot be used: a look at the first lines, before anything is made, and what to say where
-reading one has failed.
+Files of word vectors that cannot be used: a look at the first lines, before anything is made, and the line to blame
+where reading one has failed.
 """
 
 import itertools
@@ -9,8 +9,9 @@ import os
 import tarfile
 import zipfile
 import zlib
-from typing import Any
+from typing import Any, Optional
 
+import numpy
 from allennlp.common.file_utils import get_file_extension
 from allennlp.modules.token_embedders import embedding
 
@@ -38,8 +39,12 @@ def check_vectors(uri: str, embedding_dim: int) -> None:
     if os.path.isdir(os.path.expanduser(path)):
         raise ConfigurationError(f"{path}: a file of word vectors is needed, and this is a folder; name a file in it.")
     if not os.path.isfile(os.path.expanduser(path)):
+        where = "" if os.path.isabs(path) or path.startswith("~") else f" in {os.getcwd()}"
+        folder, name = os.path.split(path)
+        if folder == os.path.join("data", "vectors"):  # As the configs' libraries make it of a name.
+            where += f", where vectors named '{os.path.splitext(name)[0]}' are looked for"
         raise ConfigurationError(
-            f"{path}: there is no such file of word vectors; put it there, or give the path of another."
+            f"{path}: there is no such file of word vectors{where}; put it there, or give the path of another."
         )
     if get_file_extension(uri) not in (".h5", ".hdf5"):
         _check_first_lines(uri, embedding_dim)
@@ -53,7 +58,7 @@ def _check_first_lines(uri: str, embedding_dim: int) -> None:
     except StopIteration:
         raise ConfigurationError(f"{uri}: the file of word vectors is empty") from None
     except (ConfigurationError, *_UNREADABLE) as error:
-        raise ConfigurationError(unreadable(uri, error)) from error
+        raise ConfigurationError(_unreadable(uri, error)) from error
     if first and first[0].startswith("\ufeff"):
         raise ConfigurationError(
             f"{uri}: it begins with a byte order mark, which would be part of the first word; save it without one"
@@ -62,21 +67,31 @@ def _check_first_lines(uri: str, embedding_dim: int) -> None:
     found = max(sizes, key=sizes.count, default=embedding_dim)
     if embedding_dim in sizes or not sizes:
         return
+    if found == 0:
+        raise ConfigurationError(
+            f"{uri}: its first lines have no blank; put one between a word and its numbers, and between them"
+        )
     raise ConfigurationError(
-        f"{uri}: its vectors have {found} numbers, a blank before each, and embedding_dim is {embedding_dim}; make "
-        "them the same (word_dim of seal's libraries)."
+        f"{uri}: its vectors have {found} numbers, and embedding_dim is {embedding_dim}; set it (word_dim of seal's "
+        f"libraries) to {found}."
     )
 
 
-def unreadable(uri: str, error: BaseException) -> str:
-    """What to say of an error that reading a file has raised."""
+def _unreadable(uri: str, error: BaseException) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"{uri}: {undecodable(error)}"
     told = " ".join(str(error).split())
     if isinstance(error, ConfigurationError):
         return told if str(uri) in told else f"{uri}: {told}"
-    # Where a number is not finite, AllenNLP fails at their mean.
-    return f"{uri}: this is no file of word vectors, a damaged one, or one with nan, inf or a number as 1e39: {told}"
+    return f"{uri}: this is no file of word vectors, or a damaged one: {told}"
+
+
+def unusable_vector(error: BaseException, uri: str, embedding_dim: int, vocab: Any, namespace: str) -> Optional[str]:
+    """What to say of an error that reading a file has raised; with the line, where a number is no finite one."""
+    try:
+        return _first_of_no_use(uri, embedding_dim, vocab, namespace) or _unreadable(uri, error)
+    except _UNREADABLE:
+        return _unreadable(uri, error)
 
 
 def check_read_vectors(model: Any) -> None:
@@ -87,7 +102,31 @@ def check_read_vectors(model: Any) -> None:
     """
     for module in model.modules():
         uri = getattr(module, "_pretrained_file", None)
-        if uri is not None and not bool(module.weight.isfinite().all()):
-            raise ConfigurationError(
-                f"{uri}: there are numbers that are not finite in single precision; correct or drop their words"
-            )
+        if uri is None or bool(module.weight.isfinite().all()):
+            continue
+        told = _first_of_no_use(uri, module.weight.shape[1], model.vocab, module._vocab_namespace)
+        raise ConfigurationError(told or f"{uri}: it has numbers that are not finite; mend or drop these lines")
+
+
+def _first_of_no_use(uri: str, embedding_dim: int, vocab: Any, namespace: str) -> Optional[str]:
+    """The line of the first vector of a known word with a value that is not a finite number, and that value."""
+    if get_file_extension(uri) in (".h5", ".hdf5"):
+        return None
+    known = vocab.get_token_to_index_vocabulary(namespace)
+    with embedding.EmbeddingsTextFile(uri) as lines:
+        # A first line of numbers alone, the size of the file, is no vector.
+        for number, line in enumerate(lines, start=1 if lines.num_tokens is None else 2):
+            word, *values = line.rstrip().split(" ")
+            if word not in known or len(values) != embedding_dim:
+                continue
+            for value in values:
+                try:
+                    if abs(float(value)) <= float(numpy.finfo(numpy.float32).max):
+                        continue
+                except ValueError:
+                    pass
+                return (
+                    f"{uri}:{number}: {value!r} is not a finite number in single precision; correct the vector, or "
+                    "leave its word out"
+                )
+    return None

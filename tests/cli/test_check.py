@@ -15,6 +15,7 @@ from allennlp.training.optimizers import Optimizer
 from seal.cli import check as checks
 from seal.cli.check import check, check_overridden, places_named
 from seal.registry import ConfigurationError
+from tests.user_errors.conftest import CONFIG as SMALL
 
 
 class Part(Registrable):
@@ -183,17 +184,7 @@ def test_parts_in_all_places(more, told):
     assert refused(check_whole, {"part": "counting", **more}).startswith(f'config key "whole.{told}')
 
 
-CONFIG = {
-    "dataset_reader": {"type": "sequence_tagging"},
-    "train_data_path": "README.md",
-    "model": {
-        "type": "simple_tagger",
-        "text_field_embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}},
-        "encoder": {"type": "lstm", "input_size": 4, "hidden_size": 5},
-    },
-    "data_loader": {"batch_size": 2},
-    "trainer": {"num_epochs": 1, "cuda_device": -1, "optimizer": "adam"},
-}
+CONFIG = {**SMALL, "train_data_path": "README.md"}
 
 
 def changed(**changes):

@@ -37,10 +37,15 @@ def test_what_can_be_used(tmp_path):
 def test_vectors_that_are_no_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
-    no_file = "there is no such file of word vectors; put it there, or give the path of another."
-    told = dict.fromkeys(("data/vectors/glove.txt", "mine.h5", str(tmp_path / "mine.vec")), no_file)
-    told["(folder/mine.zip)#part.txt"] = no_file
-    told["folder"] = "a file of word vectors is needed, and this is a folder; name a file in it."
+    no_file = "there is no such file of word vectors"
+    told = {
+        "data/vectors/glove.txt": f"{no_file} in {tmp_path}, where vectors named 'glove' are looked for; put it there, "
+        "or give the path of another.",
+        "mine.h5": f"{no_file} in {tmp_path}; put it there",
+        str(tmp_path / "mine.vec"): f"{no_file}; put it there",
+        "(folder/mine.zip)#part.txt": f"{no_file} in {tmp_path}; put it there",
+        "folder": "a file of word vectors is needed, and this is a folder; name a file in it.",
+    }
     for path, message in told.items():
         shown = "folder/mine.zip" if path.startswith("(") else path
         with pytest.raises(ConfigurationError) as error:
@@ -52,16 +57,18 @@ def test_vectors_that_are_no_file(tmp_path, monkeypatch):
     "content, told",
     [
         (b"", ": the file of word vectors is empty$"),
-        (b"rose 1 0 2\nsalt 0 1 2\n", ": its vectors have 3 numbers, a blank before each, and embedding_dim is 2; "),
-        (b"rose\t1\t0\nsalt\t0\t1\n", ": its vectors have 0 numbers, a blank before each, and embedding_dim is 2; "),
+        (b"rose 1 0 2\nsalt 0 1 2\n", ": its vectors have 3 numbers, and embedding_dim is 2; set it .* to 3"),
+        (b"rose\t1\t0\nsalt\t0\t1\n", ": its first lines have no blank; put one between a word and its numbers, and b"),
         (b"\xef\xbb\xbfrose 1 0\nsalt 0 1\n", ": it begins with a byte order mark"),
         (b"99999999999999999999 2\nrose 1 0\n", ": this is no file of word vectors"),
         (b"ros\xe9 1 0\nsalt 0 1\n", ": byte 0xe9 is not UTF-8; convert the file$"),
         # Found where it is read.
         (b"rose 1 0\n" * 2000 + b"s\xe9l 0 1\n", ": byte 0xe9 is not UTF-8; convert the file$"),
-        (b"rose 1 0\nsalt x 1\n", ": this is no file of word vectors, .* could not convert string to float: 'x'"),
+        (b"rose 1 0\nsalt x 1\n", ":2: 'x' is not a finite number in single precision"),
+        (b"2 2\nrose 1 0\nsalt x 1\n", ":3: 'x' is not a finite number in single precision"),
+        # Found afterwards.
         *(
-            (b"rose 1 0\nunused nan nan\nsalt 0 %b\n" % bad, ": this is no file of word vectors, .* with nan, inf or")
+            (b"rose 1 0\nunused nan nan\nsalt 0 %b\n" % bad, f":3: '{bad.decode()}' is not a finite number in single")
             for bad in (b"nan", b"inf", b"-inf", b"1e39")
         ),
     ],
@@ -70,15 +77,6 @@ def test_files_that_have_no_vectors(tmp_path, content, told):
     path = tmp_path / "vectors.txt"
     path.write_bytes(content)
     with pytest.raises(ConfigurationError, match=f"^{path}{told}"):
-        use(path)
-
-
-def test_vectors_that_are_not_finite(tmp_path):
-    """Of a file of HDF5, of which AllenNLP takes no mean."""
-    path = tmp_path / "vectors.h5"
-    with h5py.File(path, "w") as file:
-        file["embedding"] = numpy.full((4, 2), numpy.nan)
-    with pytest.raises(ConfigurationError, match=f"^{path}: there are numbers that are not finite in single precision"):
         use(path)
 
 

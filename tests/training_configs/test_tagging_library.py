@@ -78,9 +78,7 @@ def test_vectors_of_a_file_characters_and_features(data):
 def test_vectors_of_another_size(data, head):
     file = data / "vectors.txt"
     file.write_text(head + file.read_text())
-    with pytest.raises(
-        ConfigurationError, match="vectors.txt: its vectors have 3 numbers, .* is 4; make them the same"
-    ):
+    with pytest.raises(ConfigurationError, match="vectors.txt: its vectors have 3 numbers, .* is 4; set it"):
         check(settings_of(data, f"tagging.encoder.bilstm(word_dim=4, hidden=4, vectors='{file}')"))
 
 
