@@ -33,9 +33,6 @@ MOST_CLASSES = 500
 ENOUGH_ROWS = 1000
 """So many rows choose a setting; a fifth of a small data set would do so by chance."""
 
-Rival = tuple[numpy.ndarray, list[float]]
-"""The labels that it predicts for the test data, and the seconds that its fit and its prediction took."""
-
 
 class Data(NamedTuple):
     """Rows and their labels, as booleans; `train` has the validation data, too."""
@@ -207,40 +204,43 @@ def others(data: Data, make: Callable[[int], Any], seed: int) -> dict[str, dict[
     # A chain cannot learn a label that no row has.
     there = data.train_gold.any(axis=0) & ~data.train_gold.all(axis=0)
     labels = data.train_gold[:, there].astype(int)
-    sets, classes = numpy.unique(data.train_gold, axis=0, return_inverse=True)
-
-    def chains(number: int) -> Rival:
-        began = time.perf_counter()
-        fitted = [
-            ClassifierChain(clone(single), order="random", random_state=one).fit(data.train, labels)
-            for one in range(seed, seed + number)
-        ]
-        ended = time.perf_counter()
+    chains, fits = [], []
+    for number in range(seed, seed + CHAINS):
+        chain = ClassifierChain(clone(single), order="random", random_state=number)
+        fits.append(_seconds(lambda: chain.fit(data.train, labels))[1])
+        chains.append(chain)
+    one, took_one = _seconds(lambda: chains[0].predict(data.test))
+    mean, took_all = _seconds(lambda: numpy.mean([chain.predict_proba(data.test) for chain in chains], axis=0))
+    found = {}
+    for name, values, took in (
+        ("classifier chain", one, [fits[0], took_one]),
+        (f"ensemble of {CHAINS} chains", mean, [sum(fits), took_all]),
+    ):
         predicted = numpy.tile(data.train_gold.all(axis=0), (len(data.test_gold), 1))
-        if number == 1:
-            predicted[:, there] = fitted[0].predict(data.test) > 0.5
-        else:
-            predicted[:, there] = numpy.mean([chain.predict_proba(data.test) for chain in fitted], axis=0) > 0.5
-        return predicted, [ended - began, time.perf_counter() - ended]
-
-    def powerset() -> Rival:
-        began = time.perf_counter()
-        fitted = OneVsRestClassifier(clone(single)).fit(data.train, classes.reshape(-1))
-        ended = time.perf_counter()
-        return sets[fitted.predict(data.test)], [ended - began, time.perf_counter() - ended]
-
-    found = {"classifier chain": chains(1), f"ensemble of {CHAINS} chains": chains(CHAINS)}
+        predicted[:, there] = values > 0.5
+        found[name] = predicted, took
+    sets, classes = numpy.unique(data.train_gold, axis=0, return_inverse=True)
     if len(sets) <= MOST_CLASSES:
-        found["label powerset"] = powerset()
+        powerset = OneVsRestClassifier(clone(single))
+        _, fit = _seconds(lambda: powerset.fit(data.train, classes.reshape(-1)))
+        predicted, took = _seconds(lambda: sets[powerset.predict(data.test)])
+        found["label powerset"] = predicted, [fit, took]
     gold = torch.from_numpy(data.test_gold)
     return {
         name: {
             score: _by_row(ratio(torch.from_numpy(predicted), gold)).tolist()
             for score, ratio in LABEL_SET_SCORES.items()
         }
-        | {"seconds": seconds}
-        for name, (predicted, seconds) in found.items()
+        | {"seconds": took}
+        for name, (predicted, took) in found.items()
     }
+
+
+def _seconds(call: Callable[[], Any]) -> tuple[Any, float]:
+    """What a call gives, and the seconds that it takes."""
+    began = time.perf_counter()
+    found = call()
+    return found, time.perf_counter() - began
 
 
 def _by_row(ratio: Ratio) -> numpy.ndarray:
