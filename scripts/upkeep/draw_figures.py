@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "docs" / "figures" / "example.json"
 TAGGER = ROOT / "docs" / "figures" / "tagger.json"
 RESULTS = ROOT / "docs" / "results"
-LABEL_SETS = tuple(RESULTS / f"{name}.csv" for name in ("label_sets", "label_sets_more"))
+LABEL_SETS = tuple(RESULTS / f"{name}.csv" for name in ("label_sets", "label_sets_large", "label_sets_more"))
 # An unseen sentence of the sample's test data, whose best path of the CRF has a role twice.
 SENTENCE = "Who will Bruno escort to the library ?"
 
