@@ -88,8 +88,9 @@ class SentenceReader(DatasetReader):
         """
         paths, self._also_check = self._also_check, []
         folder = self.serialization_dir
-        # The vocabulary is made of what was read; a trained model has it, and does not need these files any more.
-        if folder is None or os.path.exists(os.path.join(folder, "vocabulary")):
+        # The vocabulary is made of what was read; a trained model has it, and does not need these files any more. The
+        # folder into which its archive was unpacked is gone when a reader of it reads.
+        if folder is None or not os.path.isdir(folder) or os.path.exists(os.path.join(folder, "vocabulary")):
             return
         worker = self.get_worker_info()
         if worker is None or worker.id == 0:

@@ -232,7 +232,7 @@ def test_stray_insides_are_repaired_with_one_warning(tmp_path, caplog):
 def test_further_files_are_checked_before_a_training_begins(tmp_path):
     train = frames_file(tmp_path / "train.jsonl", "B-V", "O", "O")
     test = frames_file(tmp_path / "test.jsonl", "B-V", "O", "I-A1")
-    options = {"serialization_dir": str(tmp_path / "run"), "also_check": test}
+    options = {"serialization_dir": str(tmp_path), "also_check": test}
     with pytest.raises(ConfigurationError, match="test.jsonl:1: tag 2 of predicate 0"):
         list(SrlReader(**options).read(train))
     assert len(list(SrlReader(**options, repair=True).read(train))) == 2

@@ -171,7 +171,8 @@ def test_further_files_are_checked_before_a_training_begins(tmp_path):
     reader = reader_of(**{**options, "also_check": f"{train}#valid"}, repair=True)
     assert len(list(reader.read(train))) == 1
     # In Python, and of a trained model, whose vocabulary is there: what is read is what is asked for.
-    assert len(list(reader_of(**{**options, "serialization_dir": None}).read(train))) == 1
+    for folder in (None, str(tmp_path / "unpacked archive, gone by now")):
+        assert len(list(reader_of(**{**options, "serialization_dir": folder}).read(train))) == 1
     (run / "vocabulary").mkdir()
     assert len(list(reader_of(**options).read(train))) == 1
 
