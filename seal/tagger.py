@@ -30,7 +30,7 @@ from seal.structure import CandidateEnergy, TagPaths, TagStructure
 from seal.structure.pictures import two_outputs
 from seal.structure.tag_sequences import find_gold
 from seal.structure.tag_structure import joined
-from seal.tagger_data import Row, inner_labels, log_probabilities, read_labels, read_rows
+from seal.tagger_data import Row, check_logarithms, inner_labels, log_probabilities, read_labels, read_rows
 
 __all__ = ["Candidate", "Explanation", "StructuredTagger", "cross_fit", "log_probabilities"]
 
@@ -195,6 +195,8 @@ class StructuredTagger:
             Of frames, the index of the predicate among these words; prediction needs it, too.
         """
         rows = list(self._read(emissions, gold, mask_or_lengths, keys, word_ids, words, predicates))
+        if rows and not isinstance(self._space, CrfTagSequence):
+            check_logarithms(rows)
         given = {"keys": keys, "words": words, "predicates": predicates}
         needs = [name for name, values in given.items() if values is not None]
         if isinstance(valid, Mapping):

@@ -1,6 +1,6 @@
 """What `seal.tagger` takes of foreign taggers, and refuses: labels, emissions with masks or word maps, and gold."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -31,6 +31,10 @@ def read_labels(labels: Sequence[str] | Mapping[int, str], encoding: str | None)
         if sorted(labels) != list(range(len(labels))):
             raise ConfigurationError(f"labels: the keys must be 0 to {len(labels) - 1}, found {short(list(labels))}.")
         labels = [labels[place] for place in range(len(labels))]
+    if isinstance(labels, Set):
+        raise ConfigurationError(
+            "labels: a list is needed, in the order of the emissions' columns, and a set has none."
+        )
     names = [labels] if isinstance(labels, str) else list(labels)
     for place, name in enumerate(names):
         if not isinstance(name, str) or name in names[:place]:
@@ -54,6 +58,18 @@ def read_labels(labels: Sequence[str] | Mapping[int, str], encoding: str | None)
         if encoding == "BIOES" and not any(name[0] in "OS" for name in names):
             raise ConfigurationError("labels: in BIOES there must be an 'O' or an 'S-<name>' for a lone token.")
     return names
+
+
+def _in_order(labels: Sequence[str] | Mapping[int, str]) -> list[str]:
+    if isinstance(labels, Mapping):
+        if sorted(labels) != list(range(len(labels))):
+            raise ConfigurationError(f"labels: the keys must be 0 to {len(labels) - 1}, found {short(list(labels))}.")
+        return [labels[place] for place in range(len(labels))]
+    if isinstance(labels, Set):
+        raise ConfigurationError(
+            "labels: a list is needed, in the order of the emissions' columns, and a set has none."
+        )
+    return [labels] if isinstance(labels, str) else list(labels)
 
 
 def inner_labels(labels: Sequence[str], encoding: str | None) -> list[str]:
@@ -176,6 +192,14 @@ def _scores(value: Any, place: int, labels: Sequence[str]) -> torch.Tensor:
     return torch.maximum(scores, best - MOST_BELOW)
 
 
+def check_logarithms(rows: Sequence[Row]) -> None:
+    """Raises `ConfigurationError` where all emissions are probabilities, which would be read as log-odds."""
+    if all(bool((row.emissions >= 0).all() and (row.emissions.sum(dim=1) - 1).abs().max() < 1e-3) for row in rows):
+        raise ConfigurationError(
+            "emissions: the scores of each token are probabilities, which sum to 1; give their logarithms, or log-odds."
+        )
+
+
 def _counted(mask_or_length: Any, word_ids: Any, tokens: int, place: int) -> torch.Tensor:
     """The places of the tokens that count, `(counted,)`."""
     counted = list(range(tokens))
@@ -221,7 +245,9 @@ def _gold(value: Any, place: int, counted: torch.Tensor, tokens: int, index: dic
         raise ConfigurationError(
             f"gold[{place}]: {len(value)} tags for {len(counted)} tokens that count, of {tokens} in emissions[{place}]."
         )
-    for token, tag in enumerate(tags):
+    # Also a list of NumPy's numbers.
+    for token, tag in enumerate(map(_plain, tags)):
+        tags[token] = tag
         if isinstance(tag, str) and tag in index:
             tags[token] = index[tag]
         elif isinstance(tag, bool) or not isinstance(tag, int) or not 0 <= tag < len(index):

@@ -112,7 +112,7 @@ def test_gold_may_be_names_or_indices_of_words_or_of_all_tokens():
     forms = [
         StructuredTagger(TAGS).fit(scores, [RIGHT] * 60),
         StructuredTagger(TAGS).fit(scores.numpy(), numpy.array([index] * 60)),
-        StructuredTagger(dict(enumerate(TAGS))).fit(scores, torch.tensor([index] * 60)),
+        StructuredTagger(dict(enumerate(TAGS))).fit(scores, [list(numpy.array(index))] * 60),
         StructuredTagger(TAGS).fit(pieces, [RIGHT] * 60, word_ids=[words] * 60, groups=range(60)),
         StructuredTagger(TAGS).fit(pieces, [[-100, *index, -100]] * 60, word_ids=[words] * 60, groups=range(60)),
     ]
@@ -343,6 +343,7 @@ def test_a_file_that_is_not_whole_is_refused(fitted, tmp_path, spoil):
         ({"labels": ["O", "I-A"]}, "there is 'I-A' and no 'B-A'"),
         ({"labels": ["O", "B-A"], "encoding": "BIOES"}, "there is 'B-A' and no 'E-A'"),
         ({"labels": ["B-A", "E-A"], "encoding": "BIOES"}, "a lone token"),
+        ({"labels": {"O", "B-A"}}, "labels: a list is needed, in the order of the emissions' columns"),
         ({"labels": {1: "O", 2: "B-A"}}, "labels: the keys must be 0 to 1"),
         ({"encoding": "IOB"}, "encoding must be 'BIO', 'BIOES', 'IO' or null"),
         ({"score": "accuracy"}, "score must be 'f1' or 'exact_match'"),
@@ -375,6 +376,7 @@ def spoilt(place, value):
         ({"emissions": torch.zeros(3, 5)}, r"emissions\[0\]: \(tokens, 5\) is needed.*found \(5,\)"),
         ({"emissions": 5}, "emissions: one for each sentence"),
         ({"emissions": [["a"]] * 3}, r"emissions\[0\]: numbers"),
+        ({"emissions": emissions_of(3).softmax(dim=2)}, "emissions: the scores of each token are probabilities"),
         ({"emissions": spoilt((1, 2, 3), torch.nan)}, r"emissions\[1\]: the score of tag 'B-B' at token 2 is nan"),
         ({"emissions": spoilt((2, 0, 0), torch.inf)}, r"emissions\[2\]: the score of tag 'O' at token 0 is inf"),
         ({"emissions": spoilt((0, 3), -torch.inf)}, r"emissions\[0\]: no tag can be at token 3"),
