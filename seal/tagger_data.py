@@ -27,15 +27,7 @@ def read_labels(labels: Sequence[str] | Mapping[int, str], encoding: str | None)
     `ConfigurationError` if they are no tags of the encoding.
     """
     check_choice("encoding", encoding, ENCODINGS)
-    if isinstance(labels, Mapping):
-        if sorted(labels) != list(range(len(labels))):
-            raise ConfigurationError(f"labels: the keys must be 0 to {len(labels) - 1}, found {short(list(labels))}.")
-        labels = [labels[place] for place in range(len(labels))]
-    if isinstance(labels, Set):
-        raise ConfigurationError(
-            "labels: a list is needed, in the order of the emissions' columns, and a set has none."
-        )
-    names = [labels] if isinstance(labels, str) else list(labels)
+    names = _in_order(labels)
     for place, name in enumerate(names):
         if not isinstance(name, str) or name in names[:place]:
             raise ConfigurationError(f"labels[{place}]: a name of its own is needed for each tag, found {short(name)}.")
@@ -66,9 +58,7 @@ def _in_order(labels: Sequence[str] | Mapping[int, str]) -> list[str]:
             raise ConfigurationError(f"labels: the keys must be 0 to {len(labels) - 1}, found {short(list(labels))}.")
         return [labels[place] for place in range(len(labels))]
     if isinstance(labels, Set):
-        raise ConfigurationError(
-            "labels: a list is needed, in the order of the emissions' columns, and a set has none."
-        )
+        raise ConfigurationError("labels: a list is needed, in the order of the emissions' columns; a set has none.")
     return [labels] if isinstance(labels, str) else list(labels)
 
 
