@@ -144,8 +144,10 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for name, known in (("decision", DECISIONS), ("scoring", SCORES)):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name}: one of {', '.join(known)} is needed, found {getattr(self, name)!r}.")
-        if not _is_int(self.max_samples) or self.max_samples < 1:
-            raise ValueError(f"max_samples: a number of rows, at least 1, is needed, found {self.max_samples!r}.")
+        for name, what, least in (("max_samples", "rows", 1), ("powerset", "label sets", 0), ("num_likely", "sets", 0)):
+            value = getattr(self, name)
+            if not _is_int(value) or value < least:
+                raise ValueError(f"{name}: a number of {what}, at least {least}, is needed, found {value!r}.")
         if y is None:
             raise ValueError("StructuredClassifier requires y to be passed, but the target y is None")
         for name in others:

@@ -243,7 +243,7 @@ def read_labels(y: Any) -> LabelMatrix | None:
         table = numpy.asarray(y, dtype=object)
     if table.ndim < 2 or (table.ndim == 2 and table.shape[1] == 1):
         return None
-    if table.ndim > 2 or table.shape[1] == 0:
+    if table.ndim > 2 or 0 in table.shape:
         raise ValueError(f"y: a matrix of (rows, labels) is needed, found the shape {table.shape}.")
     numbers = table
     if table.dtype.kind not in "biu":

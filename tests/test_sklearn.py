@@ -179,7 +179,7 @@ def test_a_decision_by_name(decision):
 def test_rules_are_kept():
     x, gold = rows()
     pair = tuple(numpy.argwhere(numpy.triu(gold.T @ gold, 1) > 0)[0])
-    rule = AtMostOne([str(label) for label in pair])
+    rule = AtMostOne(list(pair))
     free, bound = (
         clone(StructuredClassifier(decision="likeliest", constraints=rules)).fit(x, gold).predict(x)[:, pair]
         for rules in (None, [rule])
@@ -238,6 +238,8 @@ def test_the_same_seed_gives_the_same_model(scoring):
 @pytest.mark.parametrize(
     "settings, message",
     [
+        ({"powerset": None}, "powerset: a number of label sets, at least 0, is needed, found None"),
+        ({"num_likely": -1}, "num_likely: a number of sets, at least 0, is needed, found -1"),
         ({"decision": "best"}, "decision: one of auto, own, likeliest, expected_score is needed, found 'best'"),
         ({"scoring": "f1"}, "scoring: one of f1_samples, f1_micro, accuracy is needed, found 'f1'"),
         ({"cv": ShuffleSplit(2, random_state=0)}, "cv: each row must be held out once"),
@@ -315,7 +317,9 @@ def test_a_cell_that_is_no_label(cell, message):
         StructuredClassifier().fit(x, y.tolist())
 
 
-@pytest.mark.parametrize("y", [[["a", "b"], ["c", "d"]], [["a"], ["b", "c"]], [[0, 255], [255, 0]], [[-1, 0], [0, -1]]])
+@pytest.mark.parametrize(
+    "y", [[["a", "b"], ["c", "d"]], [["a"], ["b", "c"]], [[0, 255], [255, 0]], [[-1, 0], [0, -1]], numpy.zeros((0, 2))]
+)
 def test_other_matrices_are_refused(y):
     with pytest.raises(ValueError, match="^y: "):
         StructuredClassifier().fit([[0.0], [1.0]], y)

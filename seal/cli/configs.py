@@ -90,7 +90,8 @@ def _with_floats(found: Any) -> Any:
 def _callbacks(config: dict[str, Any]) -> list[str]:
     trainer = config.get("trainer")
     callbacks = trainer.get("callbacks") if isinstance(trainer, dict) else None
-    named = [item.get("type") if isinstance(item, dict) else item for item in callbacks or ()]
+    listed = callbacks if isinstance(callbacks, list) else ()
+    named = [item.get("type") if isinstance(item, dict) else item for item in listed]
     return [name for name in named if isinstance(name, str)]
 
 

@@ -107,7 +107,8 @@ class Count(Constraint):
             raise ConfigurationError(f"constraints: 'labels' must be a list of at least one label, found {labels!r}.")
         if least < 0 or most is not None and most < least:
             raise ConfigurationError(f"constraints: no number is at least {least} and at most {most}.")
-        self.labels, self.least, self.most, self.each = list(labels), least, most, each
+        # Also the numbers of labels, which `StructuredClassifier` calls by these.
+        self.labels, self.least, self.most, self.each = list(map(str, labels)), least, most, each
         super().__init__(name)
 
     def default_name(self) -> str:
@@ -185,7 +186,8 @@ class Implication(Constraint):
 
     def __init__(self, implies: dict[str, Union[str, list[str]]], name: Optional[str] = None) -> None:
         self.implies = dict(implies)
-        self.pairs = [(a, b) for a, all_b in implies.items() for b in ([all_b] if isinstance(all_b, str) else all_b)]
+        several = ((a, [all_b] if isinstance(all_b, (str, int)) else all_b) for a, all_b in implies.items())
+        self.pairs = [(str(a), str(b)) for a, all_b in several for b in all_b]
         super().__init__(name)
 
     def default_name(self) -> str:

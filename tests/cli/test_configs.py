@@ -45,6 +45,8 @@ def test_callbacks_that_overrides_drop(caplog):
     caplog.clear()
     overridden(config, '{"trainer.num_epochs": 1}')
     assert not caplog.records
+    # What is no list is refused where the config is checked.
+    assert overridden(config, '{"trainer.callbacks": true}')["trainer"]["callbacks"] is True
 
 
 def test_overrides_of_what_is_not_there():

@@ -98,6 +98,7 @@ def test_forbidden_transitions_and_padding():
 def test_names():
     assert AtMostOne(["a", "b"]).name == "at_most_1_a_b"
     assert Count(["a"], 1, 2, each=True).name == "at_least_1_at_most_2_of_each_a"
+    assert Implication({3: 0, 1: [0, "2"]}).pairs == [("3", "0"), ("1", "0"), ("1", "2")]
     assert Implication({"a": "b"}).name == "implication_a_b" and AtMostOne(["a"], name="mine").name == "mine"
     assert ForbiddenTransitions([("DET", "VERB")]).name == "forbidden_DET_VERB"
     assert {"count", "at_most_one", "exactly_one", "at_least_one", "implication", "forbidden_transitions"} <= set(

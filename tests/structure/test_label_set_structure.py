@@ -284,3 +284,10 @@ def test_repeated_rows_do_not_make_their_sets_known():
 def test_no_rows_to_judge():
     with pytest.raises(ConfigurationError, match="structure.most_rows: at least 1"):
         LabelSetStructure(2, most_rows=0)
+
+
+def test_sizes_below_their_least():
+    with pytest.raises(ConfigurationError, match="structure.num_likely must be at least 0, found -1"):
+        LabelSetStructure(2, num_likely=-1)
+    with pytest.raises(ConfigurationError, match="the rank of 'label_pairs' must be at least 1, found -3"):
+        LabelSetStructure(2, energies=[{"type": "label_pairs", "rank": -3}])

@@ -1,6 +1,7 @@
 import torch
 from torch import nn
 
+from seal.common.setting_checks import check_range
 from seal.structure.joint_score import CandidateEnergy
 from seal.structure.label_sets import AnyLabelSets
 
@@ -23,6 +24,7 @@ class LabelPairs(CandidateEnergy[AnyLabelSets]):
 
     def __init__(self, num_labels: int, rank: int = 8) -> None:
         super().__init__()
+        check_range("structure.energies: the rank of 'label_pairs'", rank, least=1)
         self.vectors = nn.Parameter(torch.zeros(num_labels, rank))
         signs = torch.ones(rank)
         signs[rank // 2 :] = -1
