@@ -92,7 +92,8 @@ local components = import 'components.libsonnet';
       local decodes = with_task_net && std.get(std.get(model.task_net, 'encoder', {}), 'type') == 'attention_decoder',
       local unrolled = with_task_net && std.get(model.task_net, 'type') == 'unrolled',
       assert all.map_lr == null || stacked : "training: 'map_lr' is for compound_stacked; leave it out",
-      // Where a parameter's name has one of these, it is above the encoders.
+      // Where a parameter's name has one of these, it is above the encoders. They are joined, as AllenNLP warns of each
+      // expression that no name has, and few nets have a CRF.
       local above =
         (if decodes then ['encoder[.]_(symbols|lstm|start|query|combine)[.]', '^loss_net[.]_layer[.]'] else [])
         + (
@@ -105,7 +106,7 @@ local components = import 'components.libsonnet';
       local player(lr, optimizer, map_lr=null) = {
         local groups =
           (if map_lr == null then [] else [[['^cost_augmented_net[.]'], { lr: map_lr }]])
-          + (if all.head_lr == null then [] else [[above, { lr: all.head_lr }]]),
+          + (if all.head_lr == null then [] else [[[std.join('|', above)], { lr: all.head_lr }]]),
         optimizer: optimizer {
           lr: lr,
           [if std.length(groups) > 0 then 'parameter_groups']: groups,
