@@ -55,7 +55,7 @@ def test_a_transformer_has_its_own_rates():
     for player in ("task_net", "loss_net"):
         optimizer = config["trainer"][player]["optimizer"]
         ((patterns, rates),) = optimizer["parameter_groups"]
-        assert optimizer["lr"] == 5e-5 and rates == {"lr": 1e-3} and "^loss_net[.]_layer[.]" in patterns
+        assert optimizer["lr"] == 5e-5 and rates == {"lr": 1e-3} and "^loss_net[.]_layer[.]" in patterns[0]
 
 
 def test_counts_of_trees_sum_to_the_score():
