@@ -229,7 +229,7 @@ _BY = ("index", "name")
 
 def read_record(line: str) -> dict[str, Any]:
     """The JSON object of a line of input; no object in it gives a key twice."""
-    record = read_json(decodable(line), "the line is not JSON")
+    record = read_json(decodable(line), 'the line is not JSON, such as {"features": [0, 1]}')
     if not isinstance(record, dict):
         raise ConfigurationError(f"expected an object with 'features', found {short(record)}.")
     return record

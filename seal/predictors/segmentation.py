@@ -114,7 +114,7 @@ class SegmentationPredictor(LinePredictor):
         return self.predict_json({"image": image})
 
     def read(self, line: str) -> JsonDict:
-        inputs = read_json(decodable(line), "the line is not JSON")
+        inputs = read_json(decodable(line), 'the line is not JSON, such as {"image": "FILE"}')
         _check_object(inputs)
         return inputs
 

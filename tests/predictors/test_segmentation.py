@@ -172,7 +172,7 @@ def test_no_foreground():
 @pytest.mark.parametrize(
     "line, message",
     [
-        ("nothing", "the line is not JSON"),
+        ("nothing", 'the line is not JSON, such as {"image": "FILE"}'),
         ("[1]", "expected an object with 'image', found [1]"),
         ("{}", "the object needs 'image', or 'images' and 'row'"),
         ('{"image": "a", "images": "b"}', "the object needs 'image', or 'images' and 'row'"),
