@@ -146,6 +146,8 @@ def _check_workers(workers: Any) -> None:
 
 def _check_data(key: str, path: Any) -> None:
     """A path of data that names a file or folder plainly; what else a path may be is the reader's to say."""
+    if path == "" or (path is None and key == "train_data_path"):
+        raise ConfigurationError(f'config key "{key}" must be the path of data, found {short(path)}')
     if not isinstance(path, str) or not re.fullmatch(r"[\w./~+=@% -]+", path) or os.path.exists(user_path(path)):
         return
     raise ConfigurationError(

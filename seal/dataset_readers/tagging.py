@@ -43,8 +43,8 @@ class TaggingReader(SentenceReader):
       `None`) and, for a sentence of a file, `lines` (the line of each word).
     - `labelled`, with the option of that name: 1 where `tags` are gold, 0 where they are placeholders.
 
-    `FILE#train` and `FILE#valid` are two parts of one file, for data without a validation split: the first sentence
-    and then every `valid_every`th one belong to the latter.
+    A path is a file, or a pattern with `*`. `FILE#train` and `FILE#valid` are two parts of one file, for data without a
+    validation split: the first sentence and then every `valid_every`th one belong to the latter.
 
     CoNLL-2003 with the inputs of Tu, Pang & Gimpel 2020, section 6 ("NER+"):
 
@@ -166,7 +166,8 @@ class TaggingReader(SentenceReader):
                     yield replace(sentence, tags=None)
 
     def _part(self, file_path: str) -> Iterator[TaggedSentence]:
-        sentences = self._of_part(file_path, self._columns.read)
+        read = self._columns.read
+        sentences = self._of_part(file_path, lambda path: (one for file in expanded(path) for one in read(file)))
         return with_words(file_path, not_empty(sentences, f"{file_path}: this part of the file holds no sentence."))
 
     def _lines(self, file_path: str) -> Iterator[TaggedSentence]:

@@ -275,6 +275,8 @@ def test_a_config_for_training(changes):
         ({"serialization_dir": "x"}, 'serialization_dir": the command line says where, with -s'),
         ({"model": None}, 'model" of TrainModel is null'),
         ({"trainer": []}, 'trainer" of TrainModel must be an object, found []'),
+        ({"train_data_path": None}, 'train_data_path" must be the path of data, found None'),
+        ({"validation_data_path": ""}, "validation_data_path\" must be the path of data, found ''"),
         ({"train_data_path": "none.tsv"}, 'train_data_path": there is no file or folder none.tsv; put the data there'),
         ({"train_data_path": 5, "test_data_path": "~/none"}, 'test_data_path": there is no file or folder ~/none'),
         ({"vocabulary": {"type": "from_filse"}}, 'vocabulary.type": "from_filse" is not a registered name; did you'),

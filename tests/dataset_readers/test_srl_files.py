@@ -94,6 +94,7 @@ def test_a_folder_is_all_its_files_sorted(tmp_path):
     assert [os.path.relpath(f, tmp_path) for f in files] == (
         ["a.jsonl.gz", "b/x.conll", "b/y.v4_gold_conll", "c.gold_conll.gz", "z.jsonl"]
     )
+    assert srl_data_files(str(tmp_path / "*.jsonl*")) == [str(tmp_path / "a.jsonl.gz"), str(tmp_path / "z.jsonl")]
     sources = [sentence.source for sentence in read_srl_sentences(str(tmp_path))]
     assert len(sources) == 2 + 3 + 3 + 3 + 2
     assert [source.rsplit(":", 1)[0] for source in sources] == sorted(s.rsplit(":", 1)[0] for s in sources)

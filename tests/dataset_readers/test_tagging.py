@@ -191,6 +191,15 @@ def test_max_words_skips_and_says_so(tmp_path, caplog):
         list(reader_of(max_words=3).read(numbered(tmp_path / "x", [5, 4])))
 
 
+def test_a_pattern_names_several_files(tmp_path):
+    for name in "ba":
+        write(tmp_path / f"{name}.tsv", f"{name} O\n\n{name}{name} O\n")
+    words = [instance["tokens"][0].text for instance in reader_of().read(str(tmp_path / "*.tsv"))]
+    assert words == ["a", "aa", "b", "bb"]
+    (part,) = reader_of(valid_every=4).read(str(tmp_path / "*.tsv#valid"))
+    assert part["tokens"][0].text == "a"
+
+
 def test_max_instances_takes_the_first(tmp_path):
     path = numbered(tmp_path / "x", [1] * 9)
     assert [i["tokens"][0].text for i in reader_of(max_instances=3).read(path)] == ["w0", "w1", "w2"]
