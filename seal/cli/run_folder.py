@@ -85,6 +85,8 @@ def check_folder(folder: str, config: dict[str, Any], recover: bool, force: bool
     path = os.path.join(folder, CONFIG_NAME)
     if recover and force:
         raise ConfigurationError("--recover continues a run, and --force starts anew; name one of the two")
+    if os.path.isfile(folder):
+        raise ConfigurationError(f"-s {folder}: this is a file, and a run needs a folder; name another")
     if recover and not os.path.exists(path):
         raise ConfigurationError(f"--recover: there is no run to continue in {folder}, which has no {CONFIG_NAME}")
     if recover:

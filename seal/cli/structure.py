@@ -139,7 +139,10 @@ def _scores(path: str) -> tuple[list[str], Any, dict[str, numpy.ndarray] | None]
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read ({error.strerror or error}).") from error
     except (ValueError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-        raise ConfigurationError(f"{path} is no file of np.savez without pickles ({error}).") from error
+        raise ConfigurationError(
+            f"{path} is no file of np.savez without pickles; name SCORES before GOLD, and write labels as "
+            "numpy.array(labels, dtype=str)."
+        ) from error
     for name in ("emissions", "labels"):
         if name not in arrays:
             raise ConfigurationError(f"{path}: there is no array '{name}'; it has {', '.join(sorted(arrays))}.")

@@ -145,6 +145,8 @@ def text_lines(path: str, expected: Optional[str] = None, json_lines: bool = Fal
 
 def _lines(path: str) -> Iterator[tuple[int, str]]:
     path = user_path(path)
+    if os.path.isdir(path):
+        raise ConfigurationError(f"{path}: this is a folder; name a file.")
     if not os.path.isfile(path):
         raise ConfigurationError(
             f"{path}: there is no such file; put the data there (see data/README.md), or correct its path."

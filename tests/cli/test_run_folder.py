@@ -122,6 +122,13 @@ def test_the_config_of_a_run_that_goes_on(tmp_path, change, told):
     check_folder(str(tmp_path), config, True, False)
 
 
+def test_a_file_is_no_folder_of_a_run(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    for force in (False, True):
+        with pytest.raises(ConfigurationError, match="-s .*notes.txt: this is a file, and a run needs a folder"):
+            check_folder(str(tmp_path / "notes.txt"), {}, False, force)
+
+
 @pytest.mark.parametrize(
     "recover, force, told",
     [

@@ -111,7 +111,7 @@ def test_options_and_files_that_are_not_there_are_told(files, capsys):
         assert learned(files, *arguments) == 1 and sentence in capsys.readouterr().err
     assert main(["apply", str(files / "none"), "x"]) == 1 and "tagger.json' cannot be read" in capsys.readouterr().err
     (files / "scores.npz").write_text("no")
-    assert learned(files) == 1 and "without pickles" in capsys.readouterr().err
+    assert learned(files) == 1 and "without pickles; name SCORES before GOLD" in capsys.readouterr().err
     (files / "scores.npz").unlink()
     assert learned(files) == 1 and "cannot be read (No such file" in capsys.readouterr().err
 

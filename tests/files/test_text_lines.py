@@ -22,6 +22,8 @@ def test_lines_with_their_numbers(tmp_path, name, write, mark):
 
 def test_mistakes_name_the_line(tmp_path):
     path = tmp_path / "a.txt"
+    with pytest.raises(ConfigurationError, match="this is a folder; name a file"):
+        list(text_lines(str(tmp_path)))
     with pytest.raises(ConfigurationError, match="a.txt: there is no such file"):
         next(text_lines(str(path)))
     path.write_bytes(b"good\nbad \xe9\nnever read\n")
