@@ -347,10 +347,12 @@ class StructuredTagger:
             lengths = torch.tensor([len(row.emissions) for row in batch])
             mask = torch.arange(emissions.shape[1]) < lengths.unsqueeze(1)
             space, there = self._space.to(emissions.device), mask.to(emissions.device)
-            tags, log_prob = space.k_best(emissions, self.num_candidates, there)
             of_tokens = None
             if structure.reads_token_scores:
-                of_tokens = space.log_marginals_of(emissions, tags, there).to("cpu", torch.half)
+                tags, log_prob, of_tokens = space.k_best_and_marginals(emissions, self.num_candidates, there)
+                of_tokens = of_tokens.to("cpu", torch.half)
+            else:
+                tags, log_prob = space.k_best(emissions, self.num_candidates, there)
             golds = [row.gold for row in batch if row.gold is not None]
             yield (
                 batch,

@@ -11,7 +11,7 @@ from torch import nn
 from seal.common.setting_checks import check_range
 from seal.constraints import Constraint, Declared
 from seal.registry import ConfigurationError, Registrable
-from seal.structure.decisions import ExpectedScore
+from seal.structure.decisions import ExpectedScore, Rows
 from seal.structure.fitting import fit, objective_of, reset
 from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, has_gold, only_least_broken
 
@@ -118,7 +118,7 @@ class Structure(nn.Module, Registrable):
             for energy in cast(Iterable[CandidateEnergy], self.joint.energies)
         ]
 
-    def similarity(self, competing: Any, kept: torch.Tensor) -> torch.Tensor:
+    def similarity(self, competing: Any, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
         """The `similarity` of `Decision.choose`: F1 or accuracy, 0 to 1."""
         raise NotImplementedError
 
@@ -128,7 +128,7 @@ class Structure(nn.Module, Registrable):
         return self._expected(competing, self.probabilities(competing))
 
     def _expected(self, competing: Any, q: torch.Tensor) -> torch.Tensor:
-        return self.expected_score.scores(q, lambda kept: self.similarity(competing, kept))
+        return self.expected_score.scores(q, partial(self.similarity, competing))
 
     # Constraints.
 
