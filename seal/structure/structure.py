@@ -3,6 +3,7 @@ import inspect
 import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import torch
