@@ -197,8 +197,8 @@ def measure(data: Data, make: Callable[[int], Any], seed: int) -> dict[str, Any]
 
 def others(data: Data, make: Callable[[int], Any], seed: int) -> dict[str, dict[str, list]]:
     """
-    What scikit-learn and scikit-multilearn have for dependent labels, over logistic regression, has on the test data: by its name and score
-    the numerator and denominator of each row, and the seconds of fit and prediction.
+    What scikit-learn and scikit-multilearn have for dependent labels, over logistic regression, has on the test data:
+    by its name and score the numerator and denominator of each row, and the seconds of fit and prediction.
     """
     single = make(seed).estimator
     # A chain cannot learn a label that no row has.
