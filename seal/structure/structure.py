@@ -27,8 +27,9 @@ class Structure(nn.Module, Registrable):
     # Parameters
 
     energies : `Sequence[CandidateEnergy]`
-    penalties : `Sequence[float]`, optional (default = `(1, 3, 10)`)
-        The weights of the L2 penalty among which held-out likelihood chooses.
+    penalties : `Sequence[float]`, optional (default = `(1, 3, 10, 30, 100)`)
+        The weights of the L2 penalty among which held-out likelihood chooses, one after the other until the next one is
+        worse.
     level : `float`, optional (default = `0.1`)
         As for `seal.structure.gate.gate`, above 0 and at most 1.
     declared : `Declared`, optional
@@ -42,7 +43,7 @@ class Structure(nn.Module, Registrable):
 
     #: The setting by which more outputs compete.
     more_candidates: str
-    #: Whether penalties are tried from the largest on, until the next one is worse, or all of them from the least on.
+    #: Whether penalties are tried from the largest on, and not from the least on.
     penalties_fall = False
     #: As for `fit`.
     tolerance = 1e-7
@@ -50,7 +51,7 @@ class Structure(nn.Module, Registrable):
     def __init__(
         self,
         energies: Sequence[CandidateEnergy],
-        penalties: Sequence[float] = (1.0, 3.0, 10.0),
+        penalties: Sequence[float] = (1.0, 3.0, 10.0, 30.0, 100.0),
         level: float = 0.1,
         declared: Declared | None = None,
         least: float = 0.1,
@@ -197,7 +198,7 @@ class Structure(nn.Module, Registrable):
             found.append({"l2": l2, "loss": trained, "validation_loss": heldout, "scale": self.joint.scale.item()})
             if not best or heldout < best["validation_loss"]:
                 best, weights = found[-1], copy.deepcopy(self.joint.state_dict())
-            elif self.penalties_fall:
+            else:
                 break
         self.joint.load_state_dict(weights)
         self.joint.requires_grad_(False)

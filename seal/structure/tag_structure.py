@@ -163,7 +163,7 @@ class TagStructure(CandidateStructure):
         keyed: bool,
         energies: Optional[list[Any]] = None,
         num_candidates: int = 20,
-        penalties: Sequence[float] = (1.0, 3.0, 10.0),
+        penalties: Sequence[float] = (1.0, 3.0, 10.0, 30.0, 100.0),
         level: float = 0.1,
         constraints: Optional[list[Constraint]] = None,
         least: float = 0.1,

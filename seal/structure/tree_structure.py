@@ -90,7 +90,7 @@ class TreeStructure(CandidateStructure):
         symbols: list[str],
         energies: list[Any] | None = None,
         num_candidates: int = 20,
-        penalties: Sequence[float] = (1.0, 3.0, 10.0),
+        penalties: Sequence[float] = (1.0, 3.0, 10.0, 30.0, 100.0),
         level: float = 0.1,
         least: float = 0.1,
         margin: Optional[float] = None,
