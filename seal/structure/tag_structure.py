@@ -12,7 +12,7 @@ from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.candidate_structure import EXACT_MATCH, OWN, CandidateStructure
 from seal.structure.decisions import Likeliest, Rows
-from seal.structure.energies.at_most_once import CORE_ROLES
+from seal.structure.energies.roles import CORE_ROLES
 from seal.structure.energies.span_context import FEATURES_OF_ENTITIES
 from seal.structure.energies.span_counts import CONTEXTS_OF_ENTITIES
 from seal.structure.joint_score import CandidateEnergy, has_gold

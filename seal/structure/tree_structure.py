@@ -10,7 +10,7 @@ from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.candidate_structure import EXACT_MATCH, OWN, CandidateStructure
 from seal.structure.decisions import Likeliest, Rows
-from seal.structure.energies.tree_energy import TreeEnergy
+from seal.structure.energies.trees import TreeEnergy
 from seal.structure.joint_score import has_gold
 from seal.structure.scores import Ratio, gold_among_candidates
 from seal.structure.structure import Structure, make_energies
