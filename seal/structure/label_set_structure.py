@@ -175,7 +175,8 @@ class LabelSetStructure(Structure):
                 some = None if groups is None else groups[rest]
                 report = self._learn(scores[rest], gold[rest], scores[held], gold[held], some, None, penalties)
                 learned = learned and self._learned
-                # The first part chooses the penalty for all: trying them takes most of the time. A choice of few rows.
+                # The first part chooses the penalty for all: trying them takes most of the time, and all parts together
+                # choose no better (docs/measurements/energies.md).
                 penalties = penalties or ([report["l2"]] if self._learned else None)
                 q[held] = self._outputs(scores[held])
                 reached[held] = self._reaches(scores.logits[held], gold[held])
