@@ -101,7 +101,7 @@ def row(folds: Folds, name: str, energies: Optional[list[Any]], own: bool = Fals
     import torch
 
     from seal.structure import Ratio, TagStructure
-    from seal.structure.energies.at_most_once import CORE_ROLES
+    from seal.structure.energies.roles import CORE_ROLES
 
     structure = TagStructure(folds.tags, folds.encoding, folds.keyed, energies)
     start = time.process_time()

@@ -47,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
     add("--task-nets", default=",".join(TASK_NETS), metavar="NAMES", help="(default: %(default)s)")
     add("--skip", default="", metavar="DATA/NAME,...", help="pairs of data and classifier that are left out")
     add("--seeds", type=int, default=3, help="(default: %(default)s)")
-    add("--others", action="store_true", help="also classifier chains, their ensemble and the label powerset, seed 1")
+    add("--others", action="store_true", help="also what other libraries have for whole sets, seed 1")
     add(
         "--noise",
         type=int,
@@ -129,7 +129,7 @@ def _measure(data: str, net: str, arguments: argparse.Namespace, out: Path, bar:
         write_json(paths[seed], {"report": found["report"], "rows": {k: v.tolist() for k, v in found["rows"].items()}})
         bar.update()
     if with_others:
-        bar.set_postfix_str(f"{data}: classifier chains, label powerset")
+        bar.set_postfix_str(f"{data}: other classifiers of whole sets")
         write_json(others_path, classifiers.others(rows, make, 1))
 
 

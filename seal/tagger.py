@@ -311,11 +311,11 @@ class StructuredTagger:
         parts = [None if each is None else list(islice(each, i, i + 1)) for each in given] if i >= 0 else [None]
         if not parts[0]:
             raise ConfigurationError(f"explain: there is no sentence {i}.")
-        _, lengths, key, ids, told, predicate = parts
-        candidates = self.predict_k(parts[0], None, lengths, key, ids, score, told, predicate)[0]
+        _, lengths, key, ids, in_words, predicate = parts
+        candidates = self.predict_k(parts[0], None, lengths, key, ids, score, in_words, predicate)[0]
         if not candidates:
             raise ConfigurationError(f"explain: sentence {i} has no token.")
-        return Explanation(list(map(str, told[0] if told else range(len(candidates[0].tags)))), candidates)
+        return Explanation(list(map(str, in_words[0] if in_words else range(len(candidates[0].tags)))), candidates)
 
     def _score(self, score: str | None) -> str:
         wanted = self.score if score is None else score
@@ -349,10 +349,12 @@ class StructuredTagger:
             lengths = torch.tensor([len(row.emissions) for row in batch])
             mask = torch.arange(emissions.shape[1]) < lengths.unsqueeze(1)
             space, there = self._space.to(emissions.device), mask.to(emissions.device)
-            tags, log_prob = space.k_best(emissions, self.num_candidates, there)
             of_tokens = None
             if structure.reads_token_scores:
-                of_tokens = space.log_marginals_of(emissions, tags, there).to("cpu", torch.half)
+                tags, log_prob, of_tokens = space.k_best_and_marginals(emissions, self.num_candidates, there)
+                of_tokens = of_tokens.to("cpu", torch.half)
+            else:
+                tags, log_prob = space.k_best(emissions, self.num_candidates, there)
             golds = [row.gold for row in batch if row.gold is not None]
             yield (
                 batch,
@@ -578,8 +580,8 @@ def _parted(rows: list[Row], share: Any, groups: Sequence[Any] | None) -> tuple[
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
         raise ConfigurationError(f"valid: a share between 0 and 1, or data by name, is needed, found {short(share)}.")
     if groups is None:
-        told = (row.emissions.cpu().numpy() if row.words is None else "\0".join(row.words).encode() for row in rows)
-        numbers = [digest(part) for part in told]
+        contents = (row.emissions.cpu().numpy() if row.words is None else "\0".join(row.words).encode() for row in rows)
+        numbers = [digest(part) for part in contents]
     else:
         names = {name: number for number, name in enumerate(dict.fromkeys(groups))}
         if len(groups) <= max((row.place for row in rows), default=-1):

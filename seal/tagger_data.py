@@ -147,10 +147,10 @@ def read_rows(
         scores = _scores(row["emissions"], place, labels)
         counted = _counted(row.get("mask_or_lengths"), row.get("word_ids"), len(scores), place)
         tags = None if gold is None else _gold(row["gold"], place, counted, len(scores), index)
-        told = None if words is None else _words(row["words"], len(counted), place)
+        in_words = None if words is None else _words(row["words"], len(counted), place)
         predicate = None if predicates is None else _predicate(row["predicates"], len(counted), place)
         key = str(row["keys"]) if "keys" in row else ""
-        yield Row(place, scores[counted.to(scores.device)], tags, key, told, predicate)
+        yield Row(place, scores[counted.to(scores.device)], tags, key, in_words, predicate)
 
 
 _MISSING: Any = object()

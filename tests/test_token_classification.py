@@ -133,3 +133,49 @@ def test_a_tagger_of_spacy_gives_emissions():
     tagger = StructuredTagger(pipe.labels, None).fit(emissions, gold)
     list(pipe.pipe(docs))
     assert tagger.predict(emissions, own=True) == [[token.tag_ for token in doc] for doc in docs]
+
+
+@pytest.mark.parametrize("use_crf", [False, True])
+def test_a_tagger_of_flair_gives_emissions(use_crf):
+    flair = pytest.importorskip("flair", reason="flair installs beside requirements.txt with `--no-deps` alone")
+    from flair.data import Dictionary, Sentence
+    from flair.embeddings import OneHotEmbeddings
+    from flair.models import SequenceTagger
+
+    from seal.tagger import log_probabilities
+
+    flair.device = torch.device("cpu")
+    torch.manual_seed(0)
+    gold = [["S-A" if word in ("anna", "paris") else "O" for word in words] for words in SENTENCES]
+    known, kinds = Dictionary(add_unk=True), Dictionary(add_unk=False)
+    for word in sorted({word for words in SENTENCES for word in words}):
+        known.add_item(word)
+    kinds.add_item("A")
+    kinds.span_labels = True
+    embeddings = OneHotEmbeddings(known, embedding_length=8)
+    of_flair = SequenceTagger(embeddings, kinds, "ner", tag_format="BIOES", hidden_size=8, use_crf=use_crf)
+    sentences = [Sentence(words, use_tokenizer=False) for words in SENTENCES]
+    for sentence, tags in zip(sentences, gold):
+        for token, tag in zip(sentence, tags):
+            if tag != "O":
+                sentence[token.idx - 1 : token.idx].add_label("ner", "A")
+    optimizer = torch.optim.Adam(of_flair.parameters(), lr=0.02)
+    for _ in range(20):
+        for sentence in sentences:
+            sentence.clear_embeddings()
+        optimizer.zero_grad()
+        of_flair.forward_loss(sentences)[0].backward()
+        optimizer.step()
+    # The lines of docs/taggers.md.
+    labels = [label for label in of_flair.label_dictionary.get_items() if label[0] != "<"]
+    sentences = [Sentence(words, use_tokenizer=False) for words in SENTENCES]
+    of_flair.predict(sentences, return_probabilities_for_all_classes=True)
+    emissions = log_probabilities(
+        [[{p.value: p.score for p in token.get_tags_proba_dist("ner")} for token in s] for s in sentences], labels
+    )
+    tagger = StructuredTagger(labels, "BIOES").fit(emissions, gold)
+    own = tagger.predict(emissions, own=True)
+    assert [[words[at] for at, tag in enumerate(tags) if tag != "O"] for words, tags in zip(SENTENCES, own)] == [
+        [label.data_point.text for label in sentence.get_labels("ner")] for sentence in sentences
+    ]
+    assert any(tag != "O" for tags in own for tag in tags)

@@ -197,8 +197,8 @@ def measure(data: Data, make: Callable[[int], Any], seed: int) -> dict[str, Any]
 
 def others(data: Data, make: Callable[[int], Any], seed: int) -> dict[str, dict[str, list]]:
     """
-    What scikit-learn has for dependent labels, over logistic regression, has on the test data: by its name and score
-    the numerator and denominator of each row, and the seconds of fit and prediction.
+    What scikit-learn and scikit-multilearn have for dependent labels, over logistic regression, has on the test data:
+    by its name and score the numerator and denominator of each row, and the seconds of fit and prediction.
     """
     single = make(seed).estimator
     # A chain cannot learn a label that no row has.
@@ -225,6 +225,13 @@ def others(data: Data, make: Callable[[int], Any], seed: int) -> dict[str, dict[
         _, fit = _seconds(lambda: powerset.fit(data.train, classes.reshape(-1)))
         predicted, took = _seconds(lambda: sets[powerset.predict(data.test)])
         found["label powerset"] = predicted, [fit, took]
+    rakel = _rakel(clone(single), labels.shape[1])
+    if rakel is not None:
+        _, fit = _seconds(lambda: rakel.fit(data.train, labels))
+        values, took = _seconds(lambda: rakel.predict(data.test).toarray())
+        predicted = numpy.tile(data.train_gold.all(axis=0), (len(data.test_gold), 1))
+        predicted[:, there] = values > 0
+        found["RAkEL"] = predicted, [fit, took]
     gold = torch.from_numpy(data.test_gold)
     return {
         name: {
@@ -234,6 +241,18 @@ def others(data: Data, make: Callable[[int], Any], seed: int) -> dict[str, dict[
         | {"seconds": took}
         for name, (predicted, took) in found.items()
     }
+
+
+def _rakel(single: Any, number: int) -> Any:
+    """
+    Powersets of random sets of three labels, twice as many as there are labels (Tsoumakas & Vlahavas 2007), of
+    scikit-multilearn (requirements-measure.txt); `None` without that library, or with too few labels.
+    """
+    try:
+        from skmultilearn.ensemble import RakelO
+    except ImportError:
+        return None
+    return RakelO(single, labelset_size=3, model_count=2 * number) if number > 3 else None
 
 
 def _seconds(call: Callable[[], Any]) -> tuple[Any, float]:

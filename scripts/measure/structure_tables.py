@@ -43,7 +43,7 @@ def page(runs: Sequence[tuple[str, str, Path]], seeds: int, command: str) -> Pag
     parts += ["## What competes", _competing(runs, seeds)]
     others = _others(runs, table, seeds)
     if others:
-        parts += ["## Against classifier chains, their ensemble and the label powerset", others]
+        parts += ["## Against classifier chains, their ensemble, label powerset and RAkEL", others]
     return Page("\n\n".join(parts) + "\n", table)
 
 

@@ -73,13 +73,13 @@ def find_encoders() -> None:
         except (OSError, ValueError) as error:
             if getattr(error, "filename", None) is not None:
                 raise
-            told = re.split(r", or contain|, one of|\. Checkout your", " ".join(str(error).split()))[0].rstrip(".")
+            message = re.split(r", or contain|, one of|\. Checkout your", " ".join(str(error).split()))[0].rstrip(".")
             if isinstance(error, OSError):
-                told = (
+                message = (
                     f"encoder '{model_name}' is neither a local folder with a transformer nor a model that can be had "
-                    f"from the hub here ({told})"
+                    f"from the hub here ({message})"
                 )
-            raise ConfigurationError(f"{told}.") from error
+            raise ConfigurationError(f"{message}.") from error
 
     replace_once(cached_transformers, "get", load)
     replace_once(cached_transformers, "get_tokenizer", load)

@@ -104,11 +104,11 @@ def _naming(folder: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        told = describe(error)
-        if told is None or folder not in told:
+        message = describe(error)
+        if message is None or folder not in message:
             raise
-        told = told.replace(os.path.join(folder, ""), "").replace(folder, "its folder")
-        raise ConfigurationError(f"{_unpacked[folder]}: {told}") from error
+        message = message.replace(os.path.join(folder, ""), "").replace(folder, "its folder")
+        raise ConfigurationError(f"{_unpacked[folder]}: {message}") from error
 
 
 def _unpack(path: str, folder: str) -> None:
@@ -355,11 +355,11 @@ def _load_whole(load: Callable, config: Any, weights_path: Any, *args: Any, **kw
         sizes = re.search(r"size mismatch for .*", text)
         names = [re.findall(r"'([^']+)'", found) for found in re.findall(r"keys: \[(.*)\]", text)]
         if sizes is not None or len(names) != 2:
-            told = (sizes[0] if sizes else text).rstrip(".")
+            message = (sizes[0] if sizes else text).rstrip(".")
         else:
-            told = f'{len(names[0])} missing, {len(names[1])} unexpected, "{[*names[0], *names[1]][0]}" the first'
+            message = f'{len(names[0])} missing, {len(names[1])} unexpected, "{[*names[0], *names[1]][0]}" the first'
         raise ConfigurationError(
-            f"the weights do not fit the config (see --overrides and --weights-file): {told}"
+            f"the weights do not fit the config (see --overrides and --weights-file): {message}"
         ) from error
     check_finite(model.state_dict(), weights_path, {name for name, _ in model.named_parameters()})
     return model

@@ -332,20 +332,20 @@ def places_named() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        told = _told(error)
-        if told is None:
+        message = _message(error)
+        if message is None:
             raise
-        raise ConfigurationError(told) from error
+        raise ConfigurationError(message) from error
 
 
-def _told(error: Exception) -> Optional[str]:
+def _message(error: Exception) -> Optional[str]:
     """What an error that left a constructor says, with what its frames know; `None`: it says enough."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     for frame in frames:
         loaders = frame.f_locals.get("data_loaders") if frame.f_code.co_name in _HAVE_LOADERS else None
-        told = no_instance(loaders.values()) if isinstance(loaders, dict) else None
-        if told is not None:  # Whatever it led to.
-            return told
+        message = no_instance(loaders.values()) if isinstance(loaders, dict) else None
+        if message is not None:  # Whatever it led to.
+            return message
     for frame in reversed(frames):
         module, function, given = frame.f_globals.get("__name__"), frame.f_code.co_name, frame.f_locals
         if module == "allennlp.modules.token_embedders.embedding" and function == "_read_pretrained_embeddings_file":

@@ -38,14 +38,14 @@ class ForConsole(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
-        self._told: set[str] = set()
+        self._said: set[str] = set()
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno < logging.WARNING:
             return getattr(record, "news", False)
         text = record.getMessage()
-        again = record.levelno == logging.WARNING and text in self._told
-        self._told.add(text)
+        again = record.levelno == logging.WARNING and text in self._said
+        self._said.add(text)
         return not again and not any(words in str(record.msg) for words in NO_NEWS)
 
 

@@ -42,8 +42,8 @@ def add_parser(subparsers: argparse._SubParsersAction) -> argparse.ArgumentParse
     Learns from the scores of any tagger, and gold, which of its best tag sequences to choose; and applies that to other
     scores.
     """
-    told = "Choose among the best tag sequences of any tagger, by its scores in a file."
-    parser = subparsers.add_parser("structure", description=told, help=told)
+    summary = "Choose among the best tag sequences of any tagger, by its scores in a file."
+    parser = subparsers.add_parser("structure", description=summary, help=summary)
     _add_parts(parser)
     return parser
 
@@ -153,17 +153,17 @@ def _scores(path: str) -> tuple[list[str], Any, dict[str, numpy.ndarray] | None]
             f"{emissions.shape}."
         )
     if lengths is not None:
-        told = [int(length) for length in lengths.ravel()]
+        counts = [int(length) for length in lengths.ravel()]
         if emissions.ndim == 3 and (
-            len(told) != len(emissions) or not 0 <= min(told) <= max(told) <= emissions.shape[1]
+            len(counts) != len(emissions) or not 0 <= min(counts) <= max(counts) <= emissions.shape[1]
         ):
             raise ConfigurationError(f"{path}: lengths must be {len(emissions)} numbers, 0 to {emissions.shape[1]}.")
-        if emissions.ndim == 2 and (min(told, default=0) < 0 or sum(told) != len(emissions)):
-            raise ConfigurationError(f"{path}: lengths must sum to {len(emissions)} tokens, found {sum(told)}.")
+        if emissions.ndim == 2 and (min(counts, default=0) < 0 or sum(counts) != len(emissions)):
+            raise ConfigurationError(f"{path}: lengths must sum to {len(emissions)} tokens, found {sum(counts)}.")
         if emissions.ndim == 2:
-            emissions = numpy.split(emissions, numpy.cumsum(told)[:-1]) if told else []
+            emissions = numpy.split(emissions, numpy.cumsum(counts)[:-1]) if counts else []
         else:
-            emissions = [rows[:length] for rows, length in zip(emissions, told)]
+            emissions = [rows[:length] for rows, length in zip(emissions, counts)]
     pairs = {name: arrays[name] for name in ("transitions", "start_transitions", "end_transitions") if name in arrays}
     return [str(label) for label in arrays["labels"]], emissions, pairs or None
 

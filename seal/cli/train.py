@@ -201,9 +201,9 @@ def _check_made(loop: Any) -> None:
     """
     check_read_vectors(loop.model)
     trainer = loop.trainer
-    told = no_instance([trainer.data_loader, trainer._validation_data_loader, loop.evaluation_data_loader])
-    if told is not None:
-        raise ConfigurationError(told)
+    message = no_instance([trainer.data_loader, trainer._validation_data_loader, loop.evaluation_data_loader])
+    if message is not None:
+        raise ConfigurationError(message)
 
 
 def _card(folder: str) -> list[str]:

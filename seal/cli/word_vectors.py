@@ -80,10 +80,10 @@ def _check_first_lines(uri: str, embedding_dim: int) -> None:
 def _unreadable(uri: str, error: BaseException) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"{uri}: {undecodable(error)}"
-    told = " ".join(str(error).split())
+    message = " ".join(str(error).split())
     if isinstance(error, ConfigurationError):
-        return told if str(uri) in told else f"{uri}: {told}"
-    return f"{uri}: this is no file of word vectors, or a damaged one: {told}"
+        return message if str(uri) in message else f"{uri}: {message}"
+    return f"{uri}: this is no file of word vectors, or a damaged one: {message}"
 
 
 def unusable_vector(error: BaseException, uri: str, embedding_dim: int, vocab: Any, namespace: str) -> Optional[str]:
@@ -104,8 +104,8 @@ def check_read_vectors(model: Any) -> None:
         uri = getattr(module, "_pretrained_file", None)
         if uri is None or bool(module.weight.isfinite().all()):
             continue
-        told = _first_of_no_use(uri, module.weight.shape[1], model.vocab, module._vocab_namespace)
-        raise ConfigurationError(told or f"{uri}: it has numbers that are not finite; mend or drop these lines")
+        message = _first_of_no_use(uri, module.weight.shape[1], model.vocab, module._vocab_namespace)
+        raise ConfigurationError(message or f"{uri}: it has numbers that are not finite; mend or drop these lines")
 
 
 def _first_of_no_use(uri: str, embedding_dim: int, vocab: Any, namespace: str) -> Optional[str]:

@@ -1,5 +1,6 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Optional, Union
 
 import torch
@@ -21,14 +22,22 @@ class Outputs:
         How often each occurs: of a label set 0 or 1, or its probability; of spans, how many begin.
     tags : `dict[str, int]`, optional
         The names of the tags and their places, where outputs are sequences of them.
-    one_hot : `torch.Tensor`, `(batch, samples, tokens, tags)`, optional
-        Their probabilities or, of discrete outputs, 0 and 1; 0 at padding.
+    make_one_hot : `Callable[[], torch.Tensor]`, optional
+        Makes `one_hot`, which few constraints read.
     """
 
     names: dict[str, int]
     counts: torch.Tensor
     tags: Optional[dict[str, int]] = None
-    one_hot: Optional[torch.Tensor] = None
+    make_one_hot: Optional[Callable[[], torch.Tensor]] = None
+
+    @cached_property
+    def one_hot(self) -> Optional[torch.Tensor]:
+        """
+        The probabilities of tags or, of discrete outputs, 0 and 1; 0 at padding: `(batch, samples, tokens, tags)`.
+        `None` where outputs are no sequences.
+        """
+        return None if self.make_one_hot is None else self.make_one_hot()
 
     def columns(self, names: Sequence[str], what: str) -> list[int]:
         """

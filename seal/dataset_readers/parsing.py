@@ -217,10 +217,10 @@ class ParsingReader(SentenceReader):
     def _of_line(self, line: str, source: str) -> Instance:
         return self.text_to_instance(line.split(), source=source)
 
-    def _trees(self, paths: list[str], told: str) -> Iterator[_ReadTree]:
-        """Those of all paths, which messages call `told`."""
+    def _trees(self, paths: list[str], name: str) -> Iterator[_ReadTree]:
+        """Those of all paths, which messages call `name`."""
         trees = (tree for path in paths for tree in self._of_path(path))
-        return with_words(told, not_empty(trees, f"{told}: it has no tree with a word."))
+        return with_words(name, not_empty(trees, f"{name}: it has no tree with a word."))
 
     def _of_path(self, file_path: str) -> Iterator[_ReadTree]:
         return self._of_part(file_path, lambda path: (tree for one in expanded(path) for tree in self._whole(one)))

@@ -121,10 +121,10 @@ class SentencePiecesIndexer(PretrainedTransformerMismatchedIndexer):
             token_min_padding_length=token_min_padding_length,
         )
         in_sentence = SentencePieces(self._allennlp_tokenizer.tokenizer)
-        told = OF_TRAINED_MODEL.get()
-        old = pieces is None and told is not None
-        if old and model_name not in told and in_sentence.differs():
-            told.add(model_name)
+        known = OF_TRAINED_MODEL.get()
+        old = pieces is None and known is not None
+        if old and model_name not in known and in_sentence.differs():
+            known.add(model_name)
             logger.warning(
                 "this model was trained on the pieces of single words, and '%s' splits words differently inside a "
                 "sentence; the model keeps its pieces (token_indexers.pieces: '%s'), and one that is trained again "

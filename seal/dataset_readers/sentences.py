@@ -235,7 +235,7 @@ class LegalTags:
     def __init__(self, encoding: str, repair: bool = False) -> None:
         self._encoding, self._repair = encoding, repair
         self._repaired, self._first = 0, ""
-        self._told: set[str] = set()
+        self._said: set[str] = set()
 
     def of(self, tags: list[str], complaint: Callable[[int], str], where: Callable[[int], str]) -> list[str]:
         """
@@ -272,7 +272,7 @@ class LegalTags:
 
     def warn(self, path: str) -> None:
         """Tells once for each path what was repaired since the last call."""
-        if self._repaired and path not in self._told:
+        if self._repaired and path not in self._said:
             logger.warning(
                 "%s: tags that broke the encoding %s were repaired: %d, the first at %s",
                 path,
@@ -280,7 +280,7 @@ class LegalTags:
                 self._repaired,
                 self._first,
             )
-            self._told.add(path)
+            self._said.add(path)
         self._repaired = 0
 
 

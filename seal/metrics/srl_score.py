@@ -11,7 +11,7 @@ from allennlp.training.metrics import Metric
 
 from seal.common.tag_encodings import arguments_of, tags_to_spans
 from seal.metrics.monitors import SummedScore, f1_by_name, f1_scores, percent
-from seal.structure.energies.at_most_once import CORE_ROLES
+from seal.structure.energies.roles import CORE_ROLES
 
 #: What precision, recall and F1 are ratios of.
 PARTS = ("correct", "predicted", "gold")

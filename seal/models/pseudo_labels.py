@@ -48,12 +48,15 @@ def tag_paths(
     """
     space: Any = model.output_space
     logits, mask = state.logits, needed(state.mask, "mask")
-    if outputs is None:
-        outputs, log_prob = space.k_best(logits, model.structure.num_candidates, mask)
-    else:
+    reads, number = model.structure.reads_token_scores, model.structure.num_candidates
+    token_log_prob = None
+    if outputs is not None:
         log_prob = outputs.new_zeros(outputs.shape[:2], dtype=torch.float)
-    reads = model.structure.reads_token_scores
-    token_log_prob = space.log_marginals_of(logits, outputs, mask) if reads else None
+        token_log_prob = space.log_marginals_of(logits, outputs, mask) if reads else None
+    elif reads:
+        outputs, log_prob, token_log_prob = space.k_best_and_marginals(logits, number, mask)
+    else:
+        outputs, log_prob = space.k_best(logits, number, mask)
     return TagPaths(outputs, log_prob, mask, token_log_prob=token_log_prob, words=words)
 
 

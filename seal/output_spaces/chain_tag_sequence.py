@@ -8,7 +8,7 @@ from seal.common.vocabularies import Vocabulary
 from seal.output_spaces.best_paths import viterbi
 from seal.output_spaces.chain import Chain, DensePairs, LegalPairs
 from seal.output_spaces.output_space import OutputSpace
-from seal.output_spaces.tag_sequence import TagSequence
+from seal.output_spaces.tag_sequence import TagSequence, log_of_tags
 from seal.registry import ConfigurationError
 
 
@@ -46,6 +46,16 @@ class ChainTagSequence(TagSequence):
     def _log_prob_of_paths(self, logits, paths, values, mask) -> torch.Tensor:
         # In double precision: large scores and their sum over all paths may agree in all digits of a float.
         return self.log_prob(logits, paths, mask).masked_fill(values.isneginf(), -torch.inf)
+
+    @torch.no_grad()
+    def k_best_and_marginals(
+        self, logits: torch.Tensor, k: int, mask: Optional[torch.Tensor] = None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        paths, values = self._best_paths(logits, k, mask)
+        # Both ask for the sums from the left.
+        chain = self.chain(logits, mask)
+        log_prob = chain.log_prob(paths).masked_fill(values.isneginf(), -torch.inf)
+        return paths, log_prob, log_of_tags(chain.marginals(), paths, mask)
 
     def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         transitions, starts, ends = self._scores_of_pairs()

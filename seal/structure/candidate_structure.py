@@ -1,4 +1,5 @@
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import torch
 
@@ -85,7 +86,7 @@ class CandidateStructure(Structure):
     def _indices(self, competing: Competing, *decisions: Decision) -> list[torch.Tensor]:
         """The index of the candidate that each of the decisions chooses, `(batch,)`, at the cost of one."""
         q = self.probabilities(competing)
-        return [decision.choose(q, lambda kept: self.similarity(competing, kept)) for decision in decisions]
+        return [decision.choose(q, partial(self.similarity, competing)) for decision in decisions]
 
     def uses_candidates(self, score: str | None = None) -> bool:
         """Whether the decision for `score`, by default the main one, is not the task-net's own output."""

@@ -3,6 +3,9 @@ import torch
 from seal.common.setting_checks import check_range
 from seal.registry import Registrable
 
+#: Which of a batch's instances.
+Rows = torch.Tensor | slice
+
 
 class Decision(Registrable):
     """How one output is chosen among those that compete."""
@@ -16,9 +19,9 @@ class Decision(Registrable):
 
         probabilities : `torch.Tensor`, `(batch, candidates)`
             `q(y|x)`.
-        similarity : `Callable[[torch.Tensor], torch.Tensor]`
-            Given indices of candidates `(batch, some)`, the score, 0 to 1, of each of these as a prediction where each
-            of them is gold: `(batch, some predicted, some gold)`.
+        similarity : `Callable[[torch.Tensor, torch.Tensor | slice], torch.Tensor]`
+            Given indices of candidates `(rows, some)`, and of which instances these are, `(rows,)`: the score, 0 to 1,
+            of each of them as a prediction where each of them is gold, `(rows, some predicted, some gold)`.
 
         # Returns
 
@@ -58,11 +61,15 @@ class ExpectedScore(Decision):
         self.least = least
 
     def choose(self, probabilities: torch.Tensor, similarity) -> torch.Tensor:
-        expected = self.scores(probabilities, similarity)
-        # Of those that are left out there is always fewer than all, as the likeliest one is not among them.
-        return expected.nan_to_num(-1.0).argmax(dim=1)
+        chosen = probabilities.argmax(dim=1)
+        # Where only the likeliest one is likely enough, which is mostly so, no score is asked for.
+        rows = ((~self._left_out(probabilities)).sum(dim=1) > 1).nonzero().squeeze(1)
+        if len(rows):
+            expected = self.scores(probabilities[rows], similarity, rows)
+            chosen[rows] = expected.nan_to_num(-1.0).argmax(dim=1)
+        return chosen
 
-    def scores(self, probabilities: torch.Tensor, similarity) -> torch.Tensor:
+    def scores(self, probabilities: torch.Tensor, similarity, rows: Rows = slice(None)) -> torch.Tensor:
         """
         The expected score of each candidate, `(batch, candidates)`, 0 to 1; NaN of those that are no prediction. As for
         `choose`.
@@ -71,11 +78,14 @@ class ExpectedScore(Decision):
         q, kept = probabilities.sort(dim=1, descending=True)
         there = max(int((q > 0).sum(dim=1).max()), 1)
         q, kept = q[:, :there], kept[:, :there]
-        expected = torch.einsum("bpg,bg->bp", similarity(kept).to(q), q)
+        expected = torch.einsum("bpg,bg->bp", similarity(kept, rows).to(q), q)
         expected = self.within(q, expected)
         return torch.full_like(probabilities, torch.nan).scatter(1, kept, expected)
 
     def within(self, probabilities: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
         """`expected`, with NaN for the candidates that are not likely enough; all `(batch, candidates)`."""
+        return expected.masked_fill(self._left_out(probabilities), torch.nan)
+
+    def _left_out(self, probabilities: torch.Tensor) -> torch.Tensor:
         least = self.least * probabilities.amax(dim=1, keepdim=True)
-        return expected.masked_fill((probabilities < least) | (probabilities == 0), torch.nan)
+        return (probabilities < least) | (probabilities == 0)

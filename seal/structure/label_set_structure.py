@@ -10,7 +10,7 @@ from seal.common.setting_checks import check_range, needed
 from seal.constraints import Constraint
 from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
-from seal.structure.decisions import Likeliest
+from seal.structure.decisions import Likeliest, Rows
 from seal.structure.gate import gate
 from seal.structure.k_best_sets import k_best_sets
 from seal.structure.label_sets import ClassifierScores, CompetingLabelSets, LikelySets, SetIndex, known_sets
@@ -176,7 +176,8 @@ class LabelSetStructure(Structure):
                 some = None if groups is None else groups[rest]
                 report = self._learn(scores[rest], gold[rest], scores[held], gold[held], some, None, penalties)
                 learned = learned and self._learned
-                # The first part chooses the penalty for all: trying them takes most of the time. A choice of few rows.
+                # The first part chooses the penalty for all: trying them takes most of the time, and all parts together
+                # choose no better (docs/measurements/energies.md).
                 penalties = penalties or ([report["l2"]] if self._learned else None)
                 q[held] = self._outputs(scores[held])
                 reached[held] = self._reaches(scores.logits[held], gold[held])
@@ -333,7 +334,7 @@ class LabelSetStructure(Structure):
     def _offers_powerset(self, scores: ClassifierScores) -> bool:
         return scores.log_prob is not None and self.declared is None
 
-    def similarity(self, competing: CompetingLabelSets, kept: torch.Tensor) -> torch.Tensor:
+    def similarity(self, competing: CompetingLabelSets, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
         some = competing.outputs(kept)
         sizes = some.sum(dim=2)
         total = sizes.unsqueeze(2) + sizes.unsqueeze(1)

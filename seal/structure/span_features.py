@@ -111,14 +111,21 @@ class SpanFeatures:
     def _bucket(self, number: torch.Tensor) -> torch.Tensor:
         return torch.bucketize(number, torch.tensor(_STEPS, device=number.device))
 
-    def token(self, name: str) -> torch.Tensor:
-        """The place of the word that a feature names, in `codes` and `shapes`."""
-        places = {"first": self.first + 1, "last": self.last + 1, "before": self.first, "after": self.last + 2}
-        return places[name] if name in places else self.place + {"predicate_before": 0, "predicate_after": 2}[name]
+    @cached_property
+    def _tokens_of(self) -> dict[str, torch.Tensor]:
+        """The places of the words that features name, in `codes` and `shapes`."""
+        first, last, place = self.first + 1, self.last + 1, self.place
+        beside = {"before": self.first, "after": last + 1, "predicate_before": place, "predicate_after": place + 2}
+        return {"first": first, "last": last, **beside}
+
+    def at(self, table: torch.Tensor, names: Sequence[str]) -> torch.Tensor:
+        """What a table, `(batch, tokens + 2)`, has at the words that features name: `(names, spans)`."""
+        tokens = torch.stack([self._tokens_of[name] for name in names])
+        return table.take(self.row * table.shape[1] + tokens)
 
     def word(self, name: str) -> torch.Tensor:
         """The code of the word that a feature names."""
-        return self.codes[self.row, self.token(name)]
+        return self.codes.take(self.row * self.codes.shape[1] + self._tokens_of[name])
 
     @cached_property
     def key(self) -> torch.Tensor:

@@ -3,6 +3,7 @@ import inspect
 import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -11,7 +12,7 @@ from torch import nn
 from seal.common.setting_checks import check_range
 from seal.constraints import Constraint, Declared
 from seal.registry import ConfigurationError, Registrable
-from seal.structure.decisions import ExpectedScore
+from seal.structure.decisions import ExpectedScore, Rows
 from seal.structure.fitting import fit, objective_of, reset
 from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, has_gold, only_least_broken
 
@@ -26,8 +27,9 @@ class Structure(nn.Module, Registrable):
     # Parameters
 
     energies : `Sequence[CandidateEnergy]`
-    penalties : `Sequence[float]`, optional (default = `(1, 3, 10)`)
-        The weights of the L2 penalty among which held-out likelihood chooses.
+    penalties : `Sequence[float]`, optional (default = `(1, 3, 10, 30, 100)`)
+        The weights of the L2 penalty among which held-out likelihood chooses, one after the other until the next one is
+        worse.
     level : `float`, optional (default = `0.1`)
         As for `seal.structure.gate.gate`, above 0 and at most 1.
     declared : `Declared`, optional
@@ -41,7 +43,7 @@ class Structure(nn.Module, Registrable):
 
     #: The setting by which more outputs compete.
     more_candidates: str
-    #: Whether penalties are tried from the largest on, until the next one is worse, or all of them from the least on.
+    #: Whether penalties are tried from the largest on, and not from the least on.
     penalties_fall = False
     #: As for `fit`.
     tolerance = 1e-7
@@ -49,7 +51,7 @@ class Structure(nn.Module, Registrable):
     def __init__(
         self,
         energies: Sequence[CandidateEnergy],
-        penalties: Sequence[float] = (1.0, 3.0, 10.0),
+        penalties: Sequence[float] = (1.0, 3.0, 10.0, 30.0, 100.0),
         level: float = 0.1,
         declared: Declared | None = None,
         least: float = 0.1,
@@ -118,7 +120,7 @@ class Structure(nn.Module, Registrable):
             for energy in cast(Iterable[CandidateEnergy], self.joint.energies)
         ]
 
-    def similarity(self, competing: Any, kept: torch.Tensor) -> torch.Tensor:
+    def similarity(self, competing: Any, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
         """The `similarity` of `Decision.choose`: F1 or accuracy, 0 to 1."""
         raise NotImplementedError
 
@@ -128,7 +130,7 @@ class Structure(nn.Module, Registrable):
         return self._expected(competing, self.probabilities(competing))
 
     def _expected(self, competing: Any, q: torch.Tensor) -> torch.Tensor:
-        return self.expected_score.scores(q, lambda kept: self.similarity(competing, kept))
+        return self.expected_score.scores(q, partial(self.similarity, competing))
 
     # Constraints.
 
@@ -196,7 +198,7 @@ class Structure(nn.Module, Registrable):
             found.append({"l2": l2, "loss": trained, "validation_loss": heldout, "scale": self.joint.scale.item()})
             if not best or heldout < best["validation_loss"]:
                 best, weights = found[-1], copy.deepcopy(self.joint.state_dict())
-            elif self.penalties_fall:
+            else:
                 break
         self.joint.load_state_dict(weights)
         self.joint.requires_grad_(False)

@@ -93,6 +93,11 @@ class Spans:
         return torch.arange(self._slot.shape[-1], device=self._slot.device).expand_as(self._slot)
 
     @cached_property
+    def of_tokens(self) -> torch.Tensor:
+        """For each token the place of its span among `marked`, `(batch, candidates, tokens)`; the last one of none."""
+        return torch.where(self.inside(), self._number, self._width + 1)
+
+    @cached_property
     def roles(self) -> torch.Tensor:
         """`(batch, candidates, spans)`, as the next two: the role of each, -1 of a filler."""
         roles = self.marked[..., 1:-1]
@@ -106,14 +111,25 @@ class Spans:
     @cached_property
     def last(self) -> torch.Tensor:
         """Its last token, -1 of a filler."""
-        slot = torch.where(self.inside(), self._number, self._width + 1)
-        return self._filled(-1).scatter_reduce_(2, slot, self._places(), reduce="amax")[..., 1:-1]
+        return self._filled(-1).scatter_reduce_(2, self.of_tokens, self._places(), reduce="amax")[..., 1:-1]
 
     def role_counts(self) -> torch.Tensor:
         """How often each role occurs, `(batch, candidates, roles)`."""
         counts = torch.zeros(*self.marked.shape[:2], self.filler + 1, dtype=torch.long, device=self.marked.device)
         counts.scatter_add_(2, self.marked, torch.ones_like(self.marked))
         return counts[..., : self.filler].contiguous()
+
+    def of_rows(self, rows: torch.Tensor | slice) -> "SpansOfRows":
+        """Those of some instances."""
+        return SpansOfRows(self.roles[rows], self.first[rows], self.last[rows])
+
+
+class SpansOfRows(NamedTuple):
+    """Role, first and last token of each span, -1 of a filler: `(rows, candidates, spans)`."""
+
+    roles: torch.Tensor
+    first: torch.Tensor
+    last: torch.Tensor
 
     def codes(self, tokens: int, num_roles: int) -> torch.Tensor:
         """A number for each span, equal for equal spans; -1 for fillers."""
@@ -122,12 +138,16 @@ class Spans:
 
 
 class ListedSpans(NamedTuple):
-    """Spans, each `(spans,)`: the number of the candidate, instance after instance; role, first and last token."""
+    """
+    Spans, each `(spans,)`: the number of the candidate, instance after instance; role, first and last token; and the
+    place among `Spans.marked`.
+    """
 
     candidate: torch.Tensor
     role: torch.Tensor
     first: torch.Tensor
     last: torch.Tensor
+    place: torch.Tensor
 
 
 class DistinctSpans(NamedTuple):
@@ -191,7 +211,7 @@ class CompetingTags:
         role, first, last = (
             part[row, candidate, place] for part in (self.spans.roles, self.spans.first, self.spans.last)
         )
-        return ListedSpans(row * candidates + candidate, role, first, last)
+        return ListedSpans(row * candidates + candidate, role, first, last, place + 1)
 
     @cached_property
     def distinct_spans(self) -> DistinctSpans:

@@ -11,15 +11,15 @@ from seal.constraints import AtMostOne, Constraint
 from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.candidate_structure import EXACT_MATCH, OWN, CandidateStructure
-from seal.structure.decisions import Likeliest
-from seal.structure.energies.at_most_once import CORE_ROLES
+from seal.structure.decisions import Likeliest, Rows
+from seal.structure.energies.roles import CORE_ROLES
 from seal.structure.energies.span_context import FEATURES_OF_ENTITIES
 from seal.structure.energies.span_counts import CONTEXTS_OF_ENTITIES
 from seal.structure.joint_score import CandidateEnergy, has_gold
 from seal.structure.lemmas import Lemmas
 from seal.structure.scores import Ratio, gold_among_candidates
 from seal.structure.structure import Structure, declare, logger, make_energies
-from seal.structure.tag_sequences import CompetingTags, TagScheme, find_gold
+from seal.structure.tag_sequences import CompetingTags, SpansOfRows, TagScheme, find_gold
 
 
 @dataclass
@@ -163,7 +163,7 @@ class TagStructure(CandidateStructure):
         keyed: bool,
         energies: Optional[list[Any]] = None,
         num_candidates: int = 20,
-        penalties: Sequence[float] = (1.0, 3.0, 10.0),
+        penalties: Sequence[float] = (1.0, 3.0, 10.0, 30.0, 100.0),
         level: float = 0.1,
         constraints: Optional[list[Constraint]] = None,
         least: float = 0.1,
@@ -313,10 +313,10 @@ class TagStructure(CandidateStructure):
     def _shared(self, tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """How many scored spans, or arguments, both have, `(batch,)`, and how many each has, `(batch, 2)`."""
         both = torch.stack([tags, gold], dim=1)
-        shared, sizes = self._overlaps(self.scheme.spans(both, mask), mask.shape[1])
+        shared, sizes = self._overlaps(self.scheme.spans(both, mask).of_rows(slice(None)), mask.shape[1])
         return shared[:, 0, 1].double(), sizes.double()
 
-    def _overlaps(self, spans, tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def _overlaps(self, spans: SpansOfRows, tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
         """How many scored spans, or arguments, each two candidates share, and how many each has."""
         codes = self._codes(spans, tokens)
         real = codes >= 0
@@ -330,37 +330,39 @@ class TagStructure(CandidateStructure):
         shared = has @ has.transpose(1, 2)
         return shared, real.sum(dim=-1)
 
-    def _codes(self, spans, tokens: int) -> torch.Tensor:
+    def _codes(self, spans: SpansOfRows, tokens: int) -> torch.Tensor:
         """A number for each span, or argument, `(batch, candidates, spans)`: equal for equal ones, -1 of no score."""
         roles = self.scheme.roles
         codes = spans.codes(tokens, len(roles)).masked_fill(~self._scored[spans.roles], -1)
         # Few frames have an argument in pieces.
-        rows = self._is_piece[spans.roles].any(dim=2).nonzero().tolist()
+        at = self._is_piece[spans.roles].any(dim=2).nonzero(as_tuple=True)
         others: dict[tuple, int] = {}
-        for row, candidate in rows:
-            there = (part[row, candidate].tolist() for part in (spans.roles, spans.first, spans.last))
-            found = [(roles[role], first, last) for role, first, last in zip(*there) if role >= 0]
-            codes[row, candidate] = -1
-            for place, (name, first, last, *pieces) in enumerate(arguments_of(found)):
+        found = []
+        for listed in torch.stack([spans.roles[at], spans.first[at], spans.last[at]], dim=2).tolist():
+            arguments = arguments_of([(roles[role], first, last) for role, first, last in listed if role >= 0])
+            of_listed = [-1] * len(listed)
+            for place, argument in enumerate(arguments):
+                name, first, last, *pieces = argument
                 if pieces or name not in roles:
-                    argument = (name, first, last, *pieces)
-                    code = others.setdefault(argument, tokens * tokens * len(roles) + len(others))
+                    of_listed[place] = others.setdefault(argument, tokens * tokens * len(roles) + len(others))
                 else:
-                    code = (first * tokens + last) * len(roles) + roles.index(name)
-                codes[row, candidate, place] = code
+                    of_listed[place] = (first * tokens + last) * len(roles) + roles.index(name)
+            found.append(of_listed)
+        if found:
+            codes[at] = torch.tensor(found, device=codes.device)
         return codes
 
     # Prediction.
 
-    def similarity(self, competing: CompetingTags, kept: torch.Tensor) -> torch.Tensor:
-        mask = competing.mask
+    def similarity(self, competing: CompetingTags, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
+        mask = competing.mask[rows]
         if self.encoding is None:
-            tags = competing.tags.gather(1, kept.unsqueeze(2).expand(-1, -1, mask.shape[1]))
+            tags = competing.tags[rows].gather(1, kept.unsqueeze(2).expand(-1, -1, mask.shape[1]))
             equal = (tags.unsqueeze(2) == tags.unsqueeze(1)) & mask[:, None, None]
             return equal.sum(dim=-1) / mask.sum(dim=1).clamp(min=1)[:, None, None]
-        shared, sizes = self._overlaps(competing.spans, mask.shape[1])
-        rows = torch.arange(len(kept), device=kept.device)[:, None, None]
-        shared = shared[rows, kept.unsqueeze(2), kept.unsqueeze(1)]
+        shared, sizes = self._overlaps(competing.spans.of_rows(rows), mask.shape[1])
+        every = torch.arange(len(kept), device=kept.device)[:, None, None]
+        shared = shared[every, kept.unsqueeze(2), kept.unsqueeze(1)]
         sizes = sizes.gather(1, kept)
         total = sizes.unsqueeze(2) + sizes.unsqueeze(1)
         return torch.where(total == 0, 1.0, 2 * shared / total.clamp(min=1))

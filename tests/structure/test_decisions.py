@@ -25,7 +25,7 @@ def test_the_expected_score_is_the_best_of_all_candidates_that_are_likely_enough
         wanted = max(likely, key=expected.__getitem__)
         hedged += wanted != max(range(len(sets)), key=expected.__getitem__)
 
-        def similarity(kept):
+        def similarity(kept, rows):
             return table[kept[0]][:, kept[0]].unsqueeze(0)
 
         assert decision.choose(q, similarity).item() == wanted
@@ -43,4 +43,4 @@ def test_a_share_that_is_none():
 
 def test_a_filler_is_never_chosen():
     q = torch.tensor([[0.0, 1.0, 0.0]])
-    assert ExpectedScore().choose(q, lambda kept: torch.ones(1, 3, 3)).item() == 1
+    assert ExpectedScore().choose(q, lambda kept, rows: torch.ones(1, 3, 3)).item() == 1

@@ -33,6 +33,7 @@ local sentences = import 'sentences.libsonnet';
     twitter_pos: self.default { epochs: 30, patience: 10, batch_size: 10 },
     wnut17: self.default { epochs: 20, patience: 6 },
     ud_ewt_pos: self.default { epochs: 10, patience: 4 },
+    ud_ewt_pos_halves: self.ud_ewt_pos,
     // The paper's optimizer (Adam) and learning rate, with early stopping on dev, which ends after about 25 epochs.
     // Inference networks without local cross-entropy take about 100: add `{ epochs: 150, patience: 25 }`.
     conll2003: self.default {

@@ -40,6 +40,12 @@
     },
     encoding: null,
   },
+  // Half of dev to choose by and half to measure on: every second sentence, `valid_every` of the reader.
+  ud_ewt_pos_halves: self.ud_ewt_pos {
+    dev: 'data/ud_ewt_pos/dev.tsv#train',
+    test: 'data/ud_ewt_pos/dev.tsv#valid',
+    reader+: { valid_every: 2 },
+  },
   // CoNLL-2003 (Tjong Kim Sang & De Meulder 2003), which its owners provide. Entities are in BIOES; besides words,
   // there are the inputs "NER+" of Tu, Pang & Gimpel (2020): see `features` of the encoder.
   conll2003: {

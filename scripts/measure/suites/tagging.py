@@ -53,7 +53,7 @@ ENCODERS = EncoderChoice(
     of_transformer=("max_length", "frozen"),
 )
 BILSTM = {"conll2003": "ner"}
-DATASETS = ("sample", "twitter_pos", "wnut17", "ud_ewt_pos", "conll2003")
+DATASETS = ("sample", "twitter_pos", "wnut17", "ud_ewt_pos", "ud_ewt_pos_halves", "conll2003")
 
 
 @lru_cache(maxsize=None)

@@ -67,27 +67,27 @@ class SpanContext(LinearEnergy[CompetingTags]):
         codes, counts = codes[codes != 0].unique(return_counts=True)
         self.frequent = codes[counts.argsort(descending=True, stable=True)[: self._num_words]].sort().values
 
-    def _number(self, seen: SpanFeatures, name: str) -> torch.Tensor:
-        """The value of a feature."""
-        if name == "shape":
-            return self._shape(seen, "first") * SHAPES + self._shape(seen, "last")
-        if name not in _WORDS:
-            return getattr(seen, name)
-        word, number = seen.word(name), self._shape(seen, name)
+    def _numbers(self, seen: SpanFeatures) -> list[torch.Tensor]:
+        """The values of the features."""
+        words = [name for name in self._features if name in _WORDS]
+        number = seen.shapes
         if len(self.frequent):
-            place = torch.searchsorted(self.frequent, word).clamp(max=len(self.frequent) - 1)
-            number = torch.where(self.frequent[place] == word, SHAPES + place, number)
-        return seen.side * (SHAPES + self._num_words) + number if name in _OF_PREDICATE else number
-
-    def _shape(self, seen: SpanFeatures, name: str) -> torch.Tensor:
-        return seen.shapes[seen.row, seen.token(name)]
+            place = torch.searchsorted(self.frequent, seen.codes).clamp(max=len(self.frequent) - 1)
+            number = torch.where(self.frequent[place] == seen.codes, SHAPES + place, number)
+        found = dict(zip(words, seen.at(number, words)))
+        for name in set(words).intersection(_OF_PREDICATE):
+            found[name] = seen.side * (SHAPES + self._num_words) + found[name]
+        if "shape" in self._features:
+            first, last = seen.at(seen.shapes, ("first", "last"))
+            found["shape"] = first * SHAPES + last
+        return [found[name] if name in found else getattr(seen, name) for name in self._features]
 
     def _places(self, competing: CompetingTags) -> torch.Tensor:
         """The places of the costs of each distinct span, `(distinct, features)`."""
         role, seen, _ = competing.distinct_spans
         start, found = role * self.cost.shape[1], []
-        for name, size in zip(self._features, self._sizes):
-            found.append(start + self._number(seen, name))
+        for number, size in zip(self._numbers(seen), self._sizes):
+            found.append(start + number)
             start = start + size
         return torch.stack(found, dim=1)
 

@@ -99,17 +99,19 @@ class SpanCounts(LinearEnergy[CompetingTags]):
             candidates = competing.log_prob.shape[1]
             mine = competing.listed_spans.candidate % candidates == needed(competing.gold, "gold")[seen.row[number]]
             of_gold = torch.zeros_like(role, dtype=torch.bool).index_fill(0, number[mine], True)
-        for context, codes in zip(self._contexts, self._codes(seen)):
-            with_role = codes + (role + 1) * _OF_ROLE
-            n, n_r = _looked_up(self.codes, self.counts, codes), _looked_up(self.codes, self.counts, with_role)
+        of_contexts = torch.stack(self._codes(seen))
+        of_both = torch.stack([of_contexts, of_contexts + (role + 1) * _OF_ROLE], dim=1)
+        counted = _looked_up(self.codes, self.counts, of_both)
+        for context, (codes, with_role), (n, n_r) in zip(self._contexts, of_both, counted):
             if of_gold is not None:
                 n_r = n_r - _counted_of_gold(with_role, seen.row, of_gold)
                 n = n - (
                     _own_occurrences(seen) if context == ("string",) else _counted_of_gold(codes, seen.row, of_gold)
                 )
-            n, n_r = n.clamp(min=0), n_r.clamp(min=0)
-            values.append(((n_r + self._shrinkage * share) / (n + self._shrinkage) / share).log())
-        return torch.stack(values, dim=1)
+            values.append(torch.stack([n, n_r]))
+        n, n_r = torch.stack(values, dim=2).clamp(min=0)
+        share = share.unsqueeze(1)
+        return ((n_r + self._shrinkage * share) / (n + self._shrinkage) / share).log()
 
     def forward(self, competing: CompetingTags) -> torch.Tensor:
         if not competing.words:

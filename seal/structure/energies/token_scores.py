@@ -1,6 +1,5 @@
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 from seal.structure.joint_score import CandidateEnergy, LinearEnergy
 from seal.structure.tag_sequences import CompetingTags
@@ -37,20 +36,18 @@ class TokenScores(LinearEnergy[CompetingTags]):
         log_p, mask, spans = competing.token_log_prob, competing.mask.unsqueeze(1), competing.listed_spans
         assert log_p is not None
         # A marginal of 1 has no log-odds.
-        z = (log_p - (-torch.expm1(log_p.clamp(max=-1e-4))).log()).flatten(end_dim=1)
-        tokens = z.shape[1]
-        last = spans.last + 1
-        number = last - spans.first
-        # Sums of spans are differences of sums of all tokens before; of the least there are none.
-        sums = F.pad(z.cumsum(dim=1), (1, 0))
-        mean = (sums[spans.candidate, last] - sums[spans.candidate, spans.first]) / number
-        at = torch.arange(tokens, device=z.device)
-        inside = (at >= spans.first.unsqueeze(1)) & (at < last.unsqueeze(1))
-        least = z[spans.candidate].masked_fill(~inside, torch.inf).amin(dim=1)
+        z = log_p - (-torch.expm1(log_p.clamp(max=-1e-4))).log()
+        # Of each span, and of the tokens in none with the padding, which is not asked.
+        place, shape = competing.spans.of_tokens, competing.spans.marked.shape
+        sums = z.new_zeros(shape).scatter_add_(2, place, z).flatten(end_dim=1)
+        least = z.new_full(shape, torch.inf).scatter_reduce_(2, place, z, reduce="amin").flatten(end_dim=1)
+        z = z.flatten(end_dim=1)
+        number = spans.last - spans.first + 1
         ends = z[spans.candidate, spans.first], z[spans.candidate, spans.last]
-        covered = competing.spans.inside().flatten(end_dim=1)
-        rest = z.masked_fill(covered | ~mask.expand(log_p.shape).flatten(end_dim=1), 0.0)
-        of_span = torch.stack([mean, least, *ends, number.to(z).log()], dim=1)
+        other = (place != shape[2] - 1) | ~mask
+        rest = z.masked_fill(other.flatten(end_dim=1), 0.0)
+        at = spans.candidate, spans.place
+        of_span = torch.stack([sums[at] / number, least[at], *ends, number.to(z).log()], dim=1)
         return of_span, torch.stack([rest.sum(dim=1), rest.amin(dim=1)], dim=1)
 
     def forward(self, competing: CompetingTags) -> torch.Tensor:

@@ -1,0 +1,279 @@
+"""Energies of which roles, or kinds of spans, an output has, and in which order."""
+
+import json
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from seal.common.setting_checks import needed
+from seal.structure.joint_score import CandidateEnergy, LinearEnergy, has_gold
+from seal.structure.tag_sequences import CompetingTags
+
+#: Nats that are shown for each role too many. What is chosen does not depend on them (`only_least_broken`).
+COST = 1e4
+#: The core roles of PropBank and CoNLL-2005, of which a predicate has each at most once.
+CORE_ROLES = frozenset([f"{name}{n}" for name in ("ARG", "A") for n in range(6)] + ["ARGA", "AA"])
+
+
+@CandidateEnergy.register("at_most_once")
+class AtMostOnce(CandidateEnergy[CompetingTags]):
+    """
+    A declared constraint, with nothing to learn: each of some roles occurs at most once in an output,
+
+    `E(y) = W sum_r max(n_r(y) - 1, 0)`, `W` without bound; 10,000 nats are shown.
+
+    An output that breaks it is chosen only where all that compete do, and then one that breaks it least. Alone, with
+    the decision `likeliest`, this is decoding with unique core roles among the best paths.
+
+    # Parameters
+
+    num_roles : `int`
+    roles : `list[str]`, optional (default = `None`)
+        The roles' names; `None`: the core roles of PropBank and CoNLL-2005.
+    """
+
+    rules_out = True
+
+    def __init__(self, num_roles: int, roles: list[str] | None = None) -> None:
+        super().__init__()
+        self.roles = CORE_ROLES if roles is None else frozenset(roles)
+
+    def forward(self, competing: CompetingTags) -> torch.Tensor:
+        constrained = torch.tensor([role in self.roles for role in competing.scheme.roles])
+        counts = competing.role_counts[..., constrained.to(competing.role_counts.device)]
+        return COST * (counts - 1).clamp(min=0).sum(dim=-1).to(competing.log_prob.dtype)
+
+
+@CandidateEnergy.register("role_counts")
+class RoleCounts(LinearEnergy[CompetingTags]):
+    """
+    `E(y) = sum_r u_{r, min(n_r(y), 2)}`, where `n_r` is how often the role `r` occurs in `y`: what it costs that a role
+    is absent, is there once, or more than once.
+
+    # Parameters
+
+    num_roles : `int`
+    """
+
+    def __init__(self, num_roles: int) -> None:
+        super().__init__()
+        self.cost = nn.Parameter(torch.zeros(num_roles, 3))
+
+    def forward(self, competing: CompetingTags) -> torch.Tensor:
+        counts = competing.role_counts.clamp(max=2)
+        places = counts + 3 * torch.arange(counts.shape[-1], device=counts.device)
+        return self.cost.flatten().index_select(0, places.flatten()).view(counts.shape).sum(dim=-1)
+
+    def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        counts = competing.role_counts.clamp(max=2).flatten(end_dim=1)
+        # A role that is there, in place of one that is absent.
+        row, role = counts.nonzero(as_tuple=True)
+        one = torch.ones(len(row), device=row.device)
+        return row.repeat(2), torch.cat([3 * role + counts[row, role], 3 * role]), torch.cat([one, -one])
+
+
+@CandidateEnergy.register("role_ngrams")
+class RoleNgrams(LinearEnergy[CompetingTags]):
+    """
+    `E(y) = sum_m t_{r_{m-1}, r_m}` over the roles `r_1, r_2, ...` of `y` from left to right, with a mark before the
+    first and after the last. A frame's predicate is one of them (`V`), so that a role knows on which side of it it
+    stands.
+
+    # Parameters
+
+    num_roles : `int`
+    """
+
+    def __init__(self, num_roles: int) -> None:
+        super().__init__()
+        # One row more for the mark.
+        self.cost = nn.Parameter(torch.zeros(num_roles + 1, num_roles + 1))
+
+    def _pairs(self, competing: CompetingTags) -> torch.Tensor:
+        """The place of each pair among the costs, `(batch, candidates, pairs)`; fillers are the mark, and come last."""
+        roles = competing.spans.marked
+        return roles[..., :-1] * self.cost.shape[0] + roles[..., 1:]
+
+    def forward(self, competing: CompetingTags) -> torch.Tensor:
+        pairs = self._pairs(competing)
+        # Nothing between two fillers.
+        cost = F.pad(self.cost.flatten()[:-1], (0, 1))
+        return cost.index_select(0, pairs.flatten()).view(pairs.shape).sum(dim=-1)
+
+    def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        pairs = self._pairs(competing).flatten(end_dim=1)
+        row, place = (pairs < self.cost.numel() - 1).nonzero(as_tuple=True)
+        return row, pairs[row, place], torch.ones(len(row), device=row.device)
+
+
+@CandidateEnergy.register("role_trigrams")
+class RoleTrigrams(LinearEnergy[CompetingTags]):
+    """
+    `E(y) = sum_m t_{r_{m-2}, r_{m-1}, r_m}` over the roles (or, without an encoding, the tags) of `y` from left to
+    right, with marks before the first and after the last: one step further than a linear chain sees.
+
+    # Parameters
+
+    num_roles : `int`
+    """
+
+    def __init__(self, num_roles: int) -> None:
+        super().__init__()
+        self.cost = nn.Parameter(torch.zeros(num_roles + 1, num_roles + 1, num_roles + 1))
+
+    def _triples(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor]:
+        """The place of each triple among the costs, and whether it is one, each `(batch, candidates, triples)`."""
+        size = self.cost.shape[0]
+        padded = F.pad(competing.spans.marked, (1, 0), value=size - 1)
+        pairs = padded[..., 1:-1] * size + padded[..., 2:]
+        # None where two marks follow.
+        return padded[..., :-2] * size * size + pairs, pairs < size * size - 1
+
+    def forward(self, competing: CompetingTags) -> torch.Tensor:
+        places, real = self._triples(competing)
+        cost = self.cost.flatten().index_select(0, places.flatten()).view(places.shape)
+        return (cost * real).sum(dim=-1)
+
+    def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        column, real = (values.flatten(end_dim=1) for values in self._triples(competing))
+        row, place = real.nonzero(as_tuple=True)
+        return row, column[row, place], torch.ones(len(row), device=row.device)
+
+
+@CandidateEnergy.register("role_sets")
+class RoleSets(LinearEnergy[CompetingTags]):
+    """
+    `E(y) = -w log(1 + n(R(y))) + v [n(R(y)) = 0]`, where `R(y)` says how often each role occurs in `y`, and `n` how
+    many training outputs have the same; an instance's own gold is left out.
+
+    # Parameters
+
+    num_roles : `int`
+    """
+
+    _codes_of_roles: torch.Tensor
+    codes: torch.Tensor
+    counts: torch.Tensor
+
+    def __init__(self, num_roles: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(()))
+        self.unseen = nn.Parameter(torch.zeros(()))
+        # A code for each set: the sum of a random number for every role that is there. Two sets have the same one with
+        # a probability of 2^-62.
+        generator = torch.Generator().manual_seed(0)
+        codes = torch.randint(-(2**62), 2**62, (num_roles,), generator=generator)
+        self.register_buffer("_codes_of_roles", codes, persistent=False)
+        self.register_buffer("codes", torch.zeros(0, dtype=torch.long))
+        self.register_buffer("counts", torch.zeros(0))
+
+    def prepare(self, gold: CompetingTags) -> None:
+        codes, counts = self._code(gold.role_counts[:, 0]).unique(return_counts=True)
+        self.codes, self.counts = codes, counts.float()
+
+    def _code(self, counts: torch.Tensor) -> torch.Tensor:
+        return (counts * self._codes_of_roles).sum(dim=-1)
+
+    def _seen(self, competing: CompetingTags) -> torch.Tensor:
+        """`n(R(y))`, `(batch, candidates)`."""
+        code = self._code(competing.role_counts)
+        if len(self.codes) == 0:
+            seen = torch.zeros_like(code, dtype=self.weight.dtype)
+        else:
+            place = torch.searchsorted(self.codes, code).clamp(max=len(self.codes) - 1)
+            seen = torch.where(self.codes[place] == code, self.counts[place], 0.0)
+        if competing.own:
+            rows = has_gold(competing).nonzero().squeeze(1)
+            mine = code[rows, needed(competing.gold, "gold")[rows]].unsqueeze(1)
+            # Every candidate with the roles of gold has this instance among its count.
+            seen = seen.index_put((rows,), (seen[rows] - (code[rows] == mine).to(seen)).clamp(min=0))
+        return seen
+
+    def forward(self, competing: CompetingTags) -> torch.Tensor:
+        seen = self._seen(competing)
+        return -self.weight * seen.log1p() + self.unseen * (seen == 0)
+
+    def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        seen = self._seen(competing).flatten()
+        row = torch.arange(len(seen), device=seen.device)
+        values = torch.cat([-seen.log1p(), (seen == 0).to(seen)])
+        # The weight is the first parameter, the cost of an unseen set the second.
+        return row.repeat(2), torch.arange(2, device=row.device).repeat_interleave(len(row)), values
+
+
+@CandidateEnergy.register("key_roles")
+class KeyRoles(LinearEnergy[CompetingTags]):
+    """
+    Which roles a predicate has: with the key `k` (the predicate's lemma or word) seen in `n_k` training outputs, `n_kr`
+    of which have the role `r`, the probability of the role is estimated by shrinkage towards its share `p_r` in all
+    outputs,
+
+    `p_kr = (n_kr + c p_r) / (n_k + c)`,
+
+    and `E(x, y) = -sum_r (w + w_r) [r in y ? log p_kr : log(1 - p_kr)]`. An instance's own gold is left out of the
+    counts.
+
+    # Parameters
+
+    num_roles : `int`
+    shrinkage : `float`, optional (default = `4.0`)
+        `c`, above 0: the weight of all outputs, in outputs.
+    """
+
+    with_role: torch.Tensor
+    outputs: torch.Tensor
+
+    def __init__(self, num_roles: int, shrinkage: float = 4.0) -> None:
+        super().__init__()
+        self.shrinkage = shrinkage
+        self.weight = nn.Parameter(torch.zeros(()))
+        self.of_role = nn.Parameter(torch.zeros(num_roles))
+        # The last row is for keys that training does not have.
+        self.register_buffer("with_role", torch.zeros(1, num_roles))
+        self.register_buffer("outputs", torch.zeros(1))
+        self._rows: dict[str, int] = {}
+
+    def get_extra_state(self) -> torch.Tensor:
+        return torch.tensor(list(json.dumps(list(self._rows)).encode()), dtype=torch.uint8)
+
+    def set_extra_state(self, state: torch.Tensor) -> None:
+        names = json.loads(bytes(state.tolist()).decode())
+        self._rows = {name: row for row, name in enumerate(names)}
+
+    def prepare(self, gold: CompetingTags) -> None:
+        self._rows = {key: row for row, key in enumerate(sorted(set(gold.keys)))}
+        rows = self._of(gold.keys, gold.tags.device)
+        present = (gold.role_counts[:, 0] > 0).float()
+        size = len(self._rows) + 1
+        self.with_role = torch.zeros(size, present.shape[1]).index_add(0, rows, present)
+        self.outputs = torch.zeros(size).index_add(0, rows, torch.ones(len(rows)))
+
+    def _of(self, keys: list[str], device: torch.device) -> torch.Tensor:
+        return torch.tensor([self._rows.get(key, len(self._rows)) for key in keys], device=device, dtype=torch.long)
+
+    def _shares(self, competing: CompetingTags, present: torch.Tensor) -> torch.Tensor:
+        """`p_kr` of each instance, `(batch, roles)`; `present`, `(batch, candidates, roles)`."""
+        rows = self._of(competing.keys, present.device)
+        share = (self.with_role.sum(dim=0) + 0.5) / (self.outputs.sum() + 1)
+        with_role, outputs = self.with_role[rows], self.outputs[rows].unsqueeze(1)
+        if competing.own:
+            known = has_gold(competing).unsqueeze(1)
+            gold = present[torch.arange(len(rows)), needed(competing.gold, "gold").clamp(min=0)]
+            with_role = with_role - (gold & known).to(with_role)
+            outputs = outputs - known.to(outputs)
+        return ((with_role + self.shrinkage * share) / (outputs + self.shrinkage)).clamp(1e-4, 1 - 1e-4)
+
+    def forward(self, competing: CompetingTags) -> torch.Tensor:
+        present = competing.role_counts > 0
+        p = self._shares(competing, present).unsqueeze(1)
+        return -(torch.where(present, p.log(), (1 - p).log()) @ (self.weight + self.of_role))
+
+    def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        present = competing.role_counts > 0
+        p = self._shares(competing, present)
+        # What a role that is there adds to all roles being absent.
+        row, role = present.flatten(end_dim=1).nonzero(as_tuple=True)
+        value = -p.logit()[row // present.shape[1], role]
+        # The weight is the first parameter, those of the roles follow.
+        return row.repeat(2), torch.cat([torch.zeros_like(role), role + 1]), value.repeat(2)
