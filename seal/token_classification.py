@@ -65,23 +65,32 @@ def entities(
     As `emissions_of`; also if the tagger has learned with keys.
     """
     read = list(_read(model, tokenizer, texts, batch_size))
-    words = [tokens.word_ids for _, tokens, _ in read]
+    places = [_places_of_words(text, tokens) for text, tokens, _ in read]
+    words = [[text[start:end] for start, end in each] for each, (text, _, _) in zip(places, read)]
+    predicted = tagger.predict_k(
+        [row for _, _, row in read],
+        word_ids=[tokens.word_ids for _, tokens, _ in read],
+        words=words if "words" in tagger.needs else None,
+    )
     found: list[list[dict[str, Any]]] = []
-    for candidates, (text, tokens, _) in zip(tagger.predict_k([row for _, _, row in read], word_ids=words), read):
-        places: dict[int, list[int]] = {}
-        for (start, end), word in zip(tokens.offsets, tokens.word_ids):
-            if word is not None:
-                places.setdefault(word, [start, end])[1] = end
-        ends = list(places.values())
+    for candidates, ends, (text, _, _) in zip(predicted, places, read):
         found.append([])
         for label, first, last in next((one.spans for one in candidates if one.chosen), []):
             start, end = ends[first][0], ends[last][1]
-            # Some tokenizers count the space before a word.
-            start += len(text[start:end]) - len(text[start:end].lstrip())
             score = sum(one.joint for one in candidates if (label, first, last) in one.spans)
             entity = {"entity_group": label, "score": score, "word": text[start:end], "start": start, "end": end}
             found[-1].append(entity)
     return found
+
+
+def _places_of_words(text: str, tokens: Any) -> list[tuple[int, int]]:
+    """Where each word starts and ends, in characters."""
+    places: dict[int, list[int]] = {}
+    for (start, end), word in zip(tokens.offsets, tokens.word_ids):
+        if word is not None:
+            places.setdefault(word, [start, end])[1] = end
+    # Some tokenizers count the space before a word.
+    return [(end - len(text[start:end].lstrip()), end) for start, end in places.values()]
 
 
 @torch.no_grad()

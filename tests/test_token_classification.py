@@ -93,6 +93,19 @@ def test_entities_follow_the_energy(model, tokenizer, tagger):
     assert predicted != tagger.predict(emissions_of(model, tokenizer, SENTENCES), own=True)
 
 
+def test_entities_by_a_tagger_that_knows_words(model, tokenizer):
+    emissions = emissions_of(model, tokenizer, SENTENCES)
+    gold = [["I-A" if word in ("anna", "paris") else "O" for word in words] for words in SENTENCES]
+    tagger = StructuredTagger(model.config.id2label, "IO").fit(emissions, gold, words=SENTENCES)
+    tagger.structure_.chosen = dict.fromkeys(tagger.structure_.chosen, "likeliest")
+    found = entities(model, tokenizer, [" ".join(words) for words in SENTENCES], tagger)
+    wanted = tagger.predict(emissions, words=SENTENCES)
+    assert [[word for one in each for word in one["word"].split()] for each in found] == [
+        [word for word, tag in zip(words, tags) if tag != "O"] for words, tags in zip(SENTENCES, wanted)
+    ]
+    assert any(found)
+
+
 def test_what_cannot_be_read_is_told(model, tokenizer, tagger):
     slow = BertTokenizer.from_pretrained(tokenizer.name_or_path)
     with pytest.raises(ConfigurationError, match="a fast one.* is needed, found BertTokenizer"):
