@@ -42,7 +42,9 @@ def test_a_config_reads_the_data_with_the_encoder_that_is_named(name):
     assert config.get("evaluate_on_test", False) == (model.test is not None)
 
 
-def test_one_command_trains_scores_and_writes_the_card_and_a_second_changes_nothing(small, tmp_path, capfd, monkeypatch):
+def test_one_command_trains_scores_and_writes_the_card_and_a_second_changes_nothing(
+    small, tmp_path, capfd, monkeypatch
+):
     monkeypatch.setattr(ready_model, "subprocess", SimpleNamespace(run=forked.run))
     bert = save_tiny_bert(tmp_path / "bert", KITCHEN.read_text(encoding="utf-8").split())
     command = ["srl", "--encoder", str(bert), "--out", str(tmp_path / "out"), "--threads", "1"]
