@@ -35,9 +35,11 @@ from functools import lru_cache  # noqa: E402
 import pytest  # noqa: E402
 
 
+@pytest.hookimpl(trylast=True)  # After the one of tests/scripts, which marks tests.
 def pytest_collection_modifyitems(items):
-    """First the files that start processes: the longest ones, of which none should be left for the end."""
-    items.sort(key=lambda item: not hasattr(item.getparent(pytest.Module).obj, "subprocess"))
+    """First the files with slow tests or processes: the longest ones, of which none should be left for the end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow and not hasattr(item.getparent(pytest.Module).obj, "subprocess"))
 
 
 def pytest_collection_finish():
