@@ -7,6 +7,8 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
+INSTALL = $(BIN)/python -m pip install --disable-pip-version-check -q --no-deps
+TORCH = ^(torch|nvidia|cuda|triton)
 
 RUN = runs/demo
 METHODS = structured,structured_nce,crf,cross_entropy
@@ -41,10 +43,11 @@ $(STAMP): requirements.txt setup.py
 	@"$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null || \
 		{ echo 'error: Python 3.11, 3.12 or 3.13 is needed (found: "$(PYTHON)"); name one with PYTHON=...' >&2; exit 1; }
 	test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --no-compile -r requirements.txt
-	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e .
-	@# pip would compile with one process. A package may have files that are not Python's, as templates: they stay.
-	@$(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null 2>&1 || true
+	@# Two at a time, as pip unpacks on one core: torch with its libraries, which is half of it, and all else.
+	grep -E '$(TORCH)' $< | $(INSTALL) --no-compile -r /dev/stdin & \
+		grep -vE '$(TORCH)' $< | $(INSTALL) --no-compile -r /dev/stdin; status=$$?; wait $$! && exit $$status
+	@# Nothing is compiled ahead: of all modules a third is ever imported, and compiled then.
+	$(INSTALL) --no-build-isolation -e .
 	@touch $(STAMP)
 
 demo: env
@@ -62,7 +65,7 @@ demo: env
 MEASURE = $(if $(ENCODER),,$(VENV)/.measure)
 
 $(VENV)/.measure: requirements-measure.txt $(STAMP)
-	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps -r requirements-measure.txt
+	$(INSTALL) -r requirements-measure.txt
 	@touch $@
 
 model-srl model-tagger: model-%: env $(MEASURE)

@@ -4,6 +4,7 @@ import logging
 import os
 import runpy
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -65,3 +66,15 @@ class Forked:
         for file in self._told:
             file.seek(0)
         return [file.read().decode() for file in self._told]
+
+
+def run(command: list[str], *, cwd: Union[str, Path], capture_output: bool = False, **_) -> subprocess.CompletedProcess:
+    """Stands for `subprocess.run` where a script starts `python -m MODULE ARGUMENTS`, with text as output."""
+    python, option, module, *arguments = command
+    assert (python, option) == (sys.executable, "-m")
+    process = Forked(module, *arguments, cwd=cwd)
+    out, told = process.communicate()
+    if not capture_output:
+        print(out, end="")
+        print(told, end="", file=sys.stderr)
+    return subprocess.CompletedProcess(command, process.returncode, stdout=out, stderr=told)

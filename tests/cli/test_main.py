@@ -25,22 +25,16 @@ def unpatched(monkeypatch):
     monkeypatch.setattr(logging, "raiseExceptions", True)
 
 
-def test_the_command_starts_without_what_it_does_not_need_and_imports_it_at_its_first_use():
-    """None of the names of `LATE` has been imported; another one would cost seconds again. S3's client needs some."""
-    code = (
-        "import sys, seal.cli.main as m\nprint(sorted(n for n in (*m.LATE, 'torch._dynamo') if n in sys.modules))\n"
-        "from cached_path.schemes.s3 import _get_s3_resource_client\nprint('boto3.session' in sys.modules)\n"
-        "print(type(_get_s3_resource_client()).__module__)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
-    assert done.stdout == "[]\nFalse\nboto3.resources.factory\n", done.stderr
-
-
 def test_the_command_says_what_was_asked_for_and_imports_nothing_that_it_does_not_use(tmp_path):
-    """In a folder without a plugins file, and with no module of AllenNLP's that asks the network."""
+    """
+    In a folder without a plugins file, and with no module of AllenNLP's that asks the network. Any name of `LATE` would
+    cost seconds; S3's client needs some, and imports them at its first use.
+    """
     code = (
         "import runpy, sys\nsys.argv[1:] = ['components', 'solver']\nrunpy.run_module('seal', run_name='__main__')\n"
-        f"print(*sorted(sys.modules.keys() & {set(LATE)}))"
+        f"print(*sorted(sys.modules.keys() & {{*{LATE!r}, 'torch._dynamo'}}))\n"
+        "from cached_path.schemes.s3 import _get_s3_resource_client\nprint('boto3.session' in sys.modules)\n"
+        "print(type(_get_s3_resource_client()).__module__)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -52,8 +46,9 @@ def test_the_command_says_what_was_asked_for_and_imports_nothing_that_it_does_no
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    *told, imported = done.stdout.splitlines()
+    *told, imported, session, client = done.stdout.splitlines()
     assert told[0].startswith("conjugate_gradient ") and len(told) == 8 and imported == ""
+    assert session == "False" and client == "boto3.resources.factory"
 
 
 COMMANDS = ["check", "compare-networks", "components", "demo", "evaluate", "label-interactions", "predict", "report"]
@@ -203,32 +198,6 @@ def test_a_training_ends_with_the_rules_that_were_found(tmp_path):
 def test_a_warning_begins_with_what_it_is():
     record = logging.LogRecord("name", logging.WARNING, "file", 1, "%d lines are wrong", (3,), None)
     assert logs.Warnings().format(record) == "warning: 3 lines are wrong"
-
-
-@pytest.mark.slow
-def test_workers_are_as_quiet_as_the_command_wherever_it_runs(tmp_path):
-    """A worker imports anew what the command has, in a folder without a plugins file, too."""
-    data = os.path.abspath("data/multilabel_sample")
-    config = tmp_path / "config.jsonnet"
-    config.write_text(
-        f"""local multilabel = import 'seal/multilabel.libsonnet';
-        multilabel.experiment(
-          data={{ train: '{data}/train.arff', valid: '{data}/valid.arff',
-                  reader: {{ label_xml: '{data}/labels.xml' }} }},
-          encoder=multilabel.encoder.mlp(),
-          method=multilabel.method.cross_entropy(),
-          training={{ epochs: 1 }},
-        ) + {{ distributed: {{ cuda_devices: [-1, -1] }} }}""",
-        encoding="utf-8",
-    )
-    arguments = [sys.executable, "-m", "seal", "train", str(config), "-s", str(tmp_path / "run")]
-    where = os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH")]))
-    environment = {**os.environ, "PYTHONPATH": where, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=600, cwd=tmp_path, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert [line.split(":")[0].endswith("model.tar.gz") for line in done.stdout.splitlines()] == [True, False]
-    # Progress bars alone.
-    assert "nltk" not in done.stderr and "Warning" not in done.stderr and "warning" not in done.stderr
 
 
 def test_control_c_while_libraries_are_imported_is_no_traceback():

@@ -19,6 +19,7 @@ from allennlp.data.fields import MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from seal.allennlp.loading_order import WorkerQueues, go_to_place, place_in_pass
+from tests.forked import Forked
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -155,7 +156,9 @@ if __name__ == "__main__":
     folder, method, how, thread = sys.argv[1:]
     load = lambda: MultiProcessDataLoader(Stuck(how), folder, batch_size=1, num_workers=2, start_method=method)
     if thread == "yes":
-        threading.Thread(target=load).start()
+        loading = threading.Thread(target=load)
+        loading.start()
+        loading.join()
     else:
         load()
 """
@@ -170,22 +173,26 @@ if __name__ == "__main__":
         pytest.param("spawn", "lock", "no", marks=pytest.mark.slow),
     ],
 )
-def test_data_workers_end_with_the_process_that_started_them(tmp_path, method, how, thread):
+def test_data_workers_end_with_the_process_that_started_them(tmp_path, monkeypatch, method, how, thread):
     """Whatever they wait for, and although each holds the pipes of those that were forked before it."""
     if how == "c" and sys.platform != "linux":
         pytest.skip("only Linux ends a process whose other code keeps Python's lock")
     script, folder = tmp_path / "loads.py", tmp_path / "numbers"
     script.write_text(LOADS)
     folder.mkdir()
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = subprocess.Popen([sys.executable, script, folder, method, how, thread], env=environment)
+    arguments = [str(folder), method, how, thread]
+    if method == "spawn":
+        command = subprocess.Popen([sys.executable, script, *arguments], env={**os.environ, "PYTHONPATH": str(ROOT)})
+    else:
+        monkeypatch.syspath_prepend(tmp_path)
+        command = Forked("loads", *arguments, cwd=tmp_path)
     try:
         wait_until(lambda: len(os.listdir(folder)) == 2 or command.poll() is not None, 120)
         workers = [int(name) for name in os.listdir(folder)]
         assert len(workers) == 2 and all(map(runs, workers))
     finally:
-        command.kill()
-        command.wait()
+        command.send_signal(signal.SIGKILL)
+        command.communicate()
     try:
         wait_until(lambda: not any(map(runs, workers)), 15)
     finally:

@@ -89,7 +89,7 @@ def test_a_small_benchmark(tmp_path, monkeypatch, capsys):
     assert "data random, images of 32 pixels a side, crops of 24" in capsys.readouterr().out
 
 
-def test_memory_of_steps(tmp_path):
+def test_memory_of_steps(tmp_path, memory_of_clean_forks):
     arguments = ["--suite", "segmentation", "--cases", "memory", "--methods", "cross_entropy", "--out", str(tmp_path)]
     assert benchmark.main(arguments) == 0
     table = pandas.read_csv(tmp_path / "benchmark.csv").set_index(["method", "metric"])

@@ -31,7 +31,7 @@ def test_where_few_texts_are_long_the_others_follow():
         assert "".join(text["tokens"][0] for text in bench_text.longest(iter(texts), count, 5)) == names
 
 
-def test_memory_of_a_batch_in_parts(tmp_path):
+def test_memory_of_a_batch_in_parts(tmp_path, memory_of_clean_forks):
     """An implicit gradient that is taken in parts needs fewer graphs in memory at once."""
     methods = "implicit_cd,implicit_cd_in_8_parts"
     arguments = ["--suite", "text", "--cases", "memory", "--methods", methods, "--layers", "1", "--width", "128"]

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import _jsonnet
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from scripts import ready_model
 from scripts.measure.suite import ROOT
 from scripts.samples import join_ewt
+from tests import forked
 from tests.scripts.written_configs import evaluated
 from tests.tiny_bert import save_tiny_bert
 
@@ -40,7 +42,10 @@ def test_a_config_reads_the_data_with_the_encoder_that_is_named(name):
     assert config.get("evaluate_on_test", False) == (model.test is not None)
 
 
-def test_one_command_trains_scores_and_writes_the_card_and_a_second_changes_nothing(small, tmp_path, capfd):
+def test_one_command_trains_scores_and_writes_the_card_and_a_second_changes_nothing(
+    small, tmp_path, capfd, monkeypatch
+):
+    monkeypatch.setattr(ready_model, "subprocess", SimpleNamespace(run=forked.run))
     bert = save_tiny_bert(tmp_path / "bert", KITCHEN.read_text(encoding="utf-8").split())
     command = ["srl", "--encoder", str(bert), "--out", str(tmp_path / "out"), "--threads", "1"]
     assert ready_model.main(command) == 0

@@ -5,7 +5,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +24,8 @@ from scripts.measure.runner import Runner, epoch_seconds, first_epochs
 from scripts.measure.suite import Method, Settings, UserError, all_suites
 from scripts.measure.suites import srl
 from seal_inspect.significance import Statistic
+from tests.forked import Forked
+from tests.scripts.trained_here import trained_here
 from tests.scripts.written_configs import ROOT, evaluated
 from tests.training.runs import build
 
@@ -242,8 +243,8 @@ def test_missing_data_is_named(tmp_path, monkeypatch, capsys):
 def whole(tmp_path_factory):
     """The folder of two methods that were never interrupted."""
     out = tmp_path_factory.mktemp("whole")
-    arguments = [*TINY, "--methods", "cross_entropy,crf", "--jobs", "2", "--out", str(out)]
-    assert reproduce.main(arguments) == 0
+    with trained_here():
+        assert reproduce.main([*TINY, "--methods", "cross_entropy,crf", "--out", str(out)]) == 0
     return out
 
 
@@ -388,17 +389,13 @@ def test_a_page_says_which_runs_were_trained_with_other_settings(whole, tmp_path
 
 def test_a_killed_run_goes_on_to_the_same_result(whole, tmp_path):
     arguments = [*TINY, "--methods", "crf", "--out", str(tmp_path)]
-    process = subprocess.Popen(
-        [sys.executable, str(ROOT / "scripts" / "reproduce.py"), *arguments],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    process = Forked("scripts.reproduce", *arguments, cwd=ROOT)
     folder = tmp_path / "runs" / "srl_sample-crf-1"
     try:
         wait_for(lambda: list((folder / "model").glob("training_state_*.th")), process)
     finally:
-        process.kill()
-        process.wait()
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
     os.kill(int((folder / "lock").read_text()), signal.SIGKILL)
     assert not (folder / "trained.json").exists()
     at_kill = int(Checkpointer(folder / "model").find_latest_checkpoint()[0].partition("_e")[2].partition("_b")[0])

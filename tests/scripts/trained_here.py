@@ -1,4 +1,4 @@
-"""Runs of `reproduce.py` that are trained in this process; in test_reproduce.py each has its own, as in use."""
+"""Runs of `reproduce.py` that are trained in this process; in test_reproduce.py a killed one has its own, as in use."""
 
 import contextlib
 from collections.abc import Iterator

@@ -379,7 +379,10 @@ def test_no_other_accelerator(tmp_path):
 
 @pytest.mark.slow
 def test_the_command(tmp_path):
-    """`seal train --recover` with two CPU workers carries on a run of two workers that was killed."""
+    """
+    `seal train --recover` with two CPU workers carries on a run of two workers that was killed. The workers, which
+    import anew what the command has, are as quiet as that, in a folder without a plugins file, too.
+    """
     settings = config(epochs=2, trainer__checkpointer={"save_every_num_batches": 1})
 
     def work(rank):
@@ -403,13 +406,16 @@ def test_the_command(tmp_path):
     command = ["train", str(folder / "config.json"), "-s", str(folder), "--recover"]
     done = subprocess.run(
         [sys.executable, "-m", "seal", *command],
-        cwd=ROOT,
+        cwd=tmp_path,
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=900,
     )
     assert done.returncode == 0, done.stderr[-3000:]
+    assert [line.split(":")[0].endswith("model.tar.gz") for line in done.stdout.splitlines()] == [True, False]
+    # Progress bars alone.
+    assert "nltk" not in done.stderr and "Warning" not in done.stderr and "warning" not in done.stderr
     metrics = comparable(json.loads((folder / "metrics.json").read_text()))
     assert {"validation_f1", "validation_predicate_f1", "training_grad_norm_loss_net"} <= metrics.keys()
     assert metrics == whole
