@@ -252,7 +252,7 @@ def _rakel(single: Any, number: int) -> Any:
         from skmultilearn.ensemble import RakelO
     except ImportError:
         return None
-    return RakelO(single, labelset_size=3, model_count=2 * number) if number > 3 else None
+    return RakelO(OneVsRestClassifier(single), labelset_size=3, model_count=2 * number) if number > 3 else None
 
 
 def _seconds(call: Callable[[], Any]) -> tuple[Any, float]:

@@ -280,3 +280,25 @@ def test_the_test_file_is_checked_before_training(library, data, checked):
     config = library_value(f"{library}.libsonnet", experiment)
     assert config["dataset_reader"].get("also_check") == checked
     assert "test_data_path" not in config and "also_check" not in config.get("validation_dataset_reader", {})
+
+
+@pytest.mark.parametrize(
+    "library, training, of_words, pretrained, scheduled",
+    [
+        ("srl", "sample { epochs: 3 }", (3e-3, None), (1e-4, 1e-3), (True, True)),
+        ("tagging", "default", (3e-3, None), (5e-5, 1e-3), (False, False)),
+        ("text", "sample", (3e-3, None), (5e-5, 1e-3), (False, True)),
+        ("parsing", "sample", (2e-3, None), (5e-5, 1e-3), (False, False)),
+    ],
+)
+def test_rates_are_those_of_the_encoder(library, training, of_words, pretrained, scheduled):
+    """One line changes, the encoder's; settings of training that name a rate have it."""
+    for encoder, rates, schedule in (("bilstm()", of_words, 0), ("transformer('a/b')", pretrained, 1)):
+        for more, lr in (("", rates[0]), ("+ { task_net_lr: 0.5, head_lr: null, scheduler: null }", 0.5)):
+            call = f"lib.experiment(lib.data.sample, lib.encoder.{encoder}, lib.method.cross_entropy(), "
+            player = library_value(f"{library}.libsonnet", f"{call} lib.training.{training} {more}).trainer.task_net")
+            optimizer = player["optimizer"]
+            heads = [group["lr"] for _, group in optimizer.get("parameter_groups", [])]
+            assert optimizer["lr"] == lr
+            assert heads == ([rates[1]] if rates[1] and not more else [])
+            assert ("learning_rate_scheduler" in player) == (scheduled[schedule] and not more)

@@ -5,5 +5,5 @@ text.experiment(
   // The 50,000 most frequent words, as in Yang et al. 2018.
   encoder=text.encoder.bilstm(vocabulary_size=50000, max_length=500),
   method=text.method.nce(num_samples=20, energy_weight=0.1),
-  training=text.training.aapd + text.training.from_scratch,
+  training=text.training.aapd,
 )

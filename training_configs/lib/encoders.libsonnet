@@ -1,5 +1,6 @@
 // Feature networks. Each has the token indexers its reader needs and the settings of `Encoder`.
 local words_bilstm = import 'bilstm.libsonnet';
+local sentences = import 'sentences.libsonnet';
 
 {
   // Word embeddings, character n-grams and a BiLSTM; nothing is downloaded.
@@ -31,6 +32,9 @@ local words_bilstm = import 'bilstm.libsonnet';
   // wordpieces that are read at once; it may not be larger than what the model takes. `frozen`: whether its weights are
   // fixed.
   transformer(model_name, max_length=512, frozen=false): {
+    rates:
+      if frozen then sentences.rates(2e-3)
+      else sentences.rates(1e-4, head_lr=1e-3, scheduler={ type: 'linear_with_warmup', warmup_steps: 200 }),
     indexers: {
       tokens: {
         type: 'pretrained_transformer_mismatched',

@@ -19,15 +19,10 @@ local sentences = import 'sentences.libsonnet';
     default: sentences.training {
       epochs: 30,
       patience: 6,
-      task_net_lr: 2e-3,
-      loss_net_lr: 2e-3,
       // As in the paper, cross-entropy trains the networks before the energy does; null: in half of the epochs.
       warmup_epochs: null,
     },
     sample: self.default { epochs: 20, patience: null },
-    // For a pretrained transformer; to be added to other settings:
-    // `training=parsing.training.default + parsing.training.transformer`.
-    transformer: { task_net_lr: 5e-5, loss_net_lr: 5e-5, head_lr: 1e-3 },
   },
 
   // Tunes the task-net of a finished run for the least energy on the inputs of a file, such as those of dev. The
@@ -55,6 +50,7 @@ local sentences = import 'sentences.libsonnet';
       energies,
       training,
       $.training.default,
+      sentences.rates(2e-3),
     ) {
       local loss_net = std.get(super.model, 'loss_net'),
       model+: {

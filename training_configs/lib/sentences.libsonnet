@@ -7,18 +7,20 @@ local components = import 'components.libsonnet';
     epochs: 10,
     patience: null,
     batch_size: 32,
-    task_net_lr: 1e-3,
-    loss_net_lr: 1e-3,
+    // 'encoder', of rates and scheduler: as the encoder needs it. One that starts at random takes a rate at which a
+    // pretrained one forgets what it knows, and learns next to nothing at the other's.
+    task_net_lr: 'encoder',
+    loss_net_lr: 'encoder',
     // Any optimizer of AllenNLP, with its settings, such as `weight_decay`.
     task_net_optimizer: { type: 'fused_adamw' },
     loss_net_optimizer: { type: 'fused_adamw' },
     // The learning rate of everything above the encoders of inputs; null: that of the encoder of the same player.
-    head_lr: null,
+    head_lr: 'encoder',
     // The learning rate of the map of `compound_stacked`; null: as above the encoder. The map reads numbers up to 1 and
     // so needs large weights: with 1e-3 it takes many epochs to choose a tag, with 0.03 one or two.
     map_lr: null,
     grad_norm: 10.0,
-    scheduler: null,
+    scheduler: 'encoder',
     // Epochs at the start in which cross-entropy alone trains the task-net; the loss-net learns from its outputs. null:
     // half of them.
     warmup_epochs: 0,
@@ -26,6 +28,14 @@ local components = import 'components.libsonnet';
     // there are.
     batches_per_epoch: null,
     seed: 13,
+  },
+
+  // Rates of a task's encoders that start at random. Pretrained ones have a field like this.
+  rates(task_net_lr, loss_net_lr=task_net_lr, head_lr=null, scheduler=null): {
+    task_net_lr: task_net_lr,
+    loss_net_lr: loss_net_lr,
+    head_lr: head_lr,
+    scheduler: scheduler,
   },
 
   // For a few hundred labelled instances and a pretrained encoder; to be added to other settings. Small batches make
@@ -59,9 +69,10 @@ local components = import 'components.libsonnet';
   },
 
   // An experiment of a task, to which it adds what it has besides: `type` is that of its reader and of its model, and
-  // `default` has its settings of training. Data may have the fields of `known` and must have those of `needed`. What
-  // they are with their defaults is in the hidden fields `data` and `training`.
-  experiment(type, output_space, data, known, needed, encoder, method, energies, training, default):
+  // `default` has its settings of training, and `rates` those of encoders that have none. Data may have the fields of
+  // `known` and must have those of `needed`. What they are with their defaults is in the hidden fields `data` and
+  // `training`.
+  experiment(type, output_space, data, known, needed, encoder, method, energies, training, default, rates):
     local d = check.validation('dev', data);
     assert check.data(d, known, needed);
     assert check.encoder(encoder);
@@ -70,7 +81,12 @@ local components = import 'components.libsonnet';
     local model = { type: type, output_space: output_space, task_net: { encoder: encoder.settings } }
                   + method(encoder.settings, energies);
     local given = default + training;
+    local of_encoder = std.get(encoder, 'rates', rates);
     local all = given {
+      [name]: of_encoder[name]
+      for name in std.objectFields(of_encoder)
+      if given[name] == 'encoder'
+    } + {
       [if given.warmup_epochs == null then 'warmup_epochs']:
         if std.objectHas(model, 'loss_net') then std.floor(given.epochs / 2) else 0,
     };

@@ -26,19 +26,9 @@ local sentences = import 'sentences.libsonnet';
       sentence_share: 1.0,
     },
     // For a BiLSTM: on real text, too.
-    sample: self.default {
-      epochs: 15,
-      task_net_lr: 3e-3,
-      scheduler: $.training.small_data.scheduler,
-    },
-    ewt: self.default {
-      epochs: 3,
-      batch_size: 16,
-      task_net_lr: 1e-4,
-      loss_net_lr: 1e-4,
-      head_lr: 1e-3,
-      scheduler: { type: 'linear_with_warmup', warmup_steps: 200 },
-    },
+    sample: self.default { epochs: 15 },
+    // For a transformer.
+    ewt: self.default { epochs: 3, batch_size: 16 },
     // For few data: `training=srl.training.default + srl.training.small_data`.
     small_data: sentences.small_data,
     small_data_frozen: sentences.small_data_frozen,
@@ -49,6 +39,8 @@ local sentences = import 'sentences.libsonnet';
       batch_size: 16,
       task_net_lr: 1e-5,
       loss_net_lr: 1e-5,
+      head_lr: null,
+      scheduler: null,
       grad_norm: 1.0,
     },
   },
@@ -76,6 +68,7 @@ local sentences = import 'sentences.libsonnet';
       energies,
       training,
       $.training.default,
+      sentences.rates(3e-3, 1e-3, scheduler=$.training.small_data.scheduler),
     ) {
       local reader = super.dataset_reader,
       local d = super.data,

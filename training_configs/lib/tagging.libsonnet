@@ -28,7 +28,8 @@ local sentences = import 'sentences.libsonnet';
 
   // Settings of training. Change one with `tagging.training.sample { epochs: 30 }`.
   training: {
-    default: sentences.training { epochs: 20, task_net_lr: 3e-3 },
+    default: sentences.training { epochs: 20 },
+    // For a BiLSTM; a transformer takes `default`, or `sample + tagging.training.transformer`.
     sample: self.default { epochs: 10, task_net_lr: 5e-3, loss_net_lr: 5e-3 },
     twitter_pos: self.default { epochs: 30, patience: 10, batch_size: 10 },
     wnut17: self.default { epochs: 20, patience: 6 },
@@ -105,6 +106,7 @@ local sentences = import 'sentences.libsonnet';
       else error 'energies: this must be a list; call tagging.energies(...), with what it is to add',
       training,
       $.training.default,
+      sentences.rates(3e-3, 1e-3),
     ) {
       local d = super.data,
       local read = std.get(d.reader, 'target_encoding', std.get(d.reader, 'encoding')),

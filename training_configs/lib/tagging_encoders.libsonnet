@@ -1,6 +1,7 @@
 // Feature networks for tagging: token indexers and the settings of `Encoder`.
 local words_bilstm = import 'bilstm.libsonnet';
 local encoders = import 'encoders.libsonnet';
+local sentences = import 'sentences.libsonnet';
 
 {
   // Words and a BiLSTM (Tu, Pang & Gimpel 2020).
@@ -54,5 +55,8 @@ local encoders = import 'encoders.libsonnet';
 
   // Any transformer, by its name on the hub or as a local folder.
   transformer(model_name, max_length=512, frozen=false):
-    encoders.transformer(model_name, max_length, frozen) { settings+: { marks_predicate: false } },
+    encoders.transformer(model_name, max_length, frozen) {
+      rates: if frozen then super.rates else sentences.rates(5e-5, head_lr=1e-3),
+      settings+: { marks_predicate: false },
+    },
 }

@@ -34,23 +34,13 @@ local encoders = import 'text_encoders.libsonnet';
   training: {
     default: sentences.training {
       epochs: 5,
-      // The rates of BERT as a whole: the largest of those that its authors name.
-      task_net_lr: 5e-5,
-      loss_net_lr: 5e-5,
-      head_lr: 1e-3,
-      scheduler: { type: 'linear_with_warmup', warmup_steps: 100 },
       // Micro F1, which the papers report for texts; 'f1' is the mean over texts.
       metric: 'micro_f1',
     },
     // For few data: `training=text.training.default + text.training.small_data`.
     small_data: sentences.small_data,
     small_data_frozen: sentences.small_data_frozen,
-    // For a transformer whose adapters alone are trained; to be added to other settings, as the next one is.
-    adapters: { task_net_lr: 1e-4, loss_net_lr: 1e-4 },
-    // For an encoder whose weights start at random; to be added to other settings:
-    // `training=text.training.reuters + text.training.from_scratch`.
-    from_scratch: { task_net_lr: 3e-3, loss_net_lr: 3e-3, head_lr: null, scheduler: null },
-    sample: self.default + self.from_scratch { epochs: 20 },
+    sample: self.default { epochs: 20 },
     reuters: self.default { epochs: 8 },
     goemotions: self.default { epochs: 4 },
     aapd: self.default { epochs: 8, patience: 3 },
@@ -82,6 +72,7 @@ local encoders = import 'text_encoders.libsonnet';
       energies,
       training,
       $.training.default,
+      sentences.rates(3e-3),
     ) {
       local metric = super.training.metric,
       trainer+: {

@@ -1,5 +1,6 @@
 // Feature networks for texts, one vector a text. Each has the tokenizer and token indexers that the reader needs, and
 // the settings of `Encoder`.
+local sentences = import 'sentences.libsonnet';
 local words = import 'words.libsonnet';
 local of_words(table, dropout, max_length, encoder, indexer={}) = table {
   reader: {
@@ -50,6 +51,15 @@ local of_words(table, dropout, max_length, encoder, indexer={}) = table {
   // wordpieces after which a text is cut; it may not be larger than what the model takes. `adapters`: null for full
   // fine-tuning, or {} or { dim: 64, placement: 'houlsby' }. `frozen`: whether its weights are fixed.
   transformer(model_name, max_length=128, pooling='mean', adapters=null, frozen=false): {
+    // The rates of BERT as a whole: the largest of those that its authors name; that of adapters is twice as high.
+    rates:
+      if frozen then sentences.rates(2e-3)
+      else
+        sentences.rates(
+          if adapters == null then 5e-5 else 1e-4,
+          head_lr=1e-3,
+          scheduler={ type: 'linear_with_warmup', warmup_steps: 100 },
+        ),
     reader: {
       tokenizer: { type: 'pretrained_transformer', model_name: model_name, add_special_tokens: false },
       token_indexers: { tokens: { type: 'pretrained_transformer', model_name: model_name } },

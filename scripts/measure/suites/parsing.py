@@ -68,14 +68,13 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
     of_experiment = {name: more.pop(name) for name in ("energies", "beam") if name in more}
     encoder = ENCODERS.call("parsing", "bilstm", settings, more)
     training = "sample" if dataset == "sample" else "default"
-    transformer = "" if settings.encoder is None else " + parsing.training.transformer"
     return f"local parsing = import {text(settings.library + '/parsing.libsonnet')};\n\n" + call(
         "parsing.experiment",
         {
             "data": f"parsing.data.{dataset}",
             "encoder": encoder,
             "method": f"parsing.method.{method}({listed('=', arguments)})",
-            "training": f"parsing.training.{training}{transformer} + {{ "
+            "training": f"parsing.training.{training} {{ "
             + listed(": ", {"epochs": settings.epochs, "seed": settings.seed, **more})
             + " }",
             **of_experiment,

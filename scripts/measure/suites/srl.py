@@ -116,7 +116,7 @@ def srl_bert(settings: Settings) -> str:
     return f"""local srl = import {text(settings.library + "/srl.libsonnet")};
 
 local encoder = {text(settings.encoder)};
-local training = srl.training.ewt;
+local training = srl.training.ewt + srl.encoder.transformer(encoder).rates;
 local reader = {{ type: 'srl_bert_baseline', bert_model_name: encoder }};
 {{
   random_seed: {settings.seed},

@@ -60,7 +60,6 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
     if method == "nce_shared":
         of_method["share_encoder"] = "true"
     function = "nce" if method == "nce_shared" else method
-    rates = " + text.training.from_scratch" if settings.encoder is None else ""
     training = {"epochs": str(settings.epochs), "seed": str(settings.seed), **more}
     base = dataset if library()[dataset]["own_training"] else "default"
     return f"local text = import {text(settings.library + '/text.libsonnet')};\n\n" + call(
@@ -69,7 +68,7 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
             "data": f"text.data.{dataset}",
             "encoder": encoder,
             "method": f"text.method.{function}({listed('=', of_method)})",
-            "training": f"text.training.{base}{rates} + {{ {listed(': ', training)} }}",
+            "training": f"text.training.{base} {{ {listed(': ', training)} }}",
         },
     )
 
