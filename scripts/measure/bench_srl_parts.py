@@ -91,7 +91,7 @@ def experiment(method: str, encoder: str, learning_rate: float) -> dict[str, Any
         local srl = lib;
         srl.experiment(
           data=srl.data.ewt, encoder=srl.encoder.transformer({text(encoder)}), method={METHODS[method]},
-          training=srl.training.default {{ task_net_lr: {rate}, loss_net_lr: {rate} }},
+          training=srl.training.default {{ task_net_lr: {rate}, loss_net_lr: {rate}, head_lr: null, scheduler: null }},
         )"""
     return library_value("srl.libsonnet", source)
 

@@ -21,7 +21,7 @@ srl.experiment(
   encoder=srl.encoder.bilstm(word_dim=16, hidden=24, dropout=0.0),
   method=srl.method.%(method)s,
   energies=srl.energies(hidden_dim=16),
-  training=srl.training.default { epochs: 30, batch_size: 4, task_net_lr: 2e-2 },
+  training=srl.training.default { epochs: 30, batch_size: 4, task_net_lr: 2e-2, scheduler: null },
 ) + { vocabulary: {} }
 """
 
