@@ -14,7 +14,7 @@ from seal.structure.candidate_structure import EXACT_MATCH, OWN, CandidateStruct
 from seal.structure.decisions import Likeliest, Rows
 from seal.structure.energies.roles import CORE_ROLES
 from seal.structure.energies.span_context import FEATURES_OF_ENTITIES
-from seal.structure.energies.span_counts import CONTEXTS_OF_ENTITIES
+from seal.structure.energies.span_counts import CONTEXTS_OF_ENTITIES, CONTEXTS_OF_WORDS
 from seal.structure.joint_score import CandidateEnergy, has_gold
 from seal.structure.lemmas import Lemmas
 from seal.structure.scores import Ratio, gold_among_candidates
@@ -114,8 +114,10 @@ DEFAULT_ENERGIES: dict[tuple[bool, bool], list[Any]] = {
         {"type": "span_context", "features": FEATURES_OF_ENTITIES},
         {"type": "span_counts", "contexts": CONTEXTS_OF_ENTITIES},
     ],
-    (False, True): ["role_ngrams", "role_trigrams"],
-    (False, False): ["role_ngrams", "role_trigrams"],
+    **dict.fromkeys(
+        [(False, True), (False, False)],
+        ["role_ngrams", "role_trigrams", {"type": "span_counts", "contexts": CONTEXTS_OF_WORDS}],
+    ),
 }
 
 
@@ -140,8 +142,8 @@ class TagStructure(CandidateStructure):
     energies : `list[Union[str, dict]]`, optional
         The terms of the energy by their registered names, alone or with settings. By default `role_counts`,
         `role_ngrams`, `role_sets`, where there are keys `key_roles`, and `token_scores`, `span_context` and
-        `span_counts`, of which entities have settings of their own; without an encoding `role_ngrams` and
-        `role_trigrams`.
+        `span_counts`, of which entities have settings of their own; without an encoding `role_ngrams`,
+        `role_trigrams` and `span_counts` of single words.
     num_candidates : `int`, optional (default = `20`)
         So many sequences compete, the best ones of the chain.
     constraints : `list[Constraint]`, optional

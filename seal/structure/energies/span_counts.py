@@ -11,6 +11,8 @@ from seal.structure.tag_sequences import CompetingTags
 
 CONTEXTS_OF_ROLES = (("key", "side", "first"), ("last",), ("first", "last"), ("side", "first"))
 CONTEXTS_OF_ENTITIES = (("string",), ("last",), ("first", "last"), ("before",))
+#: Of tags of single words, such as parts of speech.
+CONTEXTS_OF_WORDS = (("string",), ("before",), ("after",), ("before", "first"), ("first", "after"))
 _NUMBERS = ("side", "distance", "length", "key", "string")
 _WORDS = ("first", "last", "before", "after", "predicate_before", "predicate_after")
 # Strings of more words are not counted in texts.
