@@ -184,7 +184,8 @@ def _scores(value: Any, place: int, labels: Sequence[str]) -> torch.Tensor:
 
 def check_logarithms(rows: Sequence[Row]) -> None:
     """Raises `ConfigurationError` where all emissions are probabilities, which would be read as log-odds."""
-    if all(bool((row.emissions >= 0).all() and (row.emissions.sum(dim=1) - 1).abs().max() < 1e-3) for row in rows):
+    found = [row.emissions for row in rows if len(row.emissions)]
+    if found and all(bool((each >= 0).all() and (each.sum(dim=1) - 1).abs().max() < 1e-3) for each in found):
         raise ConfigurationError(
             "emissions: the scores of each token are probabilities, which sum to 1; give their logarithms, or log-odds."
         )

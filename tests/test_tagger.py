@@ -377,6 +377,10 @@ def spoilt(place, value):
         ({"emissions": 5}, "emissions: one for each sentence"),
         ({"emissions": [["a"]] * 3}, r"emissions\[0\]: numbers"),
         ({"emissions": emissions_of(3).softmax(dim=2)}, "emissions: the scores of each token are probabilities"),
+        (
+            {"emissions": [torch.zeros(0, 5), *emissions_of(2).softmax(dim=2)], "gold": [[], RIGHT, RIGHT]},
+            "emissions: the scores of each token are probabilities",
+        ),
         ({"emissions": spoilt((1, 2, 3), torch.nan)}, r"emissions\[1\]: the score of tag 'B-B' at token 2 is nan"),
         ({"emissions": spoilt((2, 0, 0), torch.inf)}, r"emissions\[2\]: the score of tag 'O' at token 0 is inf"),
         ({"emissions": spoilt((0, 3), -torch.inf)}, r"emissions\[0\]: no tag can be at token 3"),
