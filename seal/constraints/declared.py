@@ -7,6 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from seal.constraints.constraint import Constraint, Outputs
+from seal.constraints.span_starts import SpanStarts, occurrences
 
 
 class Declared(nn.Module):
@@ -36,7 +37,6 @@ class Declared(nn.Module):
     _counted: torch.Tensor
     _continues: torch.Tensor
     _continued: torch.Tensor
-    _begun: torch.Tensor
 
     def __init__(
         self,
@@ -62,30 +62,9 @@ class Declared(nn.Module):
                 elif label != "O" and label[0] in prefixes:
                     table[place, self._names[label[2:]]] = 1
             self.register_buffer(name, table, persistent=False)
-        self.register_buffer("_begun", self._begun_after() if sequences else None, persistent=False)
+        self._starts = SpanStarts(labels, encoding, list(self._names)) if sequences else None
         # A misspelt label is found now, and not at the first batch.
         self(torch.zeros(1, 1, 1, dtype=torch.long) if sequences else torch.zeros(1, 1, len(labels)))
-
-    def _begun_after(self) -> torch.Tensor:
-        """
-        The place of the name that a tag, the second index, begins after another, the first; one more than there are
-        where it begins none. Padding, and what is before the first token, is one tag more.
-        """
-        begins, continues = self._counted.bool(), self._continues.bool()
-        has_name, name = (begins | continues).any(dim=1), (begins | continues).long().argmax(dim=1)
-        goes_on = continues.any(dim=1) & F.pad(self._continued.bool(), (0, 0, 0, 1))[:, name]
-        begun = torch.where(has_name & (begins.any(dim=1) | ~goes_on), name, len(self._names))
-        return F.pad(begun, (0, 1), value=len(self._names))
-
-    def _counts(self, tags: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
-        """How often each name begins in discrete sequences, `(batch, samples, tokens)`: `(batch, samples, names)`."""
-        outside = len(self._labels)
-        if mask is not None:
-            tags = tags.masked_fill(~mask.unsqueeze(1), outside)
-        pairs = F.pad(tags[..., :-1], (1, 0), value=outside) * (outside + 1) + tags
-        begun = self._begun.take(pairs)
-        counts = self._counted.new_zeros(*tags.shape[:2], len(self._names) + 1)
-        return counts.scatter_add_(2, begun, counts.new_ones(()).expand(begun.shape))[..., :-1]
 
     def _one_hot(self, tags: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
         found = F.one_hot(tags, len(self._labels)).to(self._counted)
@@ -105,11 +84,12 @@ class Declared(nn.Module):
         `torch.Tensor`, `(batch, samples, constraints)`: how far each output breaks each constraint
         """
         counted = self._counted
-        if not self.sequences:
+        if self._starts is None:
             seen = Outputs(self._names, outputs.to(torch.promote_types(outputs.dtype, counted.dtype)))
         elif not outputs.is_floating_point():
+            begun = self._starts.of(outputs, mask)
             one_hot = partial(self._one_hot, outputs, mask)
-            seen = Outputs(self._names, self._counts(outputs, mask), self._labels, one_hot)
+            seen = Outputs(self._names, occurrences(begun, len(self._names), counted.dtype), self._labels, one_hot)
         else:
             relaxed = outputs if mask is None else outputs * mask[:, None, :, None]
             counts = relaxed.sum(dim=2) @ counted.to(relaxed)

@@ -125,7 +125,7 @@ class SpanFeatures:
 
     def word(self, name: str) -> torch.Tensor:
         """The code of the word that a feature names."""
-        return self.codes.take(self.row * self.codes.shape[1] + self._tokens_of[name])
+        return self.at(self.codes, [name])[0]
 
     @cached_property
     def key(self) -> torch.Tensor:

@@ -4,9 +4,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 import torch
-from torch.nn import functional as F
 
 from seal.common.setting_checks import needed
+from seal.constraints.span_starts import SpanStarts, occurrences
 from seal.structure.span_features import SpanFeatures
 
 
@@ -23,21 +23,11 @@ class TagScheme:
     """
 
     def __init__(self, tags: list[str], encoding: str | None) -> None:
-        spanless = encoding is None
-        roles = sorted({tag if spanless else tag[2:] for tag in tags if spanless or tag != "O"})
-        index = {role: number for number, role in enumerate(roles)}
         #: The names of the roles (or labels of entities), by index.
-        self.roles = roles
+        self.roles = sorted({tag if encoding is None else tag[2:] for tag in tags if encoding is None or tag != "O"})
+        self._starts = SpanStarts(tags, encoding, self.roles)
         #: The role of each tag; -1 for `O`.
-        self.role_of = torch.tensor([index[t] if spanless else index.get(t[2:], -1) for t in tags])
-        # Whether a tag begins a span wherever it stands, and whether it ends one.
-        begins = torch.tensor([spanless or tag[:1] in ("B", "S") for tag in tags])
-        ends = torch.tensor([spanless or tag[:1] in ("E", "S") for tag in tags])
-        # Padding, and what is before the first token, is one tag more, of no role.
-        role, begins, ends = (F.pad(part, (0, 1), value=-1) for part in (self.role_of, begins.long(), ends.long()))
-        starts = (role >= 0) & ((begins == 1) | (role != role.unsqueeze(1)) | (ends.unsqueeze(1) == 1))
-        # The role of the span that a tag, the second index, begins after another, the first; or that of a filler.
-        self._begun = torch.where(starts, role, len(roles)).flatten()
+        self.role_of = self._starts.name_of
 
     def spans(self, tags: torch.Tensor, mask: torch.Tensor) -> "Spans":
         """
@@ -51,12 +41,8 @@ class TagScheme:
         `Spans`
             Read as `seal.common.tag_encodings.tags_to_spans` reads them: an `I-X` that continues nothing begins a span.
         """
-        none, device = len(self.role_of), tags.device
-        if not bool(mask.all()):
-            tags = tags.masked_fill(~mask.unsqueeze(1), none)
-        pairs = F.pad(tags[..., :-1], (1, 0), value=none) * (none + 1) + tags
-        begun = self._begun.to(device).index_select(0, pairs.flatten()).view(tags.shape)
-        return Spans(begun, lambda: F.pad(self.role_of.to(device) >= 0, (0, 1))[tags], len(self.roles))
+        begun = self._starts.of(tags, mask)
+        return Spans(begun, lambda: (self.role_of.to(tags.device) >= 0)[tags] & mask.unsqueeze(1), self._starts.none)
 
 
 class Spans:
@@ -115,9 +101,7 @@ class Spans:
 
     def role_counts(self) -> torch.Tensor:
         """How often each role occurs, `(batch, candidates, roles)`."""
-        counts = torch.zeros(*self.marked.shape[:2], self.filler + 1, dtype=torch.long, device=self.marked.device)
-        counts.scatter_add_(2, self.marked, torch.ones_like(self.marked))
-        return counts[..., : self.filler].contiguous()
+        return occurrences(self.marked, self.filler)
 
     def of_rows(self, rows: torch.Tensor | slice) -> "SpansOfRows":
         """Those of some instances."""
