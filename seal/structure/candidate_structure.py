@@ -1,12 +1,13 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import torch
 
 from seal.common.setting_checks import check_choice
 from seal.constraints import Declared
 from seal.registry import ConfigurationError
-from seal.structure.decisions import Decision, ExpectedScore, Likeliest
+from seal.structure.decisions import Decision, ExpectedScore, Likeliest, Rows
 from seal.structure.gate import gate
 from seal.structure.joint_score import CandidateEnergy, Competing
 from seal.structure.scores import Ratio
@@ -87,6 +88,13 @@ class CandidateStructure(Structure):
         """The index of the candidate that each of the decisions chooses, `(batch,)`, at the cost of one."""
         q = self.probabilities(competing)
         return [decision.choose(q, partial(self.similarity, competing)) for decision in decisions]
+
+    def similarity(self, competing: Any, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
+        """The `similarity` of `Decision.choose`: F1 or accuracy, 0 to 1."""
+        raise NotImplementedError
+
+    def _expected(self, competing: Any, q: torch.Tensor) -> torch.Tensor:
+        return self.expected_score.scores(q, partial(self.similarity, competing))
 
     def uses_candidates(self, score: str | None = None) -> bool:
         """Whether the decision for `score`, by default the main one, is not the task-net's own output."""

@@ -10,7 +10,7 @@ from seal.common.setting_checks import check_range, needed
 from seal.constraints import Constraint
 from seal.registry import ConfigurationError
 from seal.structure import energies as _registered  # noqa: F401
-from seal.structure.decisions import Likeliest, Rows
+from seal.structure.decisions import Likeliest
 from seal.structure.gate import gate
 from seal.structure.k_best_sets import k_best_sets
 from seal.structure.label_sets import ClassifierScores, CompetingLabelSets, LikelySets, SetIndex, known_sets
@@ -334,7 +334,8 @@ class LabelSetStructure(Structure):
     def _offers_powerset(self, scores: ClassifierScores) -> bool:
         return scores.log_prob is not None and self.declared is None
 
-    def similarity(self, competing: CompetingLabelSets, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
+    def similarity(self, competing: CompetingLabelSets, kept: torch.Tensor) -> torch.Tensor:
+        """F1 of each two of the sets with the indices `kept (batch, some)`: `(batch, some, some)`."""
         some = competing.outputs(kept)
         sizes = some.sum(dim=2)
         total = sizes.unsqueeze(2) + sizes.unsqueeze(1)

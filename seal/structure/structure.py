@@ -3,7 +3,6 @@ import inspect
 import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any, cast
 
 import torch
@@ -12,7 +11,7 @@ from torch import nn
 from seal.common.setting_checks import check_range
 from seal.constraints import Constraint, Declared
 from seal.registry import ConfigurationError, Registrable
-from seal.structure.decisions import ExpectedScore, Rows
+from seal.structure.decisions import ExpectedScore
 from seal.structure.fitting import fit, objective_of, reset
 from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, has_gold, only_least_broken
 
@@ -120,17 +119,13 @@ class Structure(nn.Module, Registrable):
             for energy in cast(Iterable[CandidateEnergy], self.joint.energies)
         ]
 
-    def similarity(self, competing: Any, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
-        """The `similarity` of `Decision.choose`: F1 or accuracy, 0 to 1."""
-        raise NotImplementedError
-
     @torch.no_grad()
     def expected_scores(self, competing: Competing) -> torch.Tensor:
         """By which `expected_score` decides, `(batch, candidates)`, 0 to 1; NaN of candidates that it leaves out."""
         return self._expected(competing, self.probabilities(competing))
 
     def _expected(self, competing: Any, q: torch.Tensor) -> torch.Tensor:
-        return self.expected_score.scores(q, partial(self.similarity, competing))
+        raise NotImplementedError
 
     # Constraints.
 
