@@ -17,7 +17,7 @@ from seal.common.setting_checks import short
 from seal.dataset_readers.fields import KnownLabelsField, WordsField
 from seal.dataset_readers.sentences import SentenceReader, text_field, with_words
 from seal.files.other_formats import to_be_converted
-from seal.files.paths import data_files, expanded, not_empty
+from seal.files.paths import data_files, not_empty
 from seal.files.text_lines import text_lines, without_packing
 
 # A no-break space is part of a word.
@@ -223,7 +223,7 @@ class ParsingReader(SentenceReader):
         return with_words(name, not_empty(trees, f"{name}: it has no tree with a word."))
 
     def _of_path(self, file_path: str) -> Iterator[_ReadTree]:
-        return self._of_part(file_path, lambda path: (tree for one in expanded(path) for tree in self._whole(one)))
+        return self._of_part(file_path, self._whole)
 
     def _whole(self, path: str) -> Iterator[_ReadTree]:
         for file in data_files(path, _ENDINGS, "trees in Penn Treebank brackets"):

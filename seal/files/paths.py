@@ -54,14 +54,16 @@ def with_packings(endings: Iterable[str]) -> tuple[str, ...]:
 
 def data_files(path: Any, endings: Sequence[str], kinds: str) -> list[str]:
     """
-    The files a data path stands for: a file or a pattern as for `expanded`, and a folder for every file below it whose
-    name ends in one of `endings`, or in one of these and `.gz`, `.bz2` or `.xz`; sorted, so that the order does not
-    depend on the file system. `kinds` says what such a file holds, for messages.
+    The files a data path, or each one that a pattern matches (`expanded`), stands for: a file stands for itself, and a
+    folder for every file below it whose name ends in one of `endings`, or in one of these and `.gz`, `.bz2` or `.xz`;
+    sorted, so that the order does not depend on the file system. `kinds` says what such a file holds, for messages.
     """
-    path = one_path(path)
-    named = expanded(path)
-    if all(map(os.path.isfile, named)):
-        return named
+    return [file for one in expanded(one_path(path)) for file in _files_of(one, endings, kinds)]
+
+
+def _files_of(path: str, endings: Sequence[str], kinds: str) -> list[str]:
+    if os.path.isfile(path):
+        return [path]
     if not os.path.isdir(path):
         raise ConfigurationError(
             f"{path}: there is no such file or folder; put the data there ({kinds}) or set the data path of the config "
