@@ -204,6 +204,13 @@ def others(data: Data, make: Callable[[int], Any], seed: int) -> dict[str, dict[
     # A chain cannot learn a label that no row has.
     there = data.train_gold.any(axis=0) & ~data.train_gold.all(axis=0)
     labels = data.train_gold[:, there].astype(int)
+
+    def of_all(values: numpy.ndarray) -> numpy.ndarray:
+        """Labels of the test data, from values of those that were learned."""
+        predicted = numpy.tile(data.train_gold.all(axis=0), (len(data.test_gold), 1))
+        predicted[:, there] = values > 0.5
+        return predicted
+
     chains, fits = [], []
     for number in range(seed, seed + CHAINS):
         chain = ClassifierChain(clone(single), order="random", random_state=number)
@@ -211,14 +218,10 @@ def others(data: Data, make: Callable[[int], Any], seed: int) -> dict[str, dict[
         chains.append(chain)
     one, took_one = _seconds(lambda: chains[0].predict(data.test))
     mean, took_all = _seconds(lambda: numpy.mean([chain.predict_proba(data.test) for chain in chains], axis=0))
-    found = {}
-    for name, values, took in (
-        ("classifier chain", one, [fits[0], took_one]),
-        (f"ensemble of {CHAINS} chains", mean, [sum(fits), took_all]),
-    ):
-        predicted = numpy.tile(data.train_gold.all(axis=0), (len(data.test_gold), 1))
-        predicted[:, there] = values > 0.5
-        found[name] = predicted, took
+    found = {
+        "classifier chain": (of_all(one), [fits[0], took_one]),
+        f"ensemble of {CHAINS} chains": (of_all(mean), [sum(fits), took_all]),
+    }
     sets, classes = numpy.unique(data.train_gold, axis=0, return_inverse=True)
     if len(sets) <= MOST_CLASSES:
         powerset = OneVsRestClassifier(clone(single))
@@ -229,9 +232,7 @@ def others(data: Data, make: Callable[[int], Any], seed: int) -> dict[str, dict[
     if rakel is not None:
         _, fit = _seconds(lambda: rakel.fit(data.train, labels))
         values, took = _seconds(lambda: rakel.predict(data.test).toarray())
-        predicted = numpy.tile(data.train_gold.all(axis=0), (len(data.test_gold), 1))
-        predicted[:, there] = values > 0
-        found["RAkEL"] = predicted, [fit, took]
+        found["RAkEL"] = of_all(values), [fit, took]
     gold = torch.from_numpy(data.test_gold)
     return {
         name: {
