@@ -33,7 +33,7 @@ local sentences = import 'sentences.libsonnet';
   // fixed.
   transformer(model_name, max_length=512, frozen=false): {
     rates:
-      if frozen then sentences.rates(2e-3)
+      if frozen then sentences.rates_frozen
       else sentences.rates(1e-4, head_lr=1e-3, scheduler={ type: 'linear_with_warmup', warmup_steps: 200 }),
     indexers: {
       tokens: {

@@ -37,6 +37,8 @@ local components = import 'components.libsonnet';
     head_lr: head_lr,
     scheduler: scheduler,
   },
+  // Of what is above a pretrained encoder that does not change.
+  rates_frozen: self.rates(2e-3),
 
   // For a few hundred labelled instances and a pretrained encoder; to be added to other settings. Small batches make
   // more updates, and the rates rise over the first tenth of all updates, however many these are, and then fall to a
@@ -50,7 +52,7 @@ local components = import 'components.libsonnet';
     head_lr: 1e-3,
     scheduler: { type: 'slanted_triangular', cut_frac: 0.1 },
   },
-  small_data_frozen: self.small_data { task_net_lr: 2e-3, loss_net_lr: 2e-3, head_lr: null },
+  small_data_frozen: self.small_data + self.rates_frozen { scheduler: $.small_data.scheduler },
 
   // See `components.fine_tuned`. All sentences of the file count alike, also where the run chose some of its own.
   fine_tuned(config, run, inputs, epochs=3): components.fine_tuned(config, run, inputs, epochs) {

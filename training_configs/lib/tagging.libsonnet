@@ -68,9 +68,12 @@ local sentences = import 'sentences.libsonnet';
     // For few data: `training=tagging.training.default + tagging.training.small_data`.
     small_data: sentences.small_data,
     small_data_frozen: sentences.small_data_frozen,
-    // For a pretrained transformer; to be added to other settings:
+    // For a pretrained transformer, with its rates; to be added to other settings:
     // `training=tagging.training.wnut17 + tagging.training.transformer`.
-    transformer: { epochs: 6, patience: null, task_net_lr: 5e-5, loss_net_lr: 5e-5, head_lr: 1e-3 },
+    transformer: check.given($.encoder.transformer('').rates, ['task_net_lr', 'loss_net_lr', 'head_lr']) {
+      epochs: 6,
+      patience: null,
+    },
   },
 
   // Tunes the task-net of a finished run for the least energy on the words of a file, such as those of dev; with those

@@ -56,7 +56,7 @@ local sentences = import 'sentences.libsonnet';
   // Any transformer, by its name on the hub or as a local folder.
   transformer(model_name, max_length=512, frozen=false):
     encoders.transformer(model_name, max_length, frozen) {
-      rates: if frozen then super.rates else sentences.rates(5e-5, head_lr=1e-3),
+      rates: if frozen then sentences.rates_frozen else sentences.rates(5e-5, head_lr=1e-3),
       settings+: { marks_predicate: false },
     },
 }

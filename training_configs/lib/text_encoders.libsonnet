@@ -53,7 +53,7 @@ local of_words(table, dropout, max_length, encoder, indexer={}) = table {
   transformer(model_name, max_length=128, pooling='mean', adapters=null, frozen=false): {
     // The rates of BERT as a whole: the largest of those that its authors name; that of adapters is twice as high.
     rates:
-      if frozen then sentences.rates(2e-3)
+      if frozen then sentences.rates_frozen
       else
         sentences.rates(
           if adapters == null then 5e-5 else 1e-4,
