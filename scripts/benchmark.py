@@ -297,8 +297,9 @@ def chains(arguments: argparse.Namespace) -> Any:
     """As `srl`."""
     from scripts.measure.bench_chains import CASES, SPACES, ChainsBenchmark
 
-    # Peers are libraries that need not be there.
-    cases = choose("cases", arguments.cases or ",".join(case for case in CASES if case != "peers"), list(CASES))
+    # Libraries and data that need not be there.
+    at_hand = ",".join(case for case in CASES if case not in ("peers", "prediction_ewt"))
+    cases = choose("cases", arguments.cases or at_hand, list(CASES))
     choose("methods", arguments.methods, list(SPACES))  # They are few, and all are measured.
     return cases, ChainsBenchmark(arguments.repeats, arguments.batches, arguments.threads)
 

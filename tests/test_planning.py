@@ -24,8 +24,8 @@ def value(file, case, method, metric):
 RATES = [
     lambda: value("srl_prediction", "prediction, 32 sentences a call", "seal_srl_at_once", "sentences_per_cpu_second"),
     lambda: value("srl_prediction", "prediction, 32 sentences a call", "seal_srl_bfloat16", "sentences_per_cpu_second"),
-    lambda: value("chains", "prediction, batch 64", "crf, without", "frames_per_cpu_second"),
-    lambda: value("chains", "prediction, batch 64", "crf, structure", "frames_per_cpu_second"),
+    lambda: value("chains", "prediction, sample, batch 64", "crf, without", "frames_per_cpu_second"),
+    lambda: value("chains", "prediction, sample, batch 64", "crf, structure", "frames_per_cpu_second"),
     lambda: value("tagging", "prediction, batch 64", "cross_entropy", "examples_per_cpu_second"),
     lambda: 32 / value("tagging", "step, batch 32", "nce", "cpu_seconds"),
     lambda: 16 / value("srl", "step, after 60 steps", "cross_entropy", "cpu_seconds"),

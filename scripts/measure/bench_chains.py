@@ -13,7 +13,7 @@ from scripts.measure import bench_base
 from scripts.measure.bench_base import Batches, Benchmark, predicts
 from scripts.measure.bench_peers import peers
 from scripts.measure.bench_rows import Row, seconds_rows, speed_rows
-from scripts.measure.bench_timing import interleaved
+from scripts.measure.bench_timing import counted_calls, interleaved
 from scripts.measure.configs import library_value
 from scripts.measure.suite import ROOT
 from seal.output_spaces import CrfTagSequence, LegalTagSequence, TagSequence
@@ -24,8 +24,9 @@ from seal.structure.tag_structure import joined
 
 CASES = {
     "step": "seconds of an NCE step with the energy of role labelling, against that with independent tags",
-    "space": "seconds of what an output space does in such a step, against independent tags",
-    "prediction": "frames a second, against the same net without a structure",
+    "space": "seconds and operations of what an output space does in such a step, against independent tags",
+    "prediction": "frames a second, against the same net without a structure: of the SRL sample",
+    "prediction_ewt": "the same of English Web Treebank (data/ewt_propbank_srl)",
     "learning": "seconds of learning the energy of frames from a sparse matrix, against passes over the data",
     "peers": "seconds of what a chain computes, against other libraries (requirements-measure.txt)",
 }
@@ -99,24 +100,32 @@ class ChainsBenchmark(Benchmark):
                 cases[name] = _repeated(work, space, logits, gold, self._num_batches)
             timings = interleaved(cases, self._repeats)
             rows += seconds_rows("chains", what, timings, self._num_batches, "independent")
+            calls = {name: counted_calls(case) / self._num_batches for name, case in cases.items()}
+            rows += [Row("chains", what, name, "calls", value, None, None) for name, value in calls.items()]
         return rows
 
-    def _frames(self) -> tuple[Vocabulary, list[Instance]]:
-        config = _of_sample("cross_entropy()")
+    def _frames(self, data: str = "sample") -> tuple[Vocabulary, list[Instance]]:
+        """Frames of dev, the shortest first, of all lengths."""
+        config = _config("cross_entropy()", data)
         reader = DatasetReader.from_params(Params(config["validation_dataset_reader"]))
         instances = list(reader.read(str(ROOT / config["validation_data_path"])))
         vocab = Vocabulary.from_instances(instances)
         frames = [instance for instance in instances if instance["metadata"]["predicate"] is not None]
-        return vocab, sorted(frames, key=lambda frame: len(frame["tokens"]))[: self._num_batches * PREDICTION_BATCH]
+        frames.sort(key=lambda frame: len(frame["tokens"]))
+        number = min(self._num_batches * PREDICTION_BATCH, len(frames))
+        return vocab, [frames[place * len(frames) // number] for place in range(number)]
 
-    def prediction(self) -> list[Row]:
-        vocab, frames = self._frames()
-        case, rows = f"prediction, batch {PREDICTION_BATCH}", []
+    def prediction_ewt(self) -> list[Row]:
+        return self.prediction("ewt")
+
+    def prediction(self, data: str = "sample") -> list[Row]:
+        vocab, frames = self._frames(data)
+        case, rows = f"prediction, {data}, batch {PREDICTION_BATCH}", []
         for over in ("cross_entropy", "crf"):
             cases: dict[str, Callable[[], None]] = {}
             methods = {f"{over}, without": f"{over}()", f"{over}, structure": f"structured(over=srl.method.{over}())"}
             for name, method in methods.items():
-                model = bench_base.build_model(_of_sample(method)["model"], vocab)
+                model = bench_base.build_model(_config(method, data)["model"], vocab)
                 batches = list(SimpleDataLoader(frames, PREDICTION_BATCH, vocab=vocab))
                 _train(model, batches)
                 if model.structure is not None:
@@ -130,7 +139,7 @@ class ChainsBenchmark(Benchmark):
 
     def learning(self) -> list[Row]:
         vocab, frames = self._frames()
-        model = bench_base.build_model(_of_sample("structured()")["model"], vocab).eval()
+        model = bench_base.build_model(_config("structured()")["model"], vocab).eval()
         structure = model.structure
         structure.requires_grad_(True)
         generator = torch.Generator().manual_seed(0)
@@ -157,13 +166,13 @@ class ChainsBenchmark(Benchmark):
         return peers(self._repeats)
 
 
-def _of_sample(method: str) -> dict[str, Any]:
-    """The config of a method on the sample of role labelling."""
+def _config(method: str, data: str = "sample") -> dict[str, Any]:
+    """The config of a method on data of role labelling."""
     return library_value(
         "srl.libsonnet",
         f"""local srl = lib;
         srl.experiment(
-          data=srl.data.sample, encoder=srl.encoder.bilstm(), method=srl.method.{method}, training=srl.training.sample
+          data=srl.data.{data}, encoder=srl.encoder.bilstm(), method=srl.method.{method}, training=srl.training.sample
         )""",
     )
 

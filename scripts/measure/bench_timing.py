@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 
@@ -51,6 +52,23 @@ def counted_operations(case: Callable[[], Any]) -> int:
     with FlopCounterMode(display=False) as counter:
         case()
     return counter.get_total_flops()
+
+
+class _CountedCalls(TorchDispatchMode):
+    """Counts calls of PyTorch's operations, but for those that only look at memory in another way."""
+
+    count = 0
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        self.count += not operation.is_view
+        return operation(*args, **(kwargs or {}))
+
+
+def counted_calls(case: Callable[[], Any]) -> int:
+    """How many operations `case` calls, each of which is at least one launch on a GPU."""
+    with _CountedCalls() as counter:
+        case()
+    return counter.count
 
 
 def ratios(seconds: list[float], baseline: list[float]) -> list[float]:

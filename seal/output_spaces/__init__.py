@@ -1,7 +1,7 @@
 """What an output is: how it is relaxed, sampled, scored and decoded. Candidates are outputs of one instance."""
 
 from seal.output_spaces.binary_variables import BinaryMask, BinaryVariables, LabelSet
-from seal.output_spaces.chain import Chain, DensePairs, LegalPairs
+from seal.output_spaces.chain import Chain
 from seal.output_spaces.chain_tag_sequence import ChainTagSequence, CrfTagSequence, LegalTagSequence
 from seal.output_spaces.linear_tree import LinearTree, TreePrefixes
 from seal.output_spaces.output_space import (

@@ -2,63 +2,20 @@
 Sums over all tag sequences of a linear chain `P(y | x) = exp(score(y)) / Z`, where
 `score(y) = starts[y_1] + sum_t scores_t[y_t] + sum_t transitions[y_{t-1}, y_t] + ends[y_T]`,
 by the forward-backward algorithm (Rabiner 1989; Lafferty, McCallum & Pereira 2001).
+
+Most of the time goes into the number of operations, on a GPU all of it. So both ways over the tokens are taken at once,
+and first derivatives are written out: those of `log Z` are the marginals, and those of the marginals follow from one
+more pass, as the matrix of second derivatives of `log Z` is symmetric. Higher ones are autograd's.
 """
 
-import math
 from collections.abc import Callable
-from typing import Optional
+from functools import cached_property
+from typing import Any, Optional
 
 import torch
-from torch import nn
+from torch.nn import functional as F
 
 LogSum = Callable[[torch.Tensor], torch.Tensor]
-
-
-class DensePairs:
-    """
-    Scores of two tags in a row, any number for each pair. A sum over the tag before costs `C^2`.
-
-    # Parameters
-
-    transitions : `torch.Tensor`, `(tags, tags)`
-        `transitions[i, j]` is for tag `j` after tag `i`; `-inf` for a pair that may not be.
-    """
-
-    def __init__(self, transitions: torch.Tensor) -> None:
-        self.transitions = transitions
-        wide = transitions.to(wide_type(transitions))
-        self._before = _Product(wide)
-        self._after = _Product(wide.t())
-        #: How far the score of a pair that may be is below the best one, at most: a scalar, 0 or above.
-        self.spread = wide.detach().amax().clamp(min=0) - _least(wide.detach())
-
-    def before(self, values: torch.Tensor) -> torch.Tensor:
-        """`log sum_i exp(values_i + transitions[i, j])`: `(batch, tags)` to the same shape."""
-        return self._before(values)
-
-    def after(self, values: torch.Tensor) -> torch.Tensor:
-        """`log sum_j exp(transitions[i, j] + values_j)`: `(batch, tags)` to the same shape."""
-        return self._after(values)
-
-
-class LegalPairs(nn.Module):
-    """
-    Pairs of tags that may or may not be, with nothing else to choose between them. In BIO and BIOES nearly all tags
-    may follow the same ones, but for one or two of their own label, so that a sum over the tag before costs `C`.
-
-    # Parameters
-
-    transitions : `torch.Tensor`, `(tags, tags)`
-        0 where tag `j` may follow tag `i`, `-inf` where not.
-    """
-
-    def __init__(self, transitions: torch.Tensor) -> None:
-        super().__init__()
-        self.register_buffer("transitions", transitions, persistent=False)
-        allowed = transitions == 0
-        self.before = _Sets(allowed.t())
-        self.after = _Sets(allowed)
-        self.spread = 0.0
 
 
 class Chain:
@@ -70,7 +27,8 @@ class Chain:
     # Parameters
 
     scores : `torch.Tensor`, `(batch, tokens, tags)`
-    pairs : `Union[DensePairs, LegalPairs]`
+    transitions : `torch.Tensor`, `(tags, tags)`
+        `transitions[i, j]` is for tag `j` after tag `i`; `-inf` for a pair that may not be.
     starts, ends : `torch.Tensor`, `(tags,)`, optional
         Added at the first and at the last real token.
     mask : `torch.BoolTensor`, `(batch, tokens)`, optional
@@ -80,90 +38,54 @@ class Chain:
     def __init__(
         self,
         scores: torch.Tensor,
-        pairs,
+        transitions: torch.Tensor,
         starts: Optional[torch.Tensor] = None,
         ends: Optional[torch.Tensor] = None,
         mask: Optional[torch.Tensor] = None,
     ) -> None:
-        batch, tokens, _ = scores.shape
-        if mask is None:
-            mask = torch.ones(batch, tokens, dtype=torch.bool, device=scores.device)
-        self.pairs, self.mask, self.dtype = pairs, mask, scores.dtype
-        places = torch.arange(tokens, device=scores.device)
-        # The scores of the first and the last token hold those of start and end.
-        scores = scores.to(wide_type(scores))
-        if starts is not None:
-            scores = torch.where((places == 0).view(1, -1, 1), scores + starts, scores)
-        if ends is not None:
-            last = places == mask.sum(dim=1, keepdim=True) - 1
-            scores = torch.where(last.unsqueeze(2), scores + ends, scores)
-        self.scores = scores
-        self._forward: Optional[tuple[torch.Tensor, ...]] = None
-
-    @property
-    def forward(self) -> tuple[torch.Tensor, ...]:
-        """
-        For each token `alpha_t[j]`, the log of the sum over all beginnings that end in tag `j`: `(batch, tags)` each.
-        At padding it is that of the last real token.
-        """
-        if self._forward is None:
-            found = self._forward_by(self.pairs.before)
-            if self._may_underflow(found):
-                transitions = self.pairs.transitions
-                found = self._forward_by(lambda values: _log_sum(values, transitions))
-            self._forward = tuple(found)
-        return self._forward
-
-    def _forward_by(self, before: LogSum) -> list[torch.Tensor]:
-        scores, mask = self._by_token()
-        alpha = scores[0]
-        found = [alpha]
-        for t in range(1, len(scores)):
-            alpha = torch.where(mask[t], before(alpha) + scores[t], alpha)
-            found.append(alpha)
-        return found
-
-    def _backward_by(self, after: LogSum) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-        """For each token the log of the sum over all ways to go on, from the last; and of what it is a sum."""
-        scores, mask = self._by_token()
-        beta = torch.zeros_like(scores[0])
-        found, summed = [beta], []
-        for t in range(len(scores) - 1, 0, -1):
-            summed.append(scores[t] + beta)
-            beta = torch.where(mask[t], after(summed[-1]), beta)
-            found.append(beta)
-        return found, summed
-
-    def _by_token(self) -> tuple[tuple[torch.Tensor, ...], tuple[torch.Tensor, ...]]:
-        # The gradient of an index is as large as all of what is indexed, each time.
-        return self.scores.unbind(dim=1), self.mask.unsqueeze(2).unbind(dim=1)
-
-    @torch.no_grad()
-    def _may_underflow(self, values: list[torch.Tensor]) -> bool:
-        """Whether values of which `pairs` took log-sums are so far apart that a term may have been lost in one."""
-        if self.scores.shape[1] < 2 or not self.scores.numel():
-            return False
-        stacked = torch.stack(values)
-        # Terms above this share of the largest one, about 1e-260, are in no danger.
-        least = 0.85 * math.log(torch.finfo(stacked.dtype).tiny)
-        return bool((stacked.amax(dim=2) - _least(stacked, dim=2) + self.pairs.spread > -least).any())
+        tokens = _Tokens(scores, mask)
+        # By token, as a step over the tokens takes one of all sequences; a copy, as it is written in place.
+        wide = scores.transpose(0, 1).to(wide_type(scores), copy=True, memory_format=torch.contiguous_format)
+        tokens.only_real_(wide)
+        rows = torch.arange(len(scores), device=scores.device)
+        for places, more in ((torch.zeros_like(tokens.last), starts), (tokens.last, ends)):
+            if more is not None:
+                wide.index_put_((places, rows), more.to(wide), accumulate=True)
+        # The scores of the first and the last token hold those of start and end. shape: (tokens, batch, tags)
+        self._scores, self._transitions = wide, transitions.to(wide)
+        self._tokens, self._dtype = tokens, scores.dtype
+        self._known: Optional[_Sweep] = None
 
     def log_partition(self) -> torch.Tensor:
         """`log Z`, `(batch,)`."""
-        return self._log_partition().to(self.dtype)
+        return self._log_partition().to(self._dtype)
 
     def _log_partition(self) -> torch.Tensor:
-        return self.forward[-1].logsumexp(dim=1)
+        inputs = self._scores, self._transitions, self._tokens
+        has_slope = self._has_slope()
+        sweep = self._sweep(ways=2 if has_slope else 1)
+        if not sweep.is_exact:
+            return self._logarithms().log_partition()
+        return _LogPartition.apply(*inputs, sweep) if has_slope else sweep.log_partition()
 
     def marginals(self) -> torch.Tensor:
         """`P(y_t = j | x)`, with gradient: `(batch, tokens, tags)`, 0 at padding."""
-        backward, summed = self._backward_by(self.pairs.after)
-        if self._may_underflow(summed):
-            transitions = self.pairs.transitions.t()
-            backward, _ = self._backward_by(lambda values: _log_sum(values, transitions))
-        through = torch.stack(self.forward, dim=1) + torch.stack(backward[::-1], dim=1)
-        # A softmax is the same as dividing by Z, which rounding may put a little beside the sum.
-        return (through.softmax(dim=2) * self.mask.unsqueeze(2)).to(self.dtype)
+        inputs = self._scores, self._transitions, self._tokens
+        sweep = self._sweep(ways=2)
+        if not sweep.is_exact:
+            found = self._logarithms().marginals()
+        else:
+            found = _Marginals.apply(*inputs, sweep) if self._has_slope() else sweep.marginals()
+        return found.transpose(0, 1).to(self._dtype)
+
+    def _has_slope(self) -> bool:
+        return torch.is_grad_enabled() and (self._scores.requires_grad or self._transitions.requires_grad)
+
+    @torch.no_grad()
+    def _sweep(self, ways: int) -> "_Sweep":
+        if self._known is None or self._known.ways < ways:
+            self._known = _Sweep(self._scores, self._transitions, self._tokens, ways)
+        return self._known
 
     @torch.no_grad()
     def sample(self, num_samples: int) -> torch.Tensor:
@@ -171,30 +93,33 @@ class Chain:
         Independent samples, the last tag first and each other one given the tag after it: `(batch, num_samples,
         tokens)`, 0 at padding.
         """
-        batch, tokens, _ = self.scores.shape
-        rows = self.pairs.transitions.t().to(self.dtype)
-        after, found = None, []
-        for t in range(tokens - 1, -1, -1):
-            # Near 0 in single precision, too, where differences count.
-            alpha = self.forward[t]
-            logits = (alpha - alpha.amax(dim=1, keepdim=True)).to(self.dtype).unsqueeze(1)
-            if after is not None:
+        sweep, real = self._sweep(ways=1), self._tokens.real
+        sums = sweep if sweep.is_exact else self._logarithms()
+        length, batch, none = self._scores.shape
+        after = torch.full((batch, num_samples), none, device=self._scores.device)
+        found = []
+        for t in range(length - 1, -1, -1):
+            if real is not None and t + 1 < length:
                 # Where the next token is padding, there is no tag after.
-                logits = torch.where(self.mask[:, t + 1, None, None], logits + rows[after], logits)
-            sums = logits.expand(batch, num_samples, -1).softmax(dim=2).cumsum(dim=2)
-            level = (1 - torch.rand(batch, num_samples, 1, dtype=sums.dtype, device=sums.device)) * sums[..., -1:]
-            after = (sums < level).sum(dim=2)
+                after = torch.where(real[t + 1], after, none)
+            up_to = sums.weights(t, after).cumsum(dim=2)
+            chance = 1 - torch.rand(batch, num_samples, 1, dtype=self._dtype, device=after.device)
+            # The last one also where a score is not a number.
+            after = torch.searchsorted(up_to, chance * up_to[..., -1:]).squeeze(2).clamp_(max=none - 1)
             found.append(after)
-        return torch.stack(found[::-1], dim=2) * self.mask.unsqueeze(1)
+        return self._tokens.only_real_(torch.stack(found[::-1])).permute(1, 2, 0)
 
     def log_prob(self, outputs: torch.Tensor) -> torch.Tensor:
         """`log P(y | x)` of each of `outputs (batch, samples, tokens)`: `(batch, samples)`."""
-        # With the samples last, the backward pass of `gather` fills (batch, tokens, tags), and not samples times that.
-        chosen = self.scores.gather(2, outputs.transpose(1, 2)).masked_fill(~self.mask.unsqueeze(2), 0)
-        between = self.pairs.transitions[outputs[..., :-1], outputs[..., 1:]]
-        between = between.masked_fill(~self.mask[:, 1:].unsqueeze(1), 0)
-        score = chosen.sum(dim=1) + between.sum(dim=2, dtype=chosen.dtype)
-        return (score - self._log_partition().unsqueeze(1)).to(self.dtype)
+        # With the samples last, the backward pass of `gather` fills (tokens, batch, tags), and not samples times that.
+        places = outputs.permute(2, 0, 1)
+        chosen = self._tokens.only_real_(self._scores.gather(2, places))
+        between = self._tokens.only_real_(self._transitions[places[:-1], places[1:]], first=1)
+        score = chosen.sum(dim=0) + between.sum(dim=0)
+        return (score - self._log_partition().unsqueeze(1)).to(self._dtype)
+
+    def _logarithms(self) -> "_Logarithms":
+        return _Logarithms(self._scores, self._transitions, self._tokens)
 
 
 def wide_type(values: torch.Tensor) -> torch.dtype:
@@ -202,72 +127,257 @@ def wide_type(values: torch.Tensor) -> torch.dtype:
     return torch.float if values.device.type == "mps" else torch.double
 
 
-def _log(sums: torch.Tensor) -> torch.Tensor:
-    """The logarithm of sums; of one that has underflowed, or has no term, that of the smallest number."""
-    return sums.clamp(min=torch.finfo(sums.dtype).tiny).log()
+class _Tokens:
+    """Which tokens of a batch are real, for values of shape `(tokens, batch, ...)`."""
+
+    def __init__(self, scores: torch.Tensor, mask: Optional[torch.Tensor]) -> None:
+        batch, tokens, _ = scores.shape
+        #: `(tokens, batch, 1)`, or `None` where all are.
+        self.real = None if mask is None or bool(mask.all()) else mask.t().unsqueeze(2)
+        #: The place of the last real token of each sequence, `(batch,)`.
+        self.last = torch.full((batch,), tokens - 1, device=scores.device)
+        if mask is not None and self.real is not None:
+            self.last = mask.sum(dim=1) - 1
+            places = torch.arange(tokens, device=scores.device).unsqueeze(1)
+            self._order = (self.last - places).clamp(min=0).unsqueeze(2)
+
+    def reversed(self, values: torch.Tensor) -> torch.Tensor:
+        """The real tokens of each sequence from the last to the first, and some of them again at padding; a copy."""
+        return values.flip(0) if self.real is None else values.gather(0, self._order.expand_as(values))
+
+    def both_ways(self, values: torch.Tensor) -> torch.Tensor:
+        """The values, and those of the reversed sequences: `(tokens, 2, batch, ...)`."""
+        return torch.stack([values, self.reversed(values)], dim=1)
+
+    def only_real_(self, values: torch.Tensor, first: int = 0) -> torch.Tensor:
+        """Writes 0 at padding, where the values begin with the token `first`."""
+        return values if self.real is None else values.masked_fill_(~self.real[first:], 0)
 
 
-def _log_sum(values: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
-    """`log sum_i exp(values_i + matrix[i, j])`, `-inf` of no term: `C^2` exponentials, shifted for each sum."""
-    terms = values.unsqueeze(2) + matrix
-    most = terms.detach().amax(dim=1)
-    most = most.masked_fill(most.isneginf(), 0)
-    sums = (terms - most.unsqueeze(1)).exp().sum(dim=1)
-    # A logarithm of 0 has a gradient that is not a number.
-    return sums.masked_fill(sums == 0, 1).log().masked_fill(sums == 0, -torch.inf) + most
+class _Sweep:
+    """
+    Sums over all beginnings that end in a tag, and over all endings that begin with it, as products of exponentials,
+    without gradients. Those of each token are divided by the largest, which is kept apart.
+
+    # Parameters
+
+    scores, transitions, tokens
+        As `Chain` has them, by token.
+    ways : `int`
+        1: the beginnings alone. 2: also the endings, as beginnings of the reversed sequences.
+    """
+
+    def __init__(self, scores: torch.Tensor, transitions: torch.Tensor, tokens: _Tokens, ways: int) -> None:
+        self.ways, self._scores, self._tokens = ways, scores, tokens
+        self._most = scores.amax(dim=2, keepdim=True)
+        self._top = transitions.amax()
+        self._factors = (transitions - self._top).exp()
+        self._by_way = torch.stack([self._factors, self._factors.t()][:ways])
+        # Of each token, with its own score and without it. Memory is written in place, as new memory takes longer to
+        # get than to fill. shape: (tokens, ways, batch, tags)
+        self._with = self._powers()
+        self._without = torch.empty_like(self._with)
+        self._without[0] = 1
+        self._scales = torch.ones_like(self._with[..., :1])
+        tiny = torch.finfo(scores.dtype).tiny
+        before = self._with[0]
+        for t in range(1, len(scores)):
+            value, scale = self._with[t], self._scales[t]
+            value.mul_(torch.matmul(before, self._by_way, out=self._without[t]))
+            torch.amax(value, dim=2, keepdim=True, out=scale)
+            before = value.div_(scale.clamp_(min=tiny))
+        self.is_exact = self._has_all_terms(transitions)
+
+    def _powers(self) -> torch.Tensor:
+        powers = self._scores.new_empty(len(self._scores), self.ways, *self._scores.shape[1:])
+        torch.sub(self._scores, self._most, out=powers[:, 0]).exp_()
+        if self.ways == 2:
+            powers[:, 1] = self._tokens.reversed(powers[:, 0])
+        return powers
+
+    def _has_all_terms(self, transitions: torch.Tensor) -> bool:
+        """Whether products of two sums and a factor are all so large that none of their terms was lost."""
+        if not self._with.numel():
+            return True
+        least_factor = self._factors.masked_fill(transitions.isneginf(), 1).amin()
+        limits = torch.finfo(self._with.dtype)
+        least = limits.tiny / limits.eps / least_factor
+        if bool(self._with.amin().square() > least):
+            return True
+        # What must not be has no term, and padding does not count.
+        no_term = self._scores.isneginf()
+        no_term = self._tokens.both_ways(no_term) if self.ways == 2 else no_term.unsqueeze(1)
+        if self._tokens.real is not None:
+            no_term = no_term | ~self._tokens.real.unsqueeze(1)
+        return bool(self._with.masked_fill(no_term, 1).amin().square() > least)
+
+    def weights(self, t: int, after: torch.Tensor) -> torch.Tensor:
+        """
+        In proportion to the probability of each tag at token `t` where `after (batch, samples)` follows, the number of
+        tags for none: `(batch, samples, tags)`.
+        """
+        return self._before[after].mul_(self._with[t, 0].unsqueeze(1))
+
+    @cached_property
+    def _before(self) -> torch.Tensor:
+        return F.pad(self._factors.t(), (0, 0, 0, 1), value=1)
+
+    def log_partition(self) -> torch.Tensor:
+        rows = torch.arange(self._with.shape[2], device=self._with.device)
+        shifts = self._scales[:, 0].log().add_(self._most)
+        shifts[1:] += self._top
+        sums = self._with[self._tokens.last, 0, rows].sum(dim=1)
+        return sums.log() + self._tokens.only_real_(shifts).sum(dim=0).squeeze(1)
+
+    def marginals(self) -> torch.Tensor:
+        through = self._tokens.reversed(self._without[:, 1]).mul_(self._with[:, 0])
+        return self._tokens.only_real_(through.div_(through.sum(dim=2, keepdim=True)))
+
+    def pairs(self, weights: torch.Tensor) -> torch.Tensor:
+        """How often each two tags are expected in a row, times the `weights (batch,)` of sequences: `(tags, tags)`."""
+        after = self._tokens.reversed(self._with[:, 1])[1:]
+        shares = weights.view(1, -1, 1) / (self._without[1:, 0] * after).sum(dim=2, keepdim=True)
+        return self._in_a_row(self._with[:-1, 0], after.mul_(self._tokens.only_real_(shares, first=1)))
+
+    def slopes(self, direction: torch.Tensor, pairs: bool) -> tuple[torch.Tensor, Optional[torch.Tensor]]:
+        """
+        The derivatives of the marginals and, if asked for, of how often two tags are expected in a row, as scores
+        change in the `direction (tokens, batch, tags)`.
+        """
+        tokens = self._tokens
+        # What changes, of the sums with the token's own score and of those without it.
+        of_with = tokens.both_ways(tokens.only_real_(direction.clone())).mul_(self._with)
+        of_without = torch.zeros_like(of_with)
+        powers = self._powers().div_(self._scales)
+        for t in range(1, len(powers)):
+            of_with[t] += powers[t].mul_(torch.matmul(of_with[t - 1], self._by_way, out=of_without[t]))
+        begun, of_begun = self._with[:, 0], of_with[:, 0]
+        # Of the marginals, which are products over their sum.
+        through = tokens.reversed(self._without[:, 1])
+        total = (through * begun).sum(dim=2, keepdim=True)
+        change = tokens.reversed(of_without[:, 1]).mul_(begun).addcmul_(through, of_begun).div_(total)
+        share = change.sum(dim=2, keepdim=True) / total
+        marginals = tokens.only_real_(change.sub_(through.mul_(begun).mul_(share)))
+        if not pairs:
+            return marginals, None
+        after, of_after = (tokens.reversed(part[:, 1])[1:] for part in (self._with, of_with))
+        total = (self._without[1:, 0] * after).sum(dim=2, keepdim=True)
+        moved = (of_without[1:, 0] * after).addcmul_(self._without[1:, 0], of_after).sum(dim=2, keepdim=True)
+        share = tokens.only_real_(1 / total, first=1)
+        of_after = of_after.mul_(share).sub_(after.mul_(share) * (moved / total))
+        return marginals, self._in_a_row(of_begun[:-1], after) + self._in_a_row(begun[:-1], of_after)
+
+    def _in_a_row(self, one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        return self._factors * (one.flatten(0, 1).t() @ other.flatten(0, 1))
 
 
-def _least(values: torch.Tensor, dim: tuple[int, ...] | int = ()) -> torch.Tensor:
-    """The least that is not `-inf`; `inf` where all are."""
-    return values.nan_to_num(torch.nan, torch.inf, torch.inf).amin(dim=dim)
+class _LogPartition(torch.autograd.Function):
+    """`log Z` of a sweep."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: torch.Tensor, transitions: torch.Tensor, tokens: _Tokens, sweep: _Sweep) -> Any:
+        ctx.save_for_backward(scores, transitions)
+        ctx.tokens, ctx.sweep = tokens, sweep
+        return sweep.log_partition()
+
+    @staticmethod
+    def backward(ctx: Any, slope: torch.Tensor) -> Any:
+        if torch.is_grad_enabled():
+            return _by_autograd(ctx, _Logarithms.log_partition, slope)
+        pairs = ctx.sweep.pairs(slope) if ctx.needs_input_grad[1] else None
+        return ctx.sweep.marginals().mul_(slope.view(1, -1, 1)), pairs, None, None
 
 
-class _Product:
+class _Marginals(torch.autograd.Function):
+    """The marginals of a sweep."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: torch.Tensor, transitions: torch.Tensor, tokens: _Tokens, sweep: _Sweep) -> Any:
+        ctx.save_for_backward(scores, transitions)
+        ctx.tokens, ctx.sweep = tokens, sweep
+        return sweep.marginals()
+
+    @staticmethod
+    def backward(ctx: Any, slope: torch.Tensor) -> Any:
+        if torch.is_grad_enabled():
+            return _by_autograd(ctx, _Logarithms.marginals, slope)
+        return *ctx.sweep.slopes(slope, ctx.needs_input_grad[1]), None, None
+
+
+def _by_autograd(ctx: Any, of: Callable[["_Logarithms"], torch.Tensor], slope: torch.Tensor) -> Any:
+    """Gradients that have gradients."""
+    scores, transitions = ctx.saved_tensors
+    wanted = [part for part, needed in zip((scores, transitions), ctx.needs_input_grad) if needed]
+    value = of(_Logarithms(scores, transitions, ctx.tokens, by_products=True))
+    found = iter(torch.autograd.grad(value, wanted, slope, create_graph=True))
+    return *(next(found) if needed else None for needed in ctx.needs_input_grad[:2]), None, None
+
+
+class _Logarithms:
+    """
+    The same sums by their logarithms, with all gradients.
+
+    # Parameters
+
+    scores, transitions, tokens
+        As `Chain` has them, by token.
+    by_products : `bool`
+        Whether a sum over the tag before is one of products, as in a sweep. Otherwise it costs `tags^2` exponentials,
+        of which the largest is 1.
+    """
+
+    def __init__(
+        self, scores: torch.Tensor, transitions: torch.Tensor, tokens: _Tokens, by_products: bool = False
+    ) -> None:
+        self._scores, self._transitions, self._tokens = scores, transitions, tokens
+        log_sum = (_log_products if by_products else _log_sum)(torch.stack([transitions, transitions.t()]))
+        # The gradient of an index is as large as all of what is indexed, each time.
+        each = tokens.both_ways(scores).unbind()
+        real = None if tokens.real is None else tokens.real.unbind()
+        found = [each[0]]
+        for t in range(1, len(each)):
+            new = log_sum(found[-1]) + each[t]
+            found.append(new if real is None else torch.where(real[t], new, found[-1]))
+        self._sums = torch.stack(found)
+
+    def weights(self, t: int, after: torch.Tensor) -> torch.Tensor:
+        """As those of a sweep."""
+        before = F.pad(self._transitions.t(), (0, 0, 0, 1))
+        return (before[after] + self._sums[t, 0].unsqueeze(1)).softmax(dim=2)
+
+    def log_partition(self) -> torch.Tensor:
+        return self._sums[-1, 0].logsumexp(dim=1)
+
+    def marginals(self) -> torch.Tensor:
+        # Both sums have the score of the token itself.
+        through = self._sums[:, 0] + self._tokens.reversed(self._sums[:, 1]) - self._scores
+        # A softmax is the same as dividing by Z, which rounding may put a little beside the sum.
+        marginals = through.masked_fill(self._scores.isneginf(), -torch.inf).softmax(dim=2)
+        return marginals if self._tokens.real is None else marginals * self._tokens.real
+
+
+def _log_products(matrix: torch.Tensor) -> LogSum:
     """`log(exp(values) @ exp(matrix))`, by one product of matrices."""
+    top = matrix.detach().amax()
+    factors = (matrix - top).exp()
+    tiny = torch.finfo(matrix.dtype).tiny
 
-    def __init__(self, matrix: torch.Tensor) -> None:
-        # Finite also where a tag may follow none.
-        self._most = matrix.amax(dim=0).detach().clamp(min=0)
-        self._factors = (matrix - self._most).exp()
+    def log_sum(values: torch.Tensor) -> torch.Tensor:
+        most = values.detach().amax(dim=2, keepdim=True)
+        return ((values - most).exp() @ factors).clamp(min=tiny).log() + most + top
 
-    def __call__(self, values: torch.Tensor) -> torch.Tensor:
-        most = values.amax(dim=1, keepdim=True).detach()
-        sums = (values - most).exp() @ self._factors
-        return _log(sums) + most + self._most
+    return log_sum
 
 
-class _Sets(nn.Module):
-    """
-    `log sum_{i in S_j} exp(values_i)` for a set of tags `S_j` each, `(batch, tags)` to the same shape. What the large
-    sets share is summed once for all of them.
-    """
+def _log_sum(matrix: torch.Tensor) -> LogSum:
+    """The same, `-inf` of no term: shifted for each sum."""
 
-    _own: torch.Tensor
-    _shared: torch.Tensor
-    _takes_shared: torch.Tensor
+    def log_sum(values: torch.Tensor) -> torch.Tensor:
+        terms = values.unsqueeze(3) + matrix.unsqueeze(1)
+        most = terms.detach().amax(dim=2)
+        most = most.masked_fill(most.isneginf(), 0)
+        sums = (terms - most.unsqueeze(2)).exp().sum(dim=2)
+        # A logarithm of 0 has a gradient that is not a number.
+        return sums.masked_fill(sums == 0, 1).log().masked_fill(sums == 0, -torch.inf) + most
 
-    def __init__(self, members: torch.Tensor) -> None:
-        super().__init__()
-        few = 4
-        large = members.sum(dim=1) > few
-        shared = members[large].all(dim=0) if large.any() else members.new_zeros(members.shape[1])
-        rest = members & ~(shared & large.unsqueeze(1))
-        width = max(int(rest.sum(dim=1).max()), 1)
-        # The number of tags stands for no tag.
-        own = torch.full((len(members), width), members.shape[1])
-        for row, tags in enumerate(rest):
-            chosen = tags.nonzero().squeeze(1)
-            own[row, : len(chosen)] = chosen
-        self.register_buffer("_own", own, persistent=False)
-        self.register_buffer("_shared", shared.double(), persistent=False)
-        self.register_buffer("_takes_shared", large.double(), persistent=False)
-
-    def forward(self, values: torch.Tensor) -> torch.Tensor:
-        most = values.amax(dim=1, keepdim=True).detach()
-        powers = (values - most).exp()
-        shared = (powers @ self._shared.to(powers)).unsqueeze(1)
-        sums = shared * self._takes_shared.to(powers)
-        powers = torch.cat([powers, torch.zeros_like(shared)], dim=1)
-        for column in self._own.unbind(dim=1):
-            sums = sums + powers.index_select(1, column)
-        return _log(sums) + most
+    return log_sum

@@ -6,7 +6,7 @@ from torch import nn
 from seal.common.precision import at_least_float
 from seal.common.vocabularies import Vocabulary
 from seal.output_spaces.best_paths import viterbi
-from seal.output_spaces.chain import Chain, DensePairs, LegalPairs
+from seal.output_spaces.chain import Chain
 from seal.output_spaces.output_space import OutputSpace
 from seal.output_spaces.tag_sequence import TagSequence, log_of_tags
 from seal.registry import ConfigurationError
@@ -52,10 +52,10 @@ class ChainTagSequence(TagSequence):
         self, logits: torch.Tensor, k: int, mask: Optional[torch.Tensor] = None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         paths, values = self._best_paths(logits, k, mask)
-        # Both ask for the sums from the left.
+        # The sums of the marginals are those of the probabilities, too.
         chain = self.chain(logits, mask)
-        log_prob = chain.log_prob(paths).masked_fill(values.isneginf(), -torch.inf)
-        return paths, log_prob, log_of_tags(chain.marginals(), paths, mask)
+        of_tags = log_of_tags(chain.marginals(), paths, mask)
+        return paths, chain.log_prob(paths).masked_fill(values.isneginf(), -torch.inf), of_tags
 
     def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         transitions, starts, ends = self._scores_of_pairs()
@@ -67,7 +67,7 @@ class LegalTagSequence(ChainTagSequence):
     """
     Tag sequences that are legal in an encoding, `P(y | x) = exp(sum_t logits_t[y_t]) / Z(x)` with `Z` the sum over
     these: a softmax over whole sequences in place of one for each token, without further parameters. Training, draws
-    and relaxed outputs know what can occur, and not only decoding. A sum over all sequences costs `O(tokens * tags)`.
+    and relaxed outputs know what can occur, and not only decoding.
 
     # Parameters
 
@@ -87,11 +87,9 @@ class LegalTagSequence(ChainTagSequence):
                 "'legal_tag_sequence'."
             )
         super().__init__(vocab, namespace, encoding)
-        self._pairs = LegalPairs(self._scores_of_pairs()[0])
 
     def chain(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> Chain:
-        _, starts, ends = self._scores_of_pairs()
-        return Chain(self._scores_of_tags(logits), self._pairs, starts, ends, mask)
+        return Chain(self._scores_of_tags(logits), *self._scores_of_pairs(), mask)
 
 
 @OutputSpace.register("crf_tag_sequence")
@@ -132,7 +130,7 @@ class CrfTagSequence(ChainTagSequence):
             transitions, starts, ends = self._scores_of_pairs()
         else:
             transitions, starts, ends = crf.transitions, crf.start_transitions, crf.end_transitions
-        return Chain(self._scores_of_tags(logits), DensePairs(transitions), starts, ends, mask)
+        return Chain(self._scores_of_tags(logits), transitions, starts, ends, mask)
 
     def _scores_of_pairs(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         crf = self.crf

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from seal.output_spaces import CrfTagSequence, LegalTagSequence
-from seal.output_spaces.chain import Chain, DensePairs, LegalPairs
+from seal.output_spaces.chain import Chain
 from tests.spine import LABELS, all_sequences, mask_of, one_hot, vocabulary
 
 BIOES = ["O", "B-A", "I-A", "E-A", "S-A"]
@@ -101,6 +101,8 @@ def test_gradients(make):
     inputs = (logits, *space.parameters())
     assert torch.autograd.gradcheck(lambda z, *_: space.log_prob(z, outputs, mask), inputs)
     assert torch.autograd.gradcheck(lambda z, *_: space.relax(z, mask), inputs)
+    assert torch.autograd.gradgradcheck(lambda z, *_: space.log_prob(z, outputs, mask), inputs)
+    assert torch.autograd.gradgradcheck(lambda z, *_: space.relax(z, mask), inputs)
     # The gradient of log Z by a logit is the marginal.
     (by_logits,) = torch.autograd.grad(space.chain(logits, mask).log_partition().sum(), logits)
     assert torch.allclose(by_logits, space.relax(logits, mask).squeeze(1))
@@ -144,24 +146,47 @@ def test_the_best_sequences_have_their_probabilities(make):
         assert torch.equal(space.decode(logits)[i], paths[i, 0])
 
 
-def test_both_forms_of_pairs_agree():
-    """Among many labels the sums for one tag share nearly all terms; one tag has a score far below the others'."""
+def test_sums_of_products_are_those_of_logarithms():
+    """Among many labels, where one tag has a score far below the others'."""
     labels = ["O"] + [f"{prefix}-{number}" for number in range(40) for prefix in "BI"]
     space = LegalTagSequence(vocabulary(labels))
     torch.manual_seed(0)
-    scores, mask = 30 * torch.randn(4, 7, 81), mask_of([7, 1, 5, 2])
-    scores[:, :, 3] -= 500
-    one, other = (
-        Chain(scores, pairs, space._starts, space._ends, mask)
-        for pairs in (LegalPairs(space._transitions), DensePairs(space._transitions))
-    )
-    assert torch.allclose(one.log_partition(), other.log_partition())
-    assert torch.allclose(one.marginals(), other.marginals(), atol=1e-6)
+    scores, mask = 10 * torch.randn(4, 7, 81), mask_of([7, 1, 5, 2])
+    scores[:, :, 3] -= 150
+    chain = Chain(scores, *space._scores_of_pairs(), mask)
+    log_partition, marginals, logarithms = chain.log_partition(), chain.marginals(), chain._logarithms()
+    assert chain._known.is_exact
+    assert torch.allclose(log_partition, logarithms.log_partition().float())
+    assert torch.allclose(marginals, logarithms.marginals().transpose(0, 1).float(), atol=1e-6)
+
+
+@every_space
+def test_in_single_precision_for_devices_without_double(make, monkeypatch):
+    torch.manual_seed(0)
+    space, mask, logits = make().float(), mask_of(LENGTHS), (3 * torch.randn(3, 4, 5)).requires_grad_()
+    outputs, slopes = space.sample(logits, 2, mask), torch.randn(3, 4, 5)
+
+    def found():
+        log_prob, marginals = space.log_prob(logits, outputs, mask), space.relax(logits, mask).squeeze(1)
+        gradients = [
+            gradient
+            for value in (log_prob.sum(), (marginals * slopes).sum())
+            for gradient in torch.autograd.grad(value, [logits, *space.parameters()], allow_unused=True)
+            if gradient is not None
+        ]
+        return log_prob, marginals, *gradients
+
+    wanted = found()
+    monkeypatch.setattr("seal.output_spaces.chain.wide_type", lambda values: torch.float)
+    chain = space.chain(logits, mask)
+    assert chain.log_partition().dtype == chain._scores.dtype == torch.float and chain._known.is_exact
+    for value, other in zip(found(), wanted, strict=True):
+        assert torch.allclose(value, other, atol=1e-4)
 
 
 def test_a_tag_that_may_follow_none_has_no_probability():
     allowed = torch.tensor([[True, True, False], [True, True, False], [True, True, False]])
-    pairs = LegalPairs(torch.zeros(3, 3).masked_fill(~allowed, -torch.inf))
+    pairs = torch.zeros(3, 3).masked_fill(~allowed, -torch.inf)
     scores = torch.zeros(1, 3, 3, dtype=torch.double, requires_grad=True)
     chain = Chain(scores, pairs, starts=torch.tensor([0, 0, -torch.inf]))
     assert chain.marginals()[0].tolist() == [pytest.approx([0.5, 0.5, 0])] * 3
@@ -210,13 +235,12 @@ def test_scores_that_are_far_apart(make, dtype, data):
 def test_the_only_path_is_certain_however_low_its_score():
     allowed, only = torch.eye(2, dtype=torch.bool), torch.ones(1, 1, 4, dtype=torch.long)
     for transitions in (torch.zeros(2, 2).masked_fill(~allowed, -torch.inf), torch.tensor([[0, -2e3], [-2e3, 0]])):
-        for kind in (DensePairs, LegalPairs) if transitions.isinf().any() else (DensePairs,):
-            scores = torch.zeros(1, 4, 2)
-            scores[:, 0, 1] = -1000
-            # The last tag is 1, and so is each before it.
-            chain = Chain(scores, kind(transitions), ends=torch.tensor([-torch.inf, 0]))
-            assert chain.log_prob(only).item() == 0 and chain.log_partition().item() == -1000
-            assert chain.marginals()[0].tolist() == [[0, 1]] * 4 and torch.equal(chain.sample(3), only.expand(1, 3, 4))
+        scores = torch.zeros(1, 4, 2)
+        scores[:, 0, 1] = -1000
+        # The last tag is 1, and so is each before it.
+        chain = Chain(scores, transitions, ends=torch.tensor([-torch.inf, 0]))
+        assert chain.log_prob(only).item() == 0 and chain.log_partition().item() == -1000
+        assert chain.marginals()[0].tolist() == [[0, 1]] * 4 and torch.equal(chain.sample(3), only.expand(1, 3, 4))
 
 
 def test_single_precision_and_batches_of_none():
