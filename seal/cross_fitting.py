@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy
@@ -69,10 +70,11 @@ def cross_fit(
             raise ConfigurationError(f"groups: one for each of the {len(examples)} examples, found {len(names)}.")
         together = in_order(_contents(names))
     different = int(together.max(initial=-1)) + 1
-    if folds < 2 or different < folds:
+    if not isinstance(folds, Integral) or folds < 2 or different < folds:
+        kind = "inputs" if groups is None else "groups"
         raise ConfigurationError(
-            f"folds: at least 2, and at most as many as there are different {'inputs' if groups is None else 'groups'} "
-            f"({different}), found {folds}."
+            f"folds: a whole number of at least 2, and at most as many as there are different {kind} ({different}), "
+            f"found {folds}."
         )
     parts = folds_of_equal(together, folds, seed)
     # What a kept fold must be of: the same examples, gold as well, dealt out in the same way.

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from numbers import Integral
 from typing import Any, cast
 
 import numpy
@@ -282,8 +283,8 @@ class StructuredTagger:
         For each sentence at most `k` of the sequences that compete (by default all), those of the highest joint
         probability, the best first; of a sentence without a token that counts none. Otherwise as `predict`.
         """
-        if k is not None and k < 1:
-            raise ConfigurationError(f"k: at least 1 is needed, found {k}.")
+        if k is not None and (not isinstance(k, Integral) or k < 1):
+            raise ConfigurationError(f"k: a whole number of at least 1 is needed, found {k}.")
         found: list[list[Candidate]] = []
         wanted = self._score(score)
         given = {"keys": keys, "words": words, "predicates": predicates}

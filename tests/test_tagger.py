@@ -413,8 +413,9 @@ def test_what_is_not_fitted_does_not_predict(tmp_path, fitted):
     for call in (lambda tagger: tagger.predict(emissions_of(1)), lambda tagger: tagger.save(tmp_path)):
         with pytest.raises(ConfigurationError, match="not fitted; call fit first"):
             call(StructuredTagger(TAGS))
-    with pytest.raises(ConfigurationError, match="k: at least 1"):
-        fitted.predict_k(emissions_of(1), 0)
+    for k in (0, 1.5):
+        with pytest.raises(ConfigurationError, match="k: a whole number of at least 1"):
+            fitted.predict_k(emissions_of(1), k)
 
 
 def test_impossible_tags_may_be_minus_infinity(fitted):
@@ -508,6 +509,12 @@ def test_a_killed_run_goes_on_and_other_data_are_refused(tmp_path):
     for data, options in ((others, {}), (SENTENCES, {"seed": 1}), (SENTENCES, {"folds": 2})):
         with pytest.raises(ConfigurationError, match="is of other data, folds or seeds"):
             cross_fit(train, data, folder=tmp_path, **options)
+
+
+@pytest.mark.parametrize("folds", [1, 2.5, 10**6])
+def test_folds_are_a_whole_number_and_no_more_than_inputs(folds):
+    with pytest.raises(ConfigurationError, match=rf"folds: a whole number of at least 2, .*, found {folds}\."):
+        cross_fit(lambda seen, unseen: None, SENTENCES, folds)
 
 
 @pytest.mark.parametrize(

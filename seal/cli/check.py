@@ -48,8 +48,8 @@ _DATA = ("train_data_path", "validation_data_path", "test_data_path")
 _RANGED = ("allennlp", "allennlp_models", "seal", "torch")
 # Keys whose whole numbers must be at least 1: AllenNLP accepts any, and fails at it later.
 _FROM_ONE = {
-    *("batch_size", "embedding_dim", "keep_most_recent_by_count", "max_instances", "num_epochs", "num_filters"),
-    *("num_gradient_accumulation_steps", "num_nodes", "step_size"),
+    *("batch_size", "embedding_dim", "keep_most_recent_by_count", "max_instances", "ngram_filter_sizes", "num_epochs"),
+    *("num_filters", "num_gradient_accumulation_steps", "num_nodes", "step_size"),
 }
 # The same for at least 0, and for shares that must be below 1; of these, `decay` is that of a moving average.
 _FROM_ZERO = {"warmup_steps"}
@@ -198,13 +198,13 @@ def _may_be_null(parameter: inspect.Parameter) -> bool:
 def _check_range(place: str, cls: type, name: str, found: Any, annotation: Any) -> None:
     if cls.__module__.split(".")[0] not in _RANGED:
         return
-    if name in _FROM_ONE and int in (get_args(annotation) or (annotation,)) and type(found) is int:
-        check_range(place, found, least=1)
     if name in _FROM_ZERO and type(found) in (int, float):
         check_range(place, found, least=0)
-    for share in found if isinstance(found, list) else [found]:
-        if name in _SHARES and type(share) in (int, float):
-            check_range(place, share, least=0, below=1)
+    for value in found if isinstance(found, list) else [found]:
+        if name in _FROM_ONE and int in (get_args(annotation) or (annotation,)) and type(value) is int:
+            check_range(place, value, least=1)
+        if name in _SHARES and type(value) in (int, float):
+            check_range(place, value, least=0, below=1)
 
 
 def _check_value(key: str, whose: str, annotation: Any, found: Any) -> None:

@@ -1,5 +1,6 @@
 """Scores of predictions as ratios of sums over instances, so that two decisions can be compared by a paired test."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -32,9 +33,13 @@ class Ratio:
         return (self.numerators - self.value * self.denominators) / mean
 
     def gain_over(self, other: "Ratio") -> tuple[float, float]:
-        """The difference of the scores, and its standard error over the instances, which both scores share."""
-        difference = self.influence() - other.influence()
-        return self.value - other.value, float(difference.std(correction=1)) / max(len(difference), 2) ** 0.5
+        """
+        The difference of the scores, and its standard error over the instances, which both scores share; not a number
+        where there is but one.
+        """
+        difference, number = self.influence() - other.influence(), len(self.numerators)
+        error = float(difference.std(correction=1)) / number**0.5 if number > 1 else math.nan
+        return self.value - other.value, error
 
 
 def gold_among_candidates(competes: torch.Tensor, first: torch.Tensor) -> dict[str, float]:

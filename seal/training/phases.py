@@ -31,6 +31,8 @@ def check_validation_metric(
     model: SealModel, metric: Union[str, list[str]], key: str = "trainer.validation_metric"
 ) -> None:
     metrics = [metric] if isinstance(metric, str) else metric
+    if not metrics:
+        raise ConfigurationError(f"{key}: one of the model's metrics is needed, as '+f1'; found none.")
     for name in metrics:
         if name[:1] not in ("+", "-"):
             raise ConfigurationError(f"{key}: '+{name}' where more is better, or '-{name}', not '{name}'.")

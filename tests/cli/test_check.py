@@ -52,6 +52,7 @@ class Counting(Part):
         decay: float = 0.9,
         warmup_steps: int = 0,
         num_filters: int = 1,
+        ngram_filter_sizes: tuple[int, ...] = (2,),
         step_size: float = 0.0,
         max_instances: Optional[int] = None,
     ) -> None:
@@ -133,6 +134,7 @@ def test_right_ones(part):
         ({"by_name": {"a": "x"}}, '.by_name.a.type": "x" is not a registered name; choose from'),
         ({"type": "counting", "num_epochs": 0}, '.num_epochs" of Counting must be at least 1, found 0.'),
         ({"type": "counting", "num_filters": -1}, '.num_filters" of Counting must be at least 1, found -1.'),
+        ({"type": "counting", "ngram_filter_sizes": [3, 0]}, '.ngram_filter_sizes" of Counting must be at least 1, f'),
         ({"type": "counting", "max_instances": 0}, '.max_instances" of Counting must be at least 1, found 0.'),
         ({"type": "counting", "warmup_steps": -5}, '.warmup_steps" of Counting must be at least 0, found -5.'),
         ({"type": "counting", "decay": 1.9}, '.decay" of Counting must be at least 0 and below 1, found 1.9.'),

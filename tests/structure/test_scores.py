@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import torch
 from sklearn.metrics import accuracy_score, f1_score
@@ -36,6 +38,13 @@ def test_the_standard_error_of_a_gain_is_that_of_resampled_data(labels):
         gains.append(micro_f1(better[rows], gold[rows]).value - micro_f1(predicted[rows], gold[rows]).value)
     assert gain == pytest.approx(ours.value - theirs.value)
     assert error == pytest.approx(float(torch.tensor(gains).std()), rel=0.1)
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_instance_has_no_standard_error(labels):
+    predicted, gold = labels
+    gain, error = micro_f1(gold[:1], gold[:1]).gain_over(micro_f1(predicted[:1], gold[:1]))
+    assert gain >= 0 and math.isnan(error)
 
 
 def test_the_subset_threshold_is_the_best_of_all(labels):

@@ -609,6 +609,7 @@ def test_other_metrics():
 @pytest.mark.parametrize(
     "metric, told",
     [
+        ([], "one of the model's metrics is needed, as '+f1'; found none."),
         ("+loss", "less of 'loss' is better; write '-loss'."),
         ("+ucr", "less of 'ucr' is better; write '-ucr'."),
         ("+duplicates", "less of 'duplicates' is better"),
