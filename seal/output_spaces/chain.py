@@ -263,8 +263,8 @@ class _Sweep:
         after, of_after = (tokens.reversed(part[:, 1])[1:] for part in (self._with, of_with))
         total = (self._without[1:, 0] * after).sum(dim=2, keepdim=True)
         moved = (of_without[1:, 0] * after).addcmul_(self._without[1:, 0], of_after).sum(dim=2, keepdim=True)
-        share = tokens.only_real_(1 / total, first=1)
-        of_after = of_after.mul_(share).sub_(after.mul_(share) * (moved / total))
+        share = tokens.only_real_(total.reciprocal_(), first=1)
+        of_after = of_after.mul_(share).sub_(after.mul_(share) * moved.mul_(share))
         return marginals, self._in_a_row(of_begun[:-1], after) + self._in_a_row(begun[:-1], of_after)
 
     def _in_a_row(self, one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

@@ -161,6 +161,25 @@ def test_sums_of_products_are_those_of_logarithms():
 
 
 @every_space
+def test_derivatives_that_are_written_out_are_those_of_autograd(make, monkeypatch):
+    """Also where most is padding, at which sums mean nothing."""
+    torch.manual_seed(0)
+    space, mask, logits = make(), mask_of([6, 1, 2, 1]), torch.randn(4, 6, 5).double().requires_grad_()
+    outputs, slopes = space.sample(logits, 2, mask), torch.randn(4, 6, 5).double()
+
+    def gradients():
+        values = space.log_prob(logits, outputs, mask).sum(), (space.relax(logits, mask).squeeze(1) * slopes).sum()
+        inputs = [logits, *space.parameters()]
+        found = [torch.autograd.grad(value, inputs, allow_unused=True) for value in values]
+        return [gradient for each in found for gradient in each if gradient is not None]
+
+    written = gradients()
+    monkeypatch.setattr("seal.output_spaces.chain._Sweep._has_all_terms", lambda self, transitions: False)
+    for one, other in zip(written, gradients(), strict=True):
+        assert one.abs().sum() > 0 and torch.allclose(one, other, atol=1e-12)
+
+
+@every_space
 def test_in_single_precision_for_devices_without_double(make, monkeypatch):
     torch.manual_seed(0)
     space, mask, logits = make().float(), mask_of(LENGTHS), (3 * torch.randn(3, 4, 5)).requires_grad_()
