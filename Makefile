@@ -8,6 +8,8 @@ VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 INSTALL = $(BIN)/python -m pip install --disable-pip-version-check -q --no-deps
+# Of all modules a third is ever imported, and compiled then; ahead only where what is compiled would not be kept.
+COMPILE = $(if $(PYTHONDONTWRITEBYTECODE),--compile,--no-compile)
 TORCH = ^(torch|nvidia|cuda|triton)
 
 RUN = runs/demo
@@ -44,9 +46,8 @@ $(STAMP): requirements.txt setup.py
 		{ echo 'error: Python 3.11, 3.12 or 3.13 is needed (found: "$(PYTHON)"); name one with PYTHON=...' >&2; exit 1; }
 	test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
 	@# Two at a time, as pip unpacks on one core: torch with its libraries, which is half of it, and all else.
-	grep -E '$(TORCH)' $< | $(INSTALL) --no-compile -r /dev/stdin & \
-		grep -vE '$(TORCH)' $< | $(INSTALL) --no-compile -r /dev/stdin; status=$$?; wait $$! && exit $$status
-	@# Nothing is compiled ahead: of all modules a third is ever imported, and compiled then.
+	grep -E '$(TORCH)' $< | $(INSTALL) $(COMPILE) -r /dev/stdin & \
+		grep -vE '$(TORCH)' $< | $(INSTALL) $(COMPILE) -r /dev/stdin; status=$$?; wait $$! && exit $$status
 	$(INSTALL) --no-build-isolation -e .
 	@touch $(STAMP)
 
