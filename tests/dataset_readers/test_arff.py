@@ -304,6 +304,7 @@ def test_damage_is_read_as_it_stands_or_refused(tmp_path, data):
 @QUICK
 @given(st.integers(0, 400), st.binary(min_size=1, max_size=6), st.booleans())
 @example(0, b"\x1f\x8b", False)
+@example(0, b"BZh", False)
 def test_any_bytes_are_read_or_refused(tmp_path, start, put, packed):
     body = gzip.compress(PLAIN.encode(), mtime=0) if packed else PLAIN.encode()
     start %= len(body)
@@ -311,8 +312,8 @@ def test_any_bytes_are_read_or_refused(tmp_path, start, put, packed):
     try:
         table = table_of(path)
     except ConfigurationError as error:
-        # The name must tell a file that begins as gzip files do, or as no text does; all else stands in a line.
-        whole = "a packed file; its name must end in '.gz'|no text in UTF-8; save its content as that"
+        # The name must tell a file that begins as packed files do, or as no text does; all else stands in a line.
+        whole = r"a packed file; its name must end in '\.\w+'|no text in UTF-8; save its content as that"
         assert re.match(re.escape(path) + rf"(:\d+: |: this is ({whole})\.$)", error.message)
     else:
         assert table.codes.shape == (len(table.lines), len(table.attributes))
