@@ -58,28 +58,19 @@ class Chain:
 
     def log_partition(self) -> torch.Tensor:
         """`log Z`, `(batch,)`."""
-        return self._log_partition().to(self._dtype)
-
-    def _log_partition(self) -> torch.Tensor:
-        inputs = self._scores, self._transitions, self._tokens
-        has_slope = self._has_slope()
-        sweep = self._sweep(ways=2 if has_slope else 1)
-        if not sweep.is_exact:
-            return self._logarithms().log_partition()
-        return _LogPartition.apply(*inputs, sweep) if has_slope else sweep.log_partition()
+        return self._sums("log_partition").to(self._dtype)
 
     def marginals(self) -> torch.Tensor:
         """`P(y_t = j | x)`, with gradient: `(batch, tokens, tags)`, 0 at padding."""
-        inputs = self._scores, self._transitions, self._tokens
-        sweep = self._sweep(ways=2)
-        if not sweep.is_exact:
-            found = self._logarithms().marginals()
-        else:
-            found = _Marginals.apply(*inputs, sweep) if self._has_slope() else sweep.marginals()
-        return found.transpose(0, 1).to(self._dtype)
+        return self._sums("marginals").transpose(0, 1).to(self._dtype)
 
-    def _has_slope(self) -> bool:
-        return torch.is_grad_enabled() and (self._scores.requires_grad or self._transitions.requires_grad)
+    def _sums(self, what: str) -> torch.Tensor:
+        """What a sweep or the logarithms have of this name."""
+        has_slope = torch.is_grad_enabled() and (self._scores.requires_grad or self._transitions.requires_grad)
+        sweep = self._sweep(ways=2 if has_slope or what == "marginals" else 1)
+        if not sweep.is_exact:
+            return getattr(self._logarithms(), what)()
+        return _OfSweep.apply(self._scores, self._transitions, sweep, what) if has_slope else getattr(sweep, what)()
 
     @torch.no_grad()
     def _sweep(self, ways: int) -> "_Sweep":
@@ -116,7 +107,7 @@ class Chain:
         chosen = self._tokens.only_real_(self._scores.gather(2, places))
         between = self._tokens.only_real_(self._transitions[places[:-1], places[1:]], first=1)
         score = chosen.sum(dim=0) + between.sum(dim=0)
-        return (score - self._log_partition().unsqueeze(1)).to(self._dtype)
+        return (score - self._sums("log_partition").unsqueeze(1)).to(self._dtype)
 
     def _logarithms(self) -> "_Logarithms":
         return _Logarithms(self._scores, self._transitions, self._tokens)
@@ -133,11 +124,11 @@ class _Tokens:
     def __init__(self, scores: torch.Tensor, mask: Optional[torch.Tensor]) -> None:
         batch, tokens, _ = scores.shape
         #: `(tokens, batch, 1)`, or `None` where all are.
-        self.real = None if mask is None or bool(mask.all()) else mask.t().unsqueeze(2)
+        self.real: Optional[torch.Tensor] = None
         #: The place of the last real token of each sequence, `(batch,)`.
         self.last = torch.full((batch,), tokens - 1, device=scores.device)
-        if mask is not None and self.real is not None:
-            self.last = mask.sum(dim=1) - 1
+        if mask is not None and not bool(mask.all()):
+            self.real, self.last = mask.t().unsqueeze(2), mask.sum(dim=1) - 1
             places = torch.arange(tokens, device=scores.device).unsqueeze(1)
             self._order = (self.last - places).clamp(min=0).unsqueeze(2)
 
@@ -168,7 +159,7 @@ class _Sweep:
     """
 
     def __init__(self, scores: torch.Tensor, transitions: torch.Tensor, tokens: _Tokens, ways: int) -> None:
-        self.ways, self._scores, self._tokens = ways, scores, tokens
+        self.ways, self.tokens, self._scores = ways, tokens, scores
         self._most = scores.amax(dim=2, keepdim=True)
         self._top = transitions.amax()
         self._factors = (transitions - self._top).exp()
@@ -192,7 +183,7 @@ class _Sweep:
         powers = self._scores.new_empty(len(self._scores), self.ways, *self._scores.shape[1:])
         torch.sub(self._scores, self._most, out=powers[:, 0]).exp_()
         if self.ways == 2:
-            powers[:, 1] = self._tokens.reversed(powers[:, 0])
+            powers[:, 1] = self.tokens.reversed(powers[:, 0])
         return powers
 
     def _has_all_terms(self, transitions: torch.Tensor) -> bool:
@@ -206,9 +197,9 @@ class _Sweep:
             return True
         # What must not be has no term, and padding does not count.
         no_term = self._scores.isneginf()
-        no_term = self._tokens.both_ways(no_term) if self.ways == 2 else no_term.unsqueeze(1)
-        if self._tokens.real is not None:
-            no_term = no_term | ~self._tokens.real.unsqueeze(1)
+        no_term = self.tokens.both_ways(no_term) if self.ways == 2 else no_term.unsqueeze(1)
+        if self.tokens.real is not None:
+            no_term = no_term | ~self.tokens.real.unsqueeze(1)
         return bool(self._with.masked_fill(no_term, 1).amin().square() > least)
 
     def weights(self, t: int, after: torch.Tensor) -> torch.Tensor:
@@ -226,27 +217,36 @@ class _Sweep:
         rows = torch.arange(self._with.shape[2], device=self._with.device)
         shifts = self._scales[:, 0].log().add_(self._most)
         shifts[1:] += self._top
-        sums = self._with[self._tokens.last, 0, rows].sum(dim=1)
-        return sums.log() + self._tokens.only_real_(shifts).sum(dim=0).squeeze(1)
+        sums = self._with[self.tokens.last, 0, rows].sum(dim=1)
+        return sums.log() + self.tokens.only_real_(shifts).sum(dim=0).squeeze(1)
 
     def marginals(self) -> torch.Tensor:
-        through = self._tokens.reversed(self._without[:, 1]).mul_(self._with[:, 0])
-        return self._tokens.only_real_(through.div_(through.sum(dim=2, keepdim=True)))
+        through = self.tokens.reversed(self._without[:, 1]).mul_(self._with[:, 0])
+        return self.tokens.only_real_(through.div_(through.sum(dim=2, keepdim=True)))
 
-    def pairs(self, weights: torch.Tensor) -> torch.Tensor:
-        """How often each two tags are expected in a row, times the `weights (batch,)` of sequences: `(tags, tags)`."""
-        after = self._tokens.reversed(self._with[:, 1])[1:]
-        shares = weights.view(1, -1, 1) / (self._without[1:, 0] * after).sum(dim=2, keepdim=True)
-        return self._in_a_row(self._with[:-1, 0], after.mul_(self._tokens.only_real_(shares, first=1)))
+    def log_partition_slopes(self, slope: torch.Tensor, pairs: bool) -> tuple[torch.Tensor, Optional[torch.Tensor]]:
+        """
+        The gradients of `log_partition` by the scores and, if asked for, by the transitions: the marginals, and how
+        often two tags are expected in a row, times the `slope (batch,)`.
+        """
+        slope = slope.view(1, -1, 1)
+        marginals = self.marginals().mul_(slope)
+        if not pairs:
+            return marginals, None
+        after = self.tokens.reversed(self._with[:, 1])[1:]
+        shares = slope / (self._without[1:, 0] * after).sum(dim=2, keepdim=True)
+        return marginals, self._in_a_row(self._with[:-1, 0], after.mul_(self.tokens.only_real_(shares, first=1)))
 
-    def slopes(self, direction: torch.Tensor, pairs: bool) -> tuple[torch.Tensor, Optional[torch.Tensor]]:
+    def marginals_slopes(self, slope: torch.Tensor, pairs: bool) -> tuple[torch.Tensor, Optional[torch.Tensor]]:
         """
-        The derivatives of the marginals and, if asked for, of how often two tags are expected in a row, as scores
-        change in the `direction (tokens, batch, tags)`.
+        Those of `marginals`: how these and, if asked for, the expected pairs change as the scores change in the
+        direction of the `slope (tokens, batch, tags)`.
         """
-        tokens = self._tokens
+        tokens = self.tokens
         # What changes, of the sums with the token's own score and of those without it.
-        of_with = tokens.both_ways(tokens.only_real_(direction.clone())).mul_(self._with)
+        of_with = tokens.both_ways(slope)
+        tokens.only_real_(of_with[:, 0])
+        of_with.mul_(self._with)
         of_without = torch.zeros_like(of_with)
         powers = self._powers().div_(self._scales)
         for t in range(1, len(powers)):
@@ -271,46 +271,26 @@ class _Sweep:
         return self._factors * (one.flatten(0, 1).t() @ other.flatten(0, 1))
 
 
-class _LogPartition(torch.autograd.Function):
-    """`log Z` of a sweep."""
+class _OfSweep(torch.autograd.Function):
+    """`log_partition` or `marginals` of a sweep, with their gradients."""
 
     @staticmethod
-    def forward(ctx: Any, scores: torch.Tensor, transitions: torch.Tensor, tokens: _Tokens, sweep: _Sweep) -> Any:
+    def forward(ctx: Any, scores: torch.Tensor, transitions: torch.Tensor, sweep: _Sweep, what: str) -> Any:
         ctx.save_for_backward(scores, transitions)
-        ctx.tokens, ctx.sweep = tokens, sweep
-        return sweep.log_partition()
+        ctx.sweep, ctx.what = sweep, what
+        return getattr(sweep, what)()
 
     @staticmethod
     def backward(ctx: Any, slope: torch.Tensor) -> Any:
-        if torch.is_grad_enabled():
-            return _by_autograd(ctx, _Logarithms.log_partition, slope)
-        pairs = ctx.sweep.pairs(slope) if ctx.needs_input_grad[1] else None
-        return ctx.sweep.marginals().mul_(slope.view(1, -1, 1)), pairs, None, None
-
-
-class _Marginals(torch.autograd.Function):
-    """The marginals of a sweep."""
-
-    @staticmethod
-    def forward(ctx: Any, scores: torch.Tensor, transitions: torch.Tensor, tokens: _Tokens, sweep: _Sweep) -> Any:
-        ctx.save_for_backward(scores, transitions)
-        ctx.tokens, ctx.sweep = tokens, sweep
-        return sweep.marginals()
-
-    @staticmethod
-    def backward(ctx: Any, slope: torch.Tensor) -> Any:
-        if torch.is_grad_enabled():
-            return _by_autograd(ctx, _Logarithms.marginals, slope)
-        return *ctx.sweep.slopes(slope, ctx.needs_input_grad[1]), None, None
-
-
-def _by_autograd(ctx: Any, of: Callable[["_Logarithms"], torch.Tensor], slope: torch.Tensor) -> Any:
-    """Gradients that have gradients."""
-    scores, transitions = ctx.saved_tensors
-    wanted = [part for part, needed in zip((scores, transitions), ctx.needs_input_grad) if needed]
-    value = of(_Logarithms(scores, transitions, ctx.tokens, by_products=True))
-    found = iter(torch.autograd.grad(value, wanted, slope, create_graph=True))
-    return *(next(found) if needed else None for needed in ctx.needs_input_grad[:2]), None, None
+        needed = ctx.needs_input_grad[:2]
+        if not torch.is_grad_enabled():
+            return *getattr(ctx.sweep, f"{ctx.what}_slopes")(slope, needed[1]), None, None
+        # Gradients that have gradients.
+        scores, transitions = ctx.saved_tensors
+        value = getattr(_Logarithms(scores, transitions, ctx.sweep.tokens, by_products=True), ctx.what)()
+        wanted = [part for part, is_needed in zip((scores, transitions), needed) if is_needed]
+        found = iter(torch.autograd.grad(value, wanted, slope, create_graph=True))
+        return *(next(found) if is_needed else None for is_needed in needed), None, None
 
 
 class _Logarithms:
@@ -342,8 +322,11 @@ class _Logarithms:
 
     def weights(self, t: int, after: torch.Tensor) -> torch.Tensor:
         """As those of a sweep."""
-        before = F.pad(self._transitions.t(), (0, 0, 0, 1))
-        return (before[after] + self._sums[t, 0].unsqueeze(1)).softmax(dim=2)
+        return (self._before[after] + self._sums[t, 0].unsqueeze(1)).softmax(dim=2)
+
+    @cached_property
+    def _before(self) -> torch.Tensor:
+        return F.pad(self._transitions.t(), (0, 0, 0, 1))
 
     def log_partition(self) -> torch.Tensor:
         return self._sums[-1, 0].logsumexp(dim=1)
