@@ -2,10 +2,11 @@ from collections.abc import Sequence
 from typing import Optional
 
 import torch
+from torch import nn
 from torch.nn import functional as F
 
 
-class SpanStarts:
+class SpanStarts(nn.Module):
     """
     Where spans begin in batches of tag sequences, as `seal.common.tag_encodings.tags_to_spans` reads them: an `I-X` or
     `E-X` that continues nothing begins one.
@@ -20,21 +21,26 @@ class SpanStarts:
         The labels of spans, or the tags, in the order in which they are numbered.
     """
 
+    #: The number of each tag's label, `(tags,)`; -1 for `O`.
+    name_of: torch.Tensor
+    _begun: torch.Tensor
+
     def __init__(self, tags: Sequence[str], encoding: Optional[str], names: Sequence[str]) -> None:
+        super().__init__()
         spanless = encoding is None
         index = {name: number for number, name in enumerate(names)}
-        #: The number of each tag's label, `(tags,)`; -1 for `O`.
-        self.name_of = torch.tensor([index[tag] if spanless else index.get(tag[2:], -1) for tag in tags])
+        name_of = torch.tensor([index[tag] if spanless else index.get(tag[2:], -1) for tag in tags])
         #: The number that stands for none.
         self.none = len(names)
         # Whether a tag begins a span wherever it stands, and whether it ends one.
         begins = torch.tensor([spanless or tag[:1] in ("B", "S") for tag in tags])
         ends = torch.tensor([spanless or tag[:1] in ("E", "S") for tag in tags])
         # Padding, and what is before the first token, is one tag more, of no label.
-        name, begins, ends = (F.pad(part, (0, 1), value=-1) for part in (self.name_of, begins.long(), ends.long()))
+        name, begins, ends = (F.pad(part, (0, 1), value=-1) for part in (name_of, begins.long(), ends.long()))
         starts = (name >= 0) & ((begins == 1) | (name != name.unsqueeze(1)) | (ends.unsqueeze(1) == 1))
-        # Of a tag, the second index, after another, the first.
-        self._begun = torch.where(starts, name, self.none)
+        # Not saved: they follow from the tags. Of a tag, the second index, after another, the first.
+        self.register_buffer("name_of", name_of, persistent=False)
+        self.register_buffer("_begun", torch.where(starts, name, self.none), persistent=False)
 
     def of(self, tags: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         """
