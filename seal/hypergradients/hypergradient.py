@@ -1,6 +1,6 @@
 import contextlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Optional
 
@@ -195,19 +195,17 @@ def outer_gradients(
     """
     with torch.enable_grad():
         value = evaluate(outer_loss, "outer")
-        count = len(theta.tensors)
-        gradients: Sequence[Optional[torch.Tensor]] = [None] * (count + len(psi.tensors))
-        if value.requires_grad:
-            gradients = torch.autograd.grad(value, theta.tensors + psi.tensors, allow_unused=True)
+        gradients = gradients_of(value, theta.tensors + psi.tensors)
     if all(gradient is None for gradient in gradients):
         raise ConfigurationError(
             "hypergradient: the outer loss depends on neither the inner nor the outer parameters; look for a "
             "detach, no_grad or a frozen net."
         )
-    explicit, direction = psi.flatten(gradients[count:]), theta.flatten(gradients[:count])
+    of_inner, of_outer = gradients[: len(theta.tensors)], gradients[len(theta.tensors) :]
+    explicit, direction = psi.flatten(of_outer), theta.flatten(of_inner)
     if reduce is not None:
         explicit, direction = reduce(explicit), reduce(direction)
-    reaches_inner = any(gradient is not None for gradient in gradients[:count])
+    reaches_inner = any(gradient is not None for gradient in of_inner)
     return float(value.detach()), explicit, direction, reaches_inner
 
 
@@ -247,7 +245,7 @@ def _example_gradients(example_losses: Loss, system: LossProducts) -> Callable[[
                 raise ConfigurationError(
                     f"hypergradient: the example losses have shape {tuple(losses.shape)}, not (examples,)."
                 )
-            rows = [gradients_of(loss, system.inner, retain_graph=True) for loss in losses]
+            rows = [gradients_of(loss, system.inner.tensors, retain_graph=True) for loss in losses]
         # shape: (examples, size)
         return torch.stack([system.inner.flatten(row) for row in rows])
 
@@ -257,16 +255,7 @@ def _example_gradients(example_losses: Loss, system: LossProducts) -> Callable[[
 def _implicit_part(
     system: LossProducts, direction: torch.Tensor, reaches_inner: bool, solution: Solution
 ) -> tuple[Optional[torch.Tensor], float, Solution]:
-    """
-    # Returns
-
-    change : `torch.Tensor`, `(psi.size,)`, optional
-        `- J^T q`; `None` if there is no implicit part.
-    norm : `float`
-        The norm of `change`; 0 without one.
-    solution : `Solution`
-        The given one, with any problem of the implicit part in its status.
-    """
+    """`- J^T q`, or `None` if there is no implicit part; its norm; the solution, with any problem of that part."""
     if max_abs(direction) == 0:
         if reaches_inner:
             return None, 0.0, replace(solution, status="the outer loss is flat in the inner parameters")

@@ -1,4 +1,5 @@
 import contextlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Optional
 
@@ -30,10 +31,7 @@ class InputSpans:
 
     def __init__(self, model: torch.nn.Module, constants: Iterable[Any]) -> None:
         self._constants = [value for value in constants if isinstance(value, torch.Tensor)]
-        owners: dict[int, int] = {}
-        for module in model.modules():
-            for parameter in module.parameters(recurse=False):
-                owners[id(parameter)] = owners.get(id(parameter), 0) + 1
+        owners = Counter(id(weight) for module in model.modules() for weight in module.parameters(recurse=False))
         self._layers = [
             module for module in model.modules() if type(module) is torch.nn.Linear and owners[id(module.weight)] == 1
         ]

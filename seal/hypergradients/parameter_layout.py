@@ -1,4 +1,5 @@
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Optional
 
 import torch
@@ -51,9 +52,7 @@ class ParameterLayout:
         if len(devices) > 1:
             raise ConfigurationError(f"hypergradient: the {role} lie on {len(devices)} devices; move them to one.")
         (self.device,) = devices
-        self.dtype = torch.float32
-        for tensor in self.tensors:
-            self.dtype = torch.promote_types(self.dtype, tensor.dtype)
+        self.dtype = reduce(torch.promote_types, (tensor.dtype for tensor in self.tensors), torch.float32)
         self.sizes = [tensor.numel() for tensor in self.tensors]
         self.size = sum(self.sizes)
 
@@ -61,6 +60,15 @@ class ParameterLayout:
         """The names here of tensors that `other` has too."""
         theirs = {id(tensor) for tensor in other.tensors}
         return [name for name, index in self._index.items() if id(self.tensors[index]) in theirs]
+
+    def copies(self) -> list[torch.Tensor]:
+        """The present values of `tensors`."""
+        return [tensor.detach().clone() for tensor in self.tensors]
+
+    def put_back(self, values: Sequence[torch.Tensor]) -> None:
+        """Gives `tensors` these values; a graph that someone holds stays valid, as version counters stay."""
+        for tensor, value in zip(self.tensors, values):
+            tensor.data.copy_(value)
 
     def flatten(self, values: Sequence[Optional[torch.Tensor]]) -> torch.Tensor:
         """

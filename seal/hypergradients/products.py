@@ -19,6 +19,7 @@ from seal.registry import ConfigurationError
 
 Loss = Callable[[], torch.Tensor]
 Reduce = Callable[[torch.Tensor], torch.Tensor]
+Gradients = Sequence[Optional[torch.Tensor]]
 
 
 class LossProducts:
@@ -67,13 +68,17 @@ class LossProducts:
 
     def hessian(self, vector: torch.Tensor) -> torch.Tensor:
         """`H p`: `(inner.size,)` to `(inner.size,)`."""
-        raise NotImplementedError
+        return self._product(vector, self.inner)
 
     def cross(self, vector: torch.Tensor) -> torch.Tensor:
         """`J^T q`: `(inner.size,)` to `(outer.size,)`."""
-        raise NotImplementedError
+        return self._product(vector, needed(self.outer, "outer"))
 
     def _first_gradient(self) -> torch.Tensor:
+        raise NotImplementedError
+
+    def _product(self, vector: torch.Tensor, layout: ParameterLayout) -> torch.Tensor:
+        """The derivative, by the parameters of the layout, of the inner product of gradient and vector."""
         raise NotImplementedError
 
 
@@ -123,40 +128,26 @@ def evaluate(loss: Loss, name: str) -> torch.Tensor:
     return value.reshape(())
 
 
-def gradients_of(value: torch.Tensor, layout: ParameterLayout, create_graph: bool = False, **settings):
-    """One gradient for each tensor of the layout, `None` for an unused one and where there is no graph."""
+def gradients_of(value: torch.Tensor, tensors: Sequence[torch.Tensor], **settings) -> Gradients:
+    """One gradient for each tensor, `None` for an unused one and where there is no graph."""
     if not value.requires_grad:
-        return [None] * len(layout.tensors)
-    return torch.autograd.grad(value, layout.tensors, create_graph=create_graph, allow_unused=True, **settings)
+        return [None] * len(tensors)
+    return torch.autograd.grad(value, tensors, allow_unused=True, **settings)
 
 
 def loss_gradient(loss: Loss, layout: ParameterLayout, randomness: FixedRandomness) -> torch.Tensor:
-    """
-    The gradient of the inner loss.
-
-    # Returns
-
-    `torch.Tensor`, `(layout.size,)`, without graph
-
-    # Raises
-
-    As `LossProducts`.
-    """
+    """The gradient of the inner loss, without graph: `(layout.size,)`; refuses what `LossProducts` does."""
     with randomness(), torch.enable_grad():
-        gradients = gradients_of(evaluate(loss, "inner"), layout)
-    refuse_independence(gradients, layout, "inner")
+        gradients = gradients_of(evaluate(loss, "inner"), layout.tensors)
+    _refuse_independence(gradients, layout)
     return layout.flatten(gradients)
 
 
-def refuse_independence(gradients, layout: ParameterLayout, name: str) -> None:
-    """
-    # Raises
-
-    `ConfigurationError` where there is no gradient at all: zeros would hide a frozen net or a stray `detach`.
-    """
+def _refuse_independence(gradients: Gradients, layout: ParameterLayout) -> None:
+    """Zeros in the place of no gradient at all would hide a frozen net or a stray `detach`."""
     if all(gradient is None for gradient in gradients):
         raise ConfigurationError(
-            f"hypergradient: the {name} loss depends on none of the {layout.role}; look for a detach, "
+            f"hypergradient: the inner loss depends on none of the {layout.role}; look for a detach, "
             "no_grad or a frozen net."
         )
 
@@ -216,12 +207,6 @@ class FiniteDifferenceProducts(LossProducts):
         with differentiable_in_any_mode():
             return self.reduce(loss_gradient(self.loss, self.inner, self.randomness))
 
-    def hessian(self, vector: torch.Tensor) -> torch.Tensor:
-        return self._product(vector, self.inner)
-
-    def cross(self, vector: torch.Tensor) -> torch.Tensor:
-        return self._product(vector, needed(self.outer, "outer"))
-
     def _product(self, vector: torch.Tensor, layout: ParameterLayout) -> torch.Tensor:
         size = max_abs(vector)
         if size == 0:
@@ -253,7 +238,7 @@ class FiniteDifferenceProducts(LossProducts):
                 # solvers report.
                 with statistics_at_rest():
                     loss = self.loss()
-                sides.append(layout.flatten(gradients_of(loss.reshape(()), layout)))
+                sides.append(layout.flatten(gradients_of(loss.reshape(()), layout.tensors)))
         return self.reduce((sides[0] - sides[1]) / (2 * step))
 
     def _step(self, vector: torch.Tensor, size: float) -> float:
@@ -266,16 +251,14 @@ class FiniteDifferenceProducts(LossProducts):
 
     @contextlib.contextmanager
     def _displaced(self, displacement: torch.Tensor) -> Iterator[None]:
-        # `.data` leaves version counters alone, so that a graph that the caller holds stays valid: the values are
-        # restored. A clone keeps them, as adding and subtracting would not return to the same bits.
-        kept = [tensor.detach().clone() for tensor in self.inner.tensors]
+        # Adding and subtracting would not return to the same bits.
+        kept = self.inner.copies()
         try:
             for tensor, piece in zip(self.inner.tensors, self.inner.split(displacement)):
                 tensor.data.copy_(tensor.data.to(piece.dtype) + piece)
             yield
         finally:
-            for tensor, value in zip(self.inner.tensors, kept):
-                tensor.data.copy_(value)
+            self.inner.put_back(kept)
 
 
 def _distance(wide: torch.Tensor, narrow: torch.Tensor) -> float:
@@ -300,39 +283,28 @@ class AutogradProducts(LossProducts):
             # A weight of 1 that requires a gradient puts the whole backward pass into the graph. Without it, an
             # operation marked once_differentiable would leave no trace, and its second derivative would count as 0.
             one = torch.ones_like(value, requires_grad=True)
-            gradients = gradients_of(value, self.inner, create_graph=True, grad_outputs=one)
+            gradients = gradients_of(value, self.inner.tensors, create_graph=True, grad_outputs=one)
             _refuse_dead_ends(gradients)
-        refuse_independence(gradients, self.inner, "inner")
-        self._gradients: list[Optional[torch.Tensor]] = list(gradients)
+        _refuse_independence(gradients, self.inner)
+        self._gradients = gradients
         return self.reduce(self.inner.flatten(gradients))
 
-    def hessian(self, vector: torch.Tensor) -> torch.Tensor:
-        return self._differentiate(vector, self.inner)
-
-    def cross(self, vector: torch.Tensor) -> torch.Tensor:
-        return self._differentiate(vector, needed(self.outer, "outer"))
-
-    def _differentiate(self, vector: torch.Tensor, layout: ParameterLayout) -> torch.Tensor:
+    def _product(self, vector: torch.Tensor, layout: ParameterLayout) -> torch.Tensor:
         sources, weights = [], []
         for gradient, piece in zip(self._gradients, self.inner.split(vector)):
             # A parameter that the loss is linear in has a constant gradient, without a graph.
             if gradient is not None and gradient.requires_grad:
                 sources.append(gradient)
                 weights.append(piece.to(gradient.dtype))
-        found: Sequence[Optional[torch.Tensor]] = [None] * len(layout.tensors)
+        found: Gradients = [None] * len(layout.tensors)
         if sources:
             with twice_differentiable(), advise_finite_differences():
                 found = torch.autograd.grad(sources, layout.tensors, weights, retain_graph=True, allow_unused=True)
         return self.reduce(layout.flatten(found))
 
 
-def _refuse_dead_ends(gradients: Sequence[Optional[torch.Tensor]]) -> None:
-    """
-    # Raises
-
-    `RuntimeError` if the graph of the gradients has a node that can only raise an error, and that products would never
-    visit.
-    """
+def _refuse_dead_ends(gradients: Gradients) -> None:
+    """Raises the error of a node of their graph that can only raise one, and that products would never visit."""
     seen, waiting = set(), [gradient.grad_fn for gradient in gradients if gradient is not None]
     while waiting:
         node = waiting.pop()
@@ -440,13 +412,7 @@ def cross_hessian_vector_product(
 
 
 def both_layouts(inner: Mapping[str, torch.Tensor], outer: Mapping[str, torch.Tensor]):
-    """
-    The layouts of the inner and of the outer parameters.
-
-    # Raises
-
-    `ConfigurationError` where a tensor is in both, as an encoder that the nets share would be.
-    """
+    """Their layouts; refuses a tensor that is in both, as an encoder that the nets share would be."""
     theta, psi = ParameterLayout(inner, "inner parameters"), ParameterLayout(outer, "outer parameters")
     shared = theta.names_shared_with(psi)
     if shared:

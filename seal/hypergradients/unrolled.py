@@ -70,7 +70,7 @@ def unrolled_hypergradient(
     check_range("unrolled_hypergradient: backward_steps", backward_steps, least=1)
     theta, psi = both_layouts(inner, outer)
     kept_steps = num_steps if backward_steps is None else min(num_steps, backward_steps)
-    start = _copy(theta)
+    start = theta.copies()
     randomness = FixedRandomness([theta.device, psi.device])
     reduce = reduce or (lambda flat: flat)
     try:
@@ -79,12 +79,12 @@ def unrolled_hypergradient(
         loss, explicit, adjoint, _ = outer_gradients(outer_loss, theta, psi, reduce)
         through_steps = torch.zeros_like(explicit)
         for point in reversed(trajectory):
-            _place(theta, point)
+            theta.put_back(point)
             system = loss_products(inner_loss, theta, psi, products, radius, reduce, randomness)
             through_steps = through_steps - step_size * system.cross(adjoint)
             adjoint = adjoint - step_size * system.hessian(adjoint)
     finally:
-        _place(theta, start)
+        theta.put_back(start)
     if not bool(torch.isfinite(through_steps).all()):
         raise FloatingPointError("unrolled_hypergradient: the part through the steps is not finite; lower step_size.")
     report = HypergradientReport(
@@ -114,17 +114,8 @@ def _descend(
     trajectory = []
     for step in range(num_steps):
         if step >= num_steps - kept_steps:
-            trajectory.append(_copy(theta))
+            trajectory.append(theta.copies())
         slope = reduce(loss_gradient(inner_loss, theta, randomness))
         for tensor, piece in zip(theta.tensors, theta.split(slope)):
             tensor.data.sub_(piece.to(tensor.dtype), alpha=step_size)
     return trajectory, slope
-
-
-def _copy(layout: ParameterLayout) -> list[torch.Tensor]:
-    return [tensor.detach().clone() for tensor in layout.tensors]
-
-
-def _place(layout: ParameterLayout, values: list[torch.Tensor]) -> None:
-    for tensor, value in zip(layout.tensors, values):
-        tensor.data.copy_(value)

@@ -1,3 +1,4 @@
+from functools import reduce
 from typing import Any, Optional, Union
 
 import torch
@@ -23,7 +24,6 @@ class BinaryVariables(OutputSpace):
     same size, so there is no mask.
     """
 
-    l1_per_error = 1.0
     #: Why a mask of real positions makes no sense here, for messages.
     no_mask_because = "every instance has all variables"
 
@@ -87,12 +87,8 @@ class BinaryVariables(OutputSpace):
         return (logits >= 0).to(logits.dtype)
 
     def stack(self, *outputs: torch.Tensor) -> torch.Tensor:
-        dtype = torch.get_default_dtype()
         floating = [candidates.dtype for candidates in outputs if candidates.is_floating_point()]
-        if floating:
-            dtype = floating[0]
-            for other in floating[1:]:
-                dtype = torch.promote_types(dtype, other)
+        dtype = reduce(torch.promote_types, floating) if floating else torch.get_default_dtype()
         return super().stack(*(candidates.to(dtype) for candidates in outputs))
 
     @torch.no_grad()

@@ -58,8 +58,7 @@ class ChainTagSequence(TagSequence):
         return paths, chain.log_prob(paths).masked_fill(values.isneginf(), -torch.inf), of_tags
 
     def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
-        transitions, starts, ends = self._scores_of_pairs()
-        return viterbi(self._scores_of_tags(logits), transitions, starts, ends, mask)
+        return viterbi(self._scores_of_tags(logits), *self._scores_of_pairs(), mask)
 
 
 @OutputSpace.register("legal_tag_sequence")
@@ -125,19 +124,15 @@ class CrfTagSequence(ChainTagSequence):
         self.crf = _Crf(self.num_labels)
 
     def chain(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> Chain:
-        crf = self.crf
-        if self.legal:
-            transitions, starts, ends = self._scores_of_pairs()
-        else:
-            transitions, starts, ends = crf.transitions, crf.start_transitions, crf.end_transitions
-        return Chain(self._scores_of_tags(logits), transitions, starts, ends, mask)
+        of_pairs = self._scores_of_pairs() if self.legal else self.crf.scores()
+        return Chain(self._scores_of_tags(logits), *of_pairs, mask)
 
     def _scores_of_pairs(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        crf = self.crf
-        transitions, starts, ends = super()._scores_of_pairs()
-        if starts is None or ends is None:
-            return crf.transitions, crf.start_transitions, crf.end_transitions
-        return crf.transitions + transitions, crf.start_transitions + starts, crf.end_transitions + ends
+        transitions, starts, ends = self.crf.scores()
+        pairs, firsts, lasts = super()._scores_of_pairs()
+        if firsts is None or lasts is None:
+            return transitions, starts, ends
+        return transitions + pairs, starts + firsts, ends + lasts
 
 
 class _Crf(nn.Module):
@@ -151,6 +146,9 @@ class _Crf(nn.Module):
         nn.init.xavier_normal_(self.transitions)
         nn.init.normal_(self.start_transitions)
         nn.init.normal_(self.end_transitions)
+
+    def scores(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        return self.transitions, self.start_transitions, self.end_transitions
 
     def _load_from_state_dict(self, state_dict, prefix, *others) -> None:
         # Models that were trained with AllenNLP's module have it.

@@ -160,8 +160,7 @@ class TagSequence(OutputSpace):
     def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         if self._transitions is None:
             return logits.argmax(dim=-1)
-        transitions, starts, ends = self._scores_of_pairs()
-        return viterbi(self._scores_of_tags(logits), transitions, starts, ends, mask)
+        return viterbi(self._scores_of_tags(logits), *self._scores_of_pairs(), mask)
 
     @torch.no_grad()
     def k_best(

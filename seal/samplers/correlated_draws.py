@@ -4,7 +4,7 @@ import torch
 
 from seal.common.setting_checks import check_range, needed
 from seal.output_spaces import Candidates
-from seal.samplers.perturbation import check_masks, check_width, smooth_noise
+from seal.samplers.perturbation import check_masks, smooth_noise
 from seal.samplers.sampler import Sampler, SamplingProblem
 
 
@@ -61,7 +61,7 @@ class CorrelatedDraws(Sampler):
         check_range("sampler.num_fields", num_fields, least=1)
         check_range("sampler.std", std, least=0)
         check_range("sampler.temperature", temperature, above=0)
-        check_width(width)
+        check_range("sampler.width", width, least=0)
         self.num_samples, self.num_fields = num_samples, num_fields
         self.std, self.width, self.temperature = std, width, temperature
 

@@ -72,7 +72,10 @@ class ElementwiseOptimizer:
 
 
 class DescentRecord:
-    """Is shown each iterate of a descent, and turns them into candidates at the end."""
+    """
+    Is shown each iterate of a descent, and turns them into candidates at the end. It is made from the first iterate,
+    `outputs (batch, starts, *structure)`.
+    """
 
     def see(self, outputs: torch.Tensor, value: torch.Tensor) -> None:
         """
@@ -103,14 +106,7 @@ class DescentRecord:
 
 
 class LastPoint(DescentRecord):
-    """
-    The last iterate of each start; NaN if the objective was finite at no earlier iterate.
-
-    # Parameters
-
-    outputs : `torch.Tensor`, `(batch, starts, *structure)`
-        The first iterate.
-    """
+    """The last iterate of each start; NaN if the objective was finite at no earlier iterate."""
 
     def __init__(self, outputs: torch.Tensor) -> None:
         self._reached = torch.zeros(outputs.shape[:2], dtype=torch.bool, device=outputs.device)
@@ -126,11 +122,6 @@ class BestPoint(DescentRecord):
     """
     The iterate with the lowest finite objective over all starts and steps, the first and the last included: one
     candidate, NaN if the objective is finite nowhere.
-
-    # Parameters
-
-    outputs : `torch.Tensor`, `(batch, starts, *structure)`
-        The first iterate.
     """
 
     def __init__(self, outputs: torch.Tensor) -> None:
@@ -154,8 +145,7 @@ class Trajectory(LastPoint):
 
     # Parameters
 
-    outputs : `torch.Tensor`, `(batch, starts, *structure)`
-        The first iterate.
+    outputs : as for `DescentRecord`
     length : `int`
         The number of iterates with the first and the last. Where a descent ends earlier, since further steps would
         change nothing, the last one is repeated.

@@ -124,7 +124,7 @@ class SmoothPerturbation(GaussianPerturbation):
         discrete: bool = False,
     ) -> None:
         super().__init__(num_samples, std, include_clean)
-        check_width(width)
+        check_range("sampler.width", width, least=0)
         self.width = width
         self.discrete = discrete
 
@@ -138,10 +138,6 @@ class SmoothPerturbation(GaussianPerturbation):
 
     def _noise(self, logits: torch.Tensor) -> torch.Tensor:
         return smooth_noise(logits, self.num_samples, self.width)
-
-
-def check_width(width: float) -> None:
-    check_range("sampler.width", width, least=0)
 
 
 def check_masks(problem: SamplingProblem, name: str) -> None:
