@@ -137,7 +137,7 @@ def gradients_of(value: torch.Tensor, tensors: Sequence[torch.Tensor], **setting
 
 def loss_gradient(loss: Loss, layout: ParameterLayout, randomness: FixedRandomness) -> torch.Tensor:
     """The gradient of the inner loss, without graph: `(layout.size,)`; refuses what `LossProducts` does."""
-    with randomness(), torch.enable_grad():
+    with randomness(), differentiable_in_any_mode(), torch.enable_grad():
         gradients = gradients_of(evaluate(loss, "inner"), layout.tensors)
     _refuse_independence(gradients, layout)
     return layout.flatten(gradients)
@@ -204,8 +204,7 @@ class FiniteDifferenceProducts(LossProducts):
         point = self.inner.flatten(self.inner.tensors)
         self._norm, self._peak = float(torch.linalg.vector_norm(point)), max_abs(point)
         self._unit = max(torch.finfo(tensor.dtype).eps for tensor in self.inner.tensors)
-        with differentiable_in_any_mode():
-            return self.reduce(loss_gradient(self.loss, self.inner, self.randomness))
+        return self.reduce(loss_gradient(self.loss, self.inner, self.randomness))
 
     def _product(self, vector: torch.Tensor, layout: ParameterLayout) -> torch.Tensor:
         size = max_abs(vector)

@@ -87,6 +87,19 @@ def test_dropout_is_the_same_there_and_back():
     assert torch.equal(state, torch.get_rng_state())
 
 
+@pytest.mark.parametrize("products", ["autograd", "finite_differences"])
+def test_every_evaluation_of_the_inner_loss_is_without_cudnn(products):
+    """Its LSTMs have no gradient in evaluation mode."""
+    given, seen = quadratic((0.0, 0.0)), []
+
+    def inner_loss():
+        seen.append(torch.backends.cudnn.enabled)
+        return given.parts[0]()
+
+    unrolled_hypergradient(inner_loss, *given.parts[1:], 2, 0.3, products=products)
+    assert len(seen) > 2 and not any(seen) and torch.backends.cudnn.enabled
+
+
 def test_parameters_come_back_after_an_exception():
     theta, calls = leaf(1.0, 2.0), []
 
