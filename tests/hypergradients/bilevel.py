@@ -2,9 +2,20 @@
 
 from types import SimpleNamespace
 
+import pytest
 import torch
 from torch.nn.functional import binary_cross_entropy, softplus
 
+WAYS = pytest.mark.parametrize("products, tolerance", [("autograd", 1e-10), ("finite_differences", 1e-6)])
+LOWER_PRECISIONS = pytest.mark.parametrize(
+    "dtype, products, tolerance",
+    [
+        (torch.float, "autograd", 1e-5),
+        (torch.float, "finite_differences", 1e-3),
+        (torch.bfloat16, "autograd", 0.05),
+        (torch.bfloat16, "finite_differences", 0.3),
+    ],
+)
 A = torch.tensor([[2.0, 1.0], [1.0, 2.0]], dtype=torch.double)
 B = torch.tensor([[1.0, 0.0], [1.0, 1.0]], dtype=torch.double)
 
@@ -86,14 +97,29 @@ def resolved(given, width=1e-3):
     return torch.tensor(slopes, dtype=torch.double)
 
 
-def positive_definite(size, condition, seed=0):
-    """A random matrix with eigenvalues from 1 to `1 / condition`, evenly in logarithm, and a right-hand side."""
+def symmetric(eigenvalues, seed=0):
+    """A random symmetric matrix with these eigenvalues, and a right-hand side."""
     generator = torch.Generator().manual_seed(seed)
+    eigenvalues = torch.as_tensor(eigenvalues, dtype=torch.double)
+    size = len(eigenvalues)
     basis, _ = torch.linalg.qr(torch.randn(size, size, generator=generator, dtype=torch.double))
-    eigenvalues = torch.logspace(0, -torch.tensor(float(condition)).log10().item(), size, dtype=torch.double)
     matrix = (basis * eigenvalues) @ basis.T
     return (matrix + matrix.T) / 2, torch.randn(size, generator=generator, dtype=torch.double)
 
 
+def positive_definite(size, condition):
+    """With eigenvalues from 1 to `1 / condition`, evenly in logarithm."""
+    return symmetric(torch.logspace(0, -torch.tensor(float(condition)).log10().item(), size, dtype=torch.double))
+
+
+def exact_solution(matrix, rhs, damping=0.0):
+    """`(matrix + damping I)^-1 rhs`."""
+    return torch.linalg.solve(matrix + damping * torch.eye(len(rhs), dtype=rhs.dtype), rhs)
+
+
 def relative_error(found, expected):
     return float(torch.linalg.vector_norm(found - expected) / torch.linalg.vector_norm(expected))
+
+
+def near(found, expected, tolerance):
+    assert found.tolist() == pytest.approx(expected, abs=tolerance, rel=0)

@@ -15,13 +15,9 @@ from seal.hypergradients import (
     ShermanMorrison,
     hypergradient,
 )
-from tests.hypergradients.bilevel import leaf, problem, quadratic, relative_error
+from tests.hypergradients.bilevel import LOWER_PRECISIONS, leaf, near, problem, quadratic, relative_error
 
 # Its own behaviour; test_hypergradient_oracles.py has problems with known hypergradients.
-
-
-def near(found, expected, tolerance):
-    assert found.tolist() == pytest.approx(expected, abs=tolerance, rel=0)
 
 
 def net_problem(dtype=torch.double, dropout=0.0):
@@ -83,15 +79,7 @@ def test_both_ways_agree_under_dropout_and_leave_the_stream():
     assert not torch.allclose(other.gradient["psi"], found["autograd"].gradient["psi"], atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    "dtype, products, tolerance",
-    [
-        (torch.float, "autograd", 1e-5),
-        (torch.float, "finite_differences", 1e-3),
-        (torch.bfloat16, "autograd", 0.05),
-        (torch.bfloat16, "finite_differences", 0.3),
-    ],
-)
+@LOWER_PRECISIONS
 def test_lower_precision(dtype, products, tolerance):
     expected = hypergradient(*net_problem(), ExactInverse())
     solver = ConjugateGradient(tolerance=1e-5, max_steps=25, damping=0.0)

@@ -12,16 +12,11 @@ from seal.hypergradients import (
     ScaledIdentity,
     hypergradient,
 )
-from tests.hypergradients.bilevel import exponential, minimum, quadratic, resolved, seal_shaped
+from tests.hypergradients.bilevel import WAYS, exponential, minimum, near, quadratic, resolved, seal_shaped
 
 # Problems with known hypergradients; those for one solver alone are among its tests.
 
-WAYS = pytest.mark.parametrize("products, tolerance", [("autograd", 1e-10), ("finite_differences", 1e-6)])
 TARGETS = {(0.0, 1.0): (29 / 90, 28 / 90), (0.0, 0.0): (59 / 90, 88 / 90)}
-
-
-def near(found, expected, tolerance):
-    assert found.tolist() == pytest.approx(expected, abs=tolerance, rel=0)
 
 
 @WAYS

@@ -4,6 +4,7 @@ from allennlp.common.checks import ConfigurationError
 from torch import nn
 
 from seal.hypergradients import ConjugateGradient, ExactInverse, InputSpans, ParameterLayout, hypergradient
+from tests.hypergradients.bilevel import WAYS
 
 
 class Net(nn.Module):
@@ -45,7 +46,7 @@ class Problem:
         return spans
 
 
-@pytest.mark.parametrize("products, tolerance", [("autograd", 1e-10), ("finite_differences", 1e-6)])
+@WAYS
 @pytest.mark.parametrize("rows", [1, 5, 9])
 def test_the_hypergradient_is_the_same(products, tolerance, rows):
     problem = Problem(rows)

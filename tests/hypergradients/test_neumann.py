@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from seal.hypergradients import Curvature, NeumannSeries
-from tests.hypergradients.bilevel import positive_definite, relative_error
+from seal.hypergradients import Curvature, NeumannSeries, ScaledIdentity
+from tests.hypergradients.bilevel import exact_solution, positive_definite, relative_error
 
 
 @pytest.mark.parametrize("size", [1, 5, 500])
@@ -12,7 +12,7 @@ def test_against_a_direct_solve(size, divisor):
     solver = NeumannSeries(divisor, tolerance=1e-9, max_steps=5000)
     found = solver.solve(Curvature.of_matrix(matrix), rhs)
     assert found.converged and found.residual <= 1e-9
-    assert relative_error(found.solution, torch.linalg.solve(matrix, rhs)) < 1e-7
+    assert relative_error(found.solution, exact_solution(matrix, rhs)) < 1e-7
 
 
 def test_ill_conditioned_it_stops_early_and_says_so():
@@ -22,8 +22,7 @@ def test_ill_conditioned_it_stops_early_and_says_so():
     assert found.residual == pytest.approx(relative_error(matrix @ found.solution, rhs), rel=1e-9)
     assert "after 300 steps: raise max_steps (now 300)" in found.status
     damped = NeumannSeries(damping=0.1, max_steps=300).solve(Curvature.of_matrix(matrix), rhs)
-    exact = torch.linalg.solve(matrix + 0.1 * torch.eye(500, dtype=torch.double), rhs)
-    assert damped.converged and relative_error(damped.solution, exact) < 2e-3
+    assert damped.converged and relative_error(damped.solution, exact_solution(matrix, rhs, 0.1)) < 2e-3
 
 
 @pytest.mark.parametrize("dtype", [torch.float, torch.double])
@@ -48,13 +47,6 @@ def test_truncation_error_along_each_eigenvector(terms):
     expected = (1 - (1 - eigenvalues / 4) ** (terms + 1)) / eigenvalues
     assert torch.allclose(found.solution, expected, rtol=1e-13)
     assert found.steps == terms and found.products == terms + 1
-
-
-def test_first_order():
-    """`K = 1` is `(2I - H/c) v / c`."""
-    matrix, rhs = positive_definite(4, 10)
-    found = NeumannSeries(2.0, max_steps=1).solve(Curvature.of_matrix(matrix), rhs)
-    assert torch.allclose(found.solution, (2 * rhs - matrix @ rhs / 2) / 2, rtol=1e-13)
 
 
 def test_it_ends_at_the_tolerance():
@@ -133,3 +125,18 @@ def test_a_space_that_closes_needs_no_more_products():
     found = NeumannSeries(tolerance=1e-10, max_steps=500).solve(Curvature.of_matrix(matrix), rhs)
     assert found.converged and found.products == 3
     assert torch.allclose(found.solution, rhs / matrix.diagonal(), rtol=1e-9)
+
+
+def test_the_identity_is_the_series_without_terms():
+    matrix, rhs = positive_definite(5, 10)
+    found = ScaledIdentity(3.0).solve(Curvature.of_matrix(matrix), rhs)
+    assert torch.allclose(found.solution, rhs / 3, rtol=1e-14) and found.steps == 0 and found.products == 1
+    series = NeumannSeries(3.0, max_steps=0).solve(Curvature.of_matrix(matrix), rhs)
+    assert torch.equal(found.solution, series.solution) and found.residual == series.residual
+    assert found.residual == pytest.approx(relative_error(matrix @ rhs / 3, rhs))
+    assert not found.converged and "not 3 times the identity" in found.status
+
+
+def test_where_the_identity_is_right():
+    found = ScaledIdentity(2.5, damping=0.5).solve(Curvature.of_matrix(2 * torch.eye(500)), torch.ones(500))
+    assert found.converged and found.solution.tolist() == pytest.approx([0.4] * 500)

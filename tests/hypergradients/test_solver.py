@@ -6,7 +6,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from seal.hypergradients import ConjugateGradient, Curvature, InverseHessianVector
-from tests.hypergradients.bilevel import positive_definite, relative_error
+from tests.hypergradients.bilevel import exact_solution, positive_definite, relative_error
 
 # What all solvers have in common.
 
@@ -27,6 +27,50 @@ def matrix_with_examples(size=6, damping=1.0):
 
 def test_the_names():
     assert sorted(InverseHessianVector.list_available()) == NAMES
+
+
+def test_a_curvature_of_a_matrix():
+    curvature = Curvature.of_matrix(torch.tensor([[1.0, 2.0], [2.0, 5.0]], dtype=torch.double))
+    assert curvature.product(torch.tensor([1.0, -1.0]).double()).tolist() == [-1, -3]
+    assert curvature.size == 2 and curvature.dtype == torch.double
+
+
+def test_draws():
+    torch.manual_seed(0)
+    curvature = Curvature.of_matrix(torch.eye(20000))
+    signs = curvature.signs()
+    assert set(signs.tolist()) == {-1, 1} and signs.shape == (20000,) and abs(signs.mean()) < 0.03
+    assert curvature.normal(3).shape == (3, 20000) and abs(curvature.normal(3).std() - 1) < 0.02
+    torch.manual_seed(0)
+    assert torch.equal(curvature.signs(), signs)
+
+
+@pytest.mark.parametrize("name", ["diagonal", "nystroem"])
+def test_draws_of_a_generator_of_their_own(name):
+    matrix, rhs = positive_definite(50, 100)
+    state, found = torch.get_rng_state(), []
+    for seed in (0, 0, 1):
+        curvature = Curvature.of_matrix(matrix, generator=torch.Generator().manual_seed(seed))
+        found.append(solver_of(name, max_steps=5).solve(curvature, rhs).solution)
+    assert torch.equal(found[0], found[1]) and not torch.equal(found[0], found[2])
+    assert torch.equal(state, torch.get_rng_state())
+
+
+@pytest.mark.parametrize("size", [1, 5, 500])
+@pytest.mark.parametrize("condition", [1, 1e3, 1e6])
+@pytest.mark.parametrize("damping", [0.0, 1e-3])
+@pytest.mark.parametrize("name", ["conjugate_gradient", "exact", "nystroem"])
+def test_against_a_direct_solve(name, size, condition, damping):
+    matrix, rhs = positive_definite(size, condition)
+    torch.manual_seed(0)
+    # Rounding leaves a residual of about the condition times 1e-16.
+    tolerance = 1e-8 if name == "nystroem" else max(1e-12, 1e-15 * condition)
+    max_steps = 20000 if name == "conjugate_gradient" else size
+    solver = solver_of(name, damping=damping, tolerance=tolerance, max_steps=max_steps)
+    found = solver.solve(Curvature.of_matrix(matrix), rhs)
+    assert found.converged and found.residual <= tolerance and found.products >= found.steps
+    assert relative_error(found.solution, exact_solution(matrix, rhs, damping)) < 10 * tolerance
+    assert f"converged in {found.steps} steps" in found.status
 
 
 @ALL
@@ -133,15 +177,14 @@ def test_a_solution_out_of_range():
 @ALL
 def test_float32(name):
     matrix, curvature = matrix_with_examples()
-    matrix = matrix + torch.eye(6, dtype=torch.double)
     rows = curvature.example_gradients().float()
     single = Curvature.of_matrix(rows.T @ rows / len(rows), example_gradients=lambda: rows)
     rhs = torch.linspace(-1, 2, 6)
     settings = {"max_steps": 1000} if name == "neumann" else {}
     found = solver_of(name, damping=1.0, tolerance=1e-5, **settings).solve(single, rhs)
     assert found.solution.dtype == torch.float
-    exact = torch.linalg.solve(matrix, rhs.double())
     if name not in ("identity", "diagonal"):
+        exact = exact_solution(matrix, rhs.double(), 1.0)
         assert relative_error(found.solution.double(), exact) < 1e-4 and found.converged
 
 

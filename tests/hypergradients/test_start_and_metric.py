@@ -12,17 +12,17 @@ from seal.hypergradients import (
     NeumannSeries,
     hypergradient,
 )
-from tests.hypergradients.bilevel import A, B, positive_definite, quadratic, relative_error
+from tests.hypergradients.bilevel import A, B, exact_solution, positive_definite, quadratic, relative_error
 
 METHODS = pytest.mark.parametrize("solver", [ConjugateGradient, MinimalResidual, NeumannSeries])
 
 
 @METHODS
 def test_a_near_start_leaves_less_in_as_many_steps(solver):
-    matrix = positive_definite(30, 1e3)[0]
+    matrix, _ = positive_definite(30, 1e3)
     rhs = torch.linspace(-1, 2, 30, dtype=torch.double)
-    exact = torch.linalg.solve(matrix, rhs)
-    start = exact + 1e-2 * torch.randn(30, generator=torch.Generator().manual_seed(0), dtype=torch.double)
+    noise = torch.randn(30, generator=torch.Generator().manual_seed(0), dtype=torch.double)
+    start = exact_solution(matrix, rhs) + 1e-2 * noise
     cold, warm = (solver(max_steps=4).solve(Curvature.of_matrix(matrix), rhs, first) for first in (None, start))
     assert warm.residual < 0.3 * cold.residual and warm.products == cold.products + 1
     left = matrix @ warm.solution - rhs
@@ -31,18 +31,16 @@ def test_a_near_start_leaves_less_in_as_many_steps(solver):
 
 @METHODS
 def test_to_convergence_the_start_does_not_matter(solver):
-    matrix = positive_definite(8, 10.0)[0]
-    rhs = torch.linspace(-1, 2, 8, dtype=torch.double)
-    start = 0.5 * torch.linalg.solve(matrix, rhs)
+    matrix, rhs = positive_definite(8, 10)
+    start = 0.5 * exact_solution(matrix, rhs)
     found = solver(tolerance=1e-10, max_steps=400).solve(Curvature.of_matrix(matrix), rhs, start)
-    assert found.converged and relative_error(found.solution, torch.linalg.solve(matrix, rhs)) < 1e-8
+    assert found.converged and relative_error(found.solution, exact_solution(matrix, rhs)) < 1e-8
 
 
 @METHODS
 def test_a_start_that_solves_it_is_the_solution(solver):
-    matrix = positive_definite(8, 10.0)[0]
-    rhs = torch.linspace(-1, 2, 8, dtype=torch.double)
-    exact = torch.linalg.solve(matrix, rhs)
+    matrix, rhs = positive_definite(8, 10)
+    exact = exact_solution(matrix, rhs)
     found = solver().solve(Curvature.of_matrix(matrix), 1e6 * rhs, 1e6 * exact)
     assert found.steps == 0 and found.products == 1 and found.converged
     assert torch.allclose(found.solution, 1e6 * exact, rtol=1e-12)
@@ -51,9 +49,8 @@ def test_a_start_that_solves_it_is_the_solution(solver):
 @METHODS
 @pytest.mark.parametrize("factor", [-3.0, 0.0, torch.inf])
 def test_a_start_that_is_worse_than_none_is_left(solver, factor):
-    matrix = positive_definite(8, 10.0)[0]
-    rhs = torch.linspace(-1, 2, 8, dtype=torch.double)
-    start = factor * torch.linalg.solve(matrix, rhs)
+    matrix, rhs = positive_definite(8, 10)
+    start = factor * exact_solution(matrix, rhs)
     cold, found = (solver(max_steps=3).solve(Curvature.of_matrix(matrix), rhs, first) for first in (None, start))
     assert torch.equal(found.solution, cold.solution) and found.residual == cold.residual < 1
 
