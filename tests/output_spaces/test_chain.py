@@ -1,10 +1,14 @@
+from functools import lru_cache
+
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.modules import ConditionalRandomField
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from seal.common.tag_encodings import first_broken
 from seal.output_spaces import CrfTagSequence, LegalTagSequence
 from seal.output_spaces.chain import Chain
 from tests.spine import LABELS, all_sequences, mask_of, one_hot, vocabulary
@@ -40,33 +44,28 @@ SPACES = {
 every_space = pytest.mark.parametrize("make", SPACES.values(), ids=SPACES.keys())
 
 
-def scores_of_pairs(space):
-    """What the printed formula adds: rules as `-inf`, learned scores as they are."""
-    tags = space.num_labels
-    pairs, starts, ends = torch.zeros(tags, tags).double(), torch.zeros(tags).double(), torch.zeros(tags).double()
-    if isinstance(space, CrfTagSequence):
-        pairs, starts, ends = space.crf.transitions, space.crf.start_transitions, space.crf.end_transitions
-    if isinstance(space, LegalTagSequence) or space.legal:
-        opened = [label[2:] if label[0] in "BI" else None for label in space.labels]
-        needed = [label[2:] if label[0] in "IE" else None for label in space.labels]
-        closes = space.encoding == "BIO"
-        for i, before in enumerate(opened):
-            for j, after in enumerate(needed):
-                if after != before and not (closes and after is None):
-                    pairs = pairs.clone()
-                    pairs[i, j] = -torch.inf
-        starts = starts.masked_fill(torch.tensor([label is not None for label in needed]), -torch.inf)
-        if not closes:
-            ends = ends.masked_fill(torch.tensor([label is not None for label in opened]), -torch.inf)
-    return pairs, starts, ends
+@lru_cache
+def legal(labels, encoding, length):
+    """Which of all sequences are legal."""
+    every = [[labels[tag] for tag in tags] for tags in all_sequences(len(labels), length).tolist()]
+    return torch.tensor([encoding is None or first_broken(tags, encoding) is None for tags in every])
 
 
 def enumerated(space, logits):
-    """Every sequence of the tokens of `logits (tokens, tags)`, and its probability."""
-    pairs, starts, ends = scores_of_pairs(space)
+    """Every sequence of the tokens of `logits (tokens, tags)`, and its log-probability, by the printed formula."""
     every = all_sequences(space.num_labels, len(logits))
-    score = logits.gather(1, every.t()).sum(dim=0) + starts[every[:, 0]] + ends[every[:, -1]]
-    return every, (score + pairs[every[:, :-1], every[:, 1:]].sum(dim=1)).softmax(dim=0)
+    score = logits.double().gather(1, every.t()).sum(dim=0)
+    if isinstance(space, CrfTagSequence):
+        pairs, starts, ends = (scores.double() for scores in space.crf.scores())
+        score = score + starts[every[:, 0]] + ends[every[:, -1]] + pairs[every[:, :-1], every[:, 1:]].sum(dim=1)
+    if isinstance(space, LegalTagSequence) or space.legal:
+        score = score.masked_fill(~legal(tuple(space.labels), space.encoding, len(logits)), -torch.inf)
+    return every, score.log_softmax(dim=0)
+
+
+def place_of(tags):
+    """Where each of `tags (..., tokens)` is among all sequences of five tags."""
+    return (tags * 5 ** torch.arange(tags.shape[-1] - 1, -1, -1)).sum(dim=-1)
 
 
 @every_space
@@ -77,7 +76,7 @@ def test_probabilities_equal_enumeration(make):
         every, expected = enumerated(space, logits[i, :n])
         outputs = torch.nn.functional.pad(every, (0, 4 - n)).unsqueeze(0)
         found = space.log_prob(logits[i, None], outputs, mask[i, None])[0].exp()
-        assert torch.allclose(found, expected) and found.sum().item() == pytest.approx(1)
+        assert torch.allclose(found, expected.exp()) and found.sum().item() == pytest.approx(1)
 
 
 @every_space
@@ -86,8 +85,8 @@ def test_marginals_equal_enumeration(make):
     space, mask, logits = make(), mask_of(LENGTHS), 2 * torch.randn(3, 4, 5).double()
     marginals = space.relax(logits, mask).squeeze(1)
     for i, n in enumerate(LENGTHS):
-        every, probability = enumerated(space, logits[i, :n])
-        assert torch.allclose(marginals[i, :n], (one_hot(every, 5) * probability[:, None, None]).sum(dim=0))
+        every, log_prob = enumerated(space, logits[i, :n])
+        assert torch.allclose(marginals[i, :n], (one_hot(every, 5) * log_prob.exp()[:, None, None]).sum(dim=0))
         assert not marginals[i, n:].any()
 
 
@@ -99,10 +98,9 @@ def test_gradients(make):
     outputs = space.sample(logits, 2, mask)
     # gradcheck changes parameters in place.
     inputs = (logits, *space.parameters())
-    assert torch.autograd.gradcheck(lambda z, *_: space.log_prob(z, outputs, mask), inputs)
-    assert torch.autograd.gradcheck(lambda z, *_: space.relax(z, mask), inputs)
-    assert torch.autograd.gradgradcheck(lambda z, *_: space.log_prob(z, outputs, mask), inputs)
-    assert torch.autograd.gradgradcheck(lambda z, *_: space.relax(z, mask), inputs)
+    for function in (lambda z, *_: space.log_prob(z, outputs, mask), lambda z, *_: space.relax(z, mask)):
+        assert torch.autograd.gradcheck(function, inputs)
+        assert torch.autograd.gradgradcheck(function, inputs)
     # The gradient of log Z by a logit is the marginal.
     (by_logits,) = torch.autograd.grad(space.chain(logits, mask).log_partition().sum(), logits)
     assert torch.allclose(by_logits, space.relax(logits, mask).squeeze(1))
@@ -116,12 +114,11 @@ def test_draws_follow_the_probabilities(make):
     draws = space.sample(logits, 20_000, mask)
     assert draws.shape == (2, 20_000, 3) and not draws[1, :, 1:].any()
     for i, n in enumerate([3, 1]):
-        every, probability = enumerated(space, logits[i, :n])
-        place = (draws[i, :, :n] * 5 ** torch.arange(n - 1, -1, -1)).sum(dim=1)
-        counts = place.bincount(minlength=len(every))
-        possible = probability > 0
+        every, log_prob = enumerated(space, logits[i, :n])
+        counts = place_of(draws[i, :, :n]).bincount(minlength=len(every))
+        possible = log_prob > -torch.inf
         assert counts[~possible].sum() == 0
-        expected = 20_000 * probability[possible]
+        expected = 20_000 * log_prob[possible].exp()
         # Rare ones are counted together.
         rare = expected < 5
         joined = [
@@ -131,19 +128,22 @@ def test_draws_follow_the_probabilities(make):
         assert chisquare(joined[0], joined[1] * joined[0].sum() / joined[1].sum()).pvalue > 1e-3
 
 
-@every_space
+DECODED = {**SPACES, "crf, any": lambda: crf(encoding=None), "crf, BIOES": lambda: crf(BIOES, "BIOES")}
+
+
+@pytest.mark.parametrize("make", DECODED.values(), ids=DECODED.keys())
 def test_the_best_sequences_have_their_probabilities(make):
+    """They are legal, also where the distribution knows no rules."""
     torch.manual_seed(0)
-    space, logits = make(), 2 * torch.randn(2, 3, 5).double()
-    paths, log_prob = space.k_best(logits, 4)
-    legal = space if isinstance(space, LegalTagSequence) else crf(space.labels, space.encoding, legal=True)
-    for i in range(2):
-        every, probability = enumerated(space, logits[i])
-        possible = enumerated(legal, logits[i])[1] > 0
-        best = probability.masked_fill(~possible, 0).topk(4)
-        assert paths[i].tolist() == every[best.indices].tolist()
-        assert torch.allclose(log_prob[i].exp(), best.values)
-        assert torch.equal(space.decode(logits)[i], paths[i, 0])
+    space, lengths, logits = make(), [4, 2, 3], 2 * torch.randn(3, 4, 5).double()
+    mask = mask_of(lengths)
+    (paths, log_prob), decoded = space.k_best(logits, 4, mask), space.decode(logits, mask)
+    for i, n in enumerate(lengths):
+        every, expected = enumerated(space, logits[i, :n])
+        best = expected.masked_fill(~legal(tuple(space.labels), space.encoding, n), -torch.inf).topk(4)
+        assert torch.equal(paths[i, :, :n], every[best.indices]) and not paths[i, :, n:].any()
+        assert torch.allclose(log_prob[i], best.values)
+        assert torch.equal(decoded[i], paths[i, 0])
 
 
 def test_sums_of_products_are_those_of_logarithms():
@@ -160,22 +160,22 @@ def test_sums_of_products_are_those_of_logarithms():
     assert torch.allclose(marginals, logarithms.marginals().transpose(0, 1).float(), atol=1e-6)
 
 
+def values_and_gradients(space, logits, outputs, slopes, mask):
+    log_prob, marginals = space.log_prob(logits, outputs, mask), space.relax(logits, mask).squeeze(1)
+    values, inputs = (log_prob.sum(), (marginals * slopes).sum()), [logits, *space.parameters()]
+    found = [torch.autograd.grad(value, inputs, allow_unused=True) for value in values]
+    return log_prob, marginals, *(gradient for each in found for gradient in each if gradient is not None)
+
+
 @every_space
 def test_derivatives_that_are_written_out_are_those_of_autograd(make, monkeypatch):
     """Also where most is padding, at which sums mean nothing."""
     torch.manual_seed(0)
     space, mask, logits = make(), mask_of([6, 1, 2, 1]), torch.randn(4, 6, 5).double().requires_grad_()
-    outputs, slopes = space.sample(logits, 2, mask), torch.randn(4, 6, 5).double()
-
-    def gradients():
-        values = space.log_prob(logits, outputs, mask).sum(), (space.relax(logits, mask).squeeze(1) * slopes).sum()
-        inputs = [logits, *space.parameters()]
-        found = [torch.autograd.grad(value, inputs, allow_unused=True) for value in values]
-        return [gradient for each in found for gradient in each if gradient is not None]
-
-    written = gradients()
+    given = space, logits, space.sample(logits, 2, mask), torch.randn(4, 6, 5).double(), mask
+    written = values_and_gradients(*given)
     monkeypatch.setattr("seal.output_spaces.chain._Sweep._has_all_terms", lambda self, transitions: False)
-    for one, other in zip(written, gradients(), strict=True):
+    for one, other in zip(written, values_and_gradients(*given), strict=True):
         assert one.abs().sum() > 0 and torch.allclose(one, other, atol=1e-12)
 
 
@@ -183,23 +183,12 @@ def test_derivatives_that_are_written_out_are_those_of_autograd(make, monkeypatc
 def test_in_single_precision_for_devices_without_double(make, monkeypatch):
     torch.manual_seed(0)
     space, mask, logits = make().float(), mask_of(LENGTHS), (3 * torch.randn(3, 4, 5)).requires_grad_()
-    outputs, slopes = space.sample(logits, 2, mask), torch.randn(3, 4, 5)
-
-    def found():
-        log_prob, marginals = space.log_prob(logits, outputs, mask), space.relax(logits, mask).squeeze(1)
-        gradients = [
-            gradient
-            for value in (log_prob.sum(), (marginals * slopes).sum())
-            for gradient in torch.autograd.grad(value, [logits, *space.parameters()], allow_unused=True)
-            if gradient is not None
-        ]
-        return log_prob, marginals, *gradients
-
-    wanted = found()
+    given = space, logits, space.sample(logits, 2, mask), torch.randn(3, 4, 5), mask
+    wanted = values_and_gradients(*given)
     monkeypatch.setattr("seal.output_spaces.chain.wide_type", lambda values: torch.float)
     chain = space.chain(logits, mask)
     assert chain.log_partition().dtype == chain._scores.dtype == torch.float and chain._known.is_exact
-    for value, other in zip(found(), wanted, strict=True):
+    for value, other in zip(values_and_gradients(*given), wanted, strict=True):
         assert torch.allclose(value, other, atol=1e-4)
 
 
@@ -230,10 +219,7 @@ def test_scores_that_are_far_apart(make, dtype, data):
             of_pairs = data.draw(st.lists(EXTREMES, min_size=25, max_size=25))
             space.crf.transitions.copy_(torch.tensor(of_pairs).view(5, 5))
     logits, mask = logits.requires_grad_(), torch.arange(3).unsqueeze(0) < length
-    pairs, starts, ends = (scores.double() for scores in scores_of_pairs(space))
-    every = all_sequences(5, length)
-    score = logits[0, :length].double().gather(1, every.t()).sum(dim=0) + starts[every[:, 0]] + ends[every[:, -1]]
-    wanted = (score + pairs[every[:, :-1], every[:, 1:]].sum(dim=1)).log_softmax(dim=0).detach()
+    every, wanted = enumerated(space, logits[0, :length].detach())
     found = space.log_prob(logits, torch.nn.functional.pad(every, (0, 3 - length)).unsqueeze(0), mask)
     assert torch.allclose(found[0].double(), wanted, rtol=1e-6, atol=1e-6)
     probability = (one_hot(every, 5) * wanted.exp()[:, None, None]).sum(dim=0)
@@ -243,10 +229,9 @@ def test_scores_that_are_far_apart(make, dtype, data):
     assert torch.allclose(by_logits[0], marginals, atol=1e-6)
     (by_logits,) = torch.autograd.grad(marginals.square().sum(), logits)
     assert by_logits.isfinite().all()
-    drawn = space.sample(logits, 5, mask)[0, :, :length]
-    assert (wanted[(drawn * 5 ** torch.arange(length - 1, -1, -1)).sum(dim=1)] > -30).all()
+    assert (wanted[place_of(space.sample(logits, 5, mask)[0, :, :length])] > -30).all()
     paths, log_prob = space.k_best(logits, 3, mask)
-    places = (paths[0, :, :length] * 5 ** torch.arange(length - 1, -1, -1)).sum(dim=1)
+    places = place_of(paths[0, :, :length])
     possible = ~log_prob[0].isneginf()
     assert torch.allclose(log_prob[0].double()[possible], wanted[places][possible], rtol=1e-6, atol=1e-6)
 
@@ -275,3 +260,32 @@ def test_what_it_cannot_do():
         LegalTagSequence(vocabulary(LABELS), encoding=None)
     with pytest.raises(NotImplementedError, match="LegalTagSequence has no relaxed draws"):
         legal_bio().relaxed_sample(torch.zeros(1, 2, 5), 1)
+
+
+def test_a_crf_has_no_probability_of_relaxed_outputs():
+    with pytest.raises(TypeError, match="CrfTagSequence gives no probability of relaxed outputs"):
+        crf().log_prob(torch.randn(1, 3, 5).double(), torch.rand(1, 1, 3, 5))
+
+
+def test_a_crf_equals_the_module_of_allennlp():
+    """Its initial values from the same seed, its likelihood, and its weights in an archive."""
+    torch.manual_seed(3)
+    theirs = ConditionalRandomField(4)
+    torch.manual_seed(3)
+    space = CrfTagSequence(vocabulary(["a", "b", "c", "d"]), encoding=None)
+    for name, tensor in space.crf.named_parameters():
+        assert torch.equal(tensor, getattr(theirs, name))
+    space.load_state_dict({f"crf.{name}": tensor + 1 for name, tensor in theirs.state_dict().items()})
+    assert torch.equal(space.crf.transitions, theirs.transitions + 1)
+    with torch.no_grad():
+        for name, tensor in space.crf.named_parameters():
+            getattr(theirs, name).copy_(tensor)
+    mask, logits, tags = mask_of([5, 2]), torch.randn(2, 5, 4), torch.randint(4, (2, 5))
+    found = space.log_prob(logits, tags.unsqueeze(1), mask).sum()
+    assert torch.allclose(found, theirs(logits, tags, mask))
+
+
+def test_the_transitions_are_saved_and_the_rules_are_not():
+    names = set(crf().state_dict())
+    assert {"crf.transitions", "crf.start_transitions", "crf.end_transitions"} <= names
+    assert not any(name in ("_transitions", "_starts") for name in names)

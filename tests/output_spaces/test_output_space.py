@@ -1,9 +1,13 @@
 """What every output space has from the base class; the spaces themselves have tests of their own."""
 
+import math
+from collections import Counter
+
 import pytest
 import torch
 
-from seal.output_spaces import OutputSpace
+from seal.output_spaces import Candidates, OutputSpace, RewardedCandidates, output_space
+from seal.output_spaces.output_space import dot, merge_equal
 from tests.label_sets import label_set
 from tests.spine import mask_of, tag_sequence
 
@@ -39,3 +43,80 @@ def test_what_a_space_lacks_is_said():
     ):
         with pytest.raises(NotImplementedError, match=told):
             ask(OutputSpace())
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 4)])
+def test_inner_products_against_a_loop(shape):
+    torch.manual_seed(0)
+    outputs, vectors = torch.randn(2, 5, *shape, dtype=torch.double), torch.randn(2, *shape, dtype=torch.double)
+    found = dot(outputs, vectors)
+    for b in range(2):
+        for k in range(5):
+            assert found[b, k].item() == pytest.approx((outputs[b, k] * vectors[b]).sum().item())
+
+
+def test_half_precision_loses_no_unit():
+    """4,097 ones: between 4,096 and 8,192, half precision knows every fourth number."""
+    ones = torch.ones(1, 1, 4097, dtype=torch.half)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = dot(ones, ones[:, 0])
+    assert found.dtype == torch.float and found.item() == 4097
+
+
+def test_without_merged_draws_each_candidate_counts_once():
+    counts = Candidates(torch.rand(2, 3, 4)).log_counts()
+    assert counts.shape == (2, 3) and counts.exp().tolist() == [[1, 1, 1]] * 2
+
+
+def test_the_counts_of_merged_draws():
+    given = torch.tensor([[3.0, 1.0, 0.0]]).log()
+    assert Candidates(torch.rand(1, 3, 4), log_count=given).log_counts() is given
+    rewarded = RewardedCandidates(
+        torch.rand(1, 3, 4),
+        log_count=given,
+        target=torch.rand(1, 4),
+        labelled=torch.tensor([True]),
+        reward_gap=torch.zeros(1, 3),
+    )
+    assert rewarded.log_counts() is given
+
+
+# Equal draws are merged.
+
+
+def test_draws_are_counted():
+    torch.manual_seed(0)
+    keys = torch.randint(2, (5, 12, 3))
+    keys[0] = keys[0, :1]  # One instance repeats itself.
+    chosen, log_count = merge_equal(keys)
+    expected = [Counter(map(tuple, instance)) for instance in keys.tolist()]
+    assert chosen.shape == log_count.shape == (5, max(map(len, expected)))
+    for instance, counter in enumerate(expected):
+        counted = {}
+        for draw, count in zip(chosen[instance].tolist(), log_count[instance].tolist()):
+            owner, place = divmod(draw, 12)
+            assert owner == instance
+            if count > -math.inf:
+                key = tuple(keys[owner, place].tolist())
+                assert key not in counted
+                counted[key] = round(math.exp(count))
+        assert counted == counter
+
+
+def test_different_draws_of_the_same_code_stay_apart(monkeypatch):
+    tried = []
+
+    def multipliers(size, seed, device):
+        tried.append(seed)
+        return torch.tensor([1, 1] if seed == 0 else [1, 5])
+
+    monkeypatch.setattr(output_space, "_multipliers", multipliers)
+    chosen, log_count = merge_equal(torch.tensor([[[1, 2], [2, 1], [1, 2]]]))
+    assert tried == [0, 1]
+    assert sorted(log_count.exp()[0].tolist()) == [1, 2] and chosen.shape == (1, 2)
+
+
+def test_draws_that_differ_in_their_highest_bits_alone_stay_apart():
+    top = -(2**63)
+    chosen, log_count = merge_equal(torch.tensor([[[top, top], [0, 0], [top, top]]]))
+    assert sorted(log_count.exp()[0].tolist()) == [1, 2] and chosen.shape == (1, 2)
