@@ -101,6 +101,16 @@ def test_lengths_in_any_order(search, lengths):
     assert check_k_best(search, chain, 9, lengths).shape == (4, 9, 4)
 
 
+def test_among_many_tags_both_searches_find_the_same():
+    torch.manual_seed(0)
+    scores, pairs, starts, ends = random_chain(3, 8, 40, 3.0)
+    mask = mask_of([8, 5, 7])
+    one, other = (
+        search(scores, pairs, 20, starts, ends, mask) for search in (k_best_paths_on_cpu, k_best_paths_on_gpu)
+    )
+    assert torch.equal(one[0], other[0]) and torch.allclose(one[1], other[1])
+
+
 @every_search
 def test_equal_scores_and_nan(search):
     scores = torch.zeros(3, 3, 4, dtype=torch.double)

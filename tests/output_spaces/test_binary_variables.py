@@ -35,10 +35,11 @@ def test_all_sets_of_nine_variables_have_words_of_their_own():
 def test_both_ways_to_draw_have_the_same_distribution(rare, monkeypatch):
     monkeypatch.setattr(binary_variables, "_RARE", rare * 100)
     torch.manual_seed(0)
-    logits = torch.tensor([[-3.0, 0.0, -1.0], [2.0, -200.0, -5.0]])
+    logits = torch.tensor([[-3.0, 0.0, -1.0], [2.0, -200.0, -5.0]], requires_grad=True)
     space = label_set(3)
     draws = space.sample(logits, DRAWS)
     assert draws.shape == (2, DRAWS, 3) and set(draws.unique().tolist()) == {0, 1}
+    assert draws.dtype == logits.dtype and not draws.requires_grad
     # All eight sets of labels, against the probability of each.
     sets = torch.tensor(list(itertools.product([0.0, 1.0], repeat=3)))
     expected = space.log_prob(logits, sets.expand(2, 8, 3)).exp()

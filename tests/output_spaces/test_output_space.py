@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from functools import partial
 
 import pytest
 import torch
@@ -33,6 +34,14 @@ def test_a_space_that_merges_nothing_counts_each_draw_once():
     outputs = torch.zeros(2, 3, 4)
     found, log_count = OutputSpace().distinct(outputs)
     assert found is outputs and log_count.tolist() == [[0] * 3] * 2
+
+
+@pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16, torch.float])
+@pytest.mark.parametrize("space, shape", [(label_set(3), (80, 3)), (tag_sequence(3), (20, 4, 3))])
+def test_straight_through_is_exact(space, shape, dtype):
+    torch.manual_seed(0)
+    output = space.straight_through(space.relax(torch.randn(shape, dtype=dtype)))
+    assert output.unique().tolist() == [0, 1]
 
 
 def test_what_a_space_lacks_is_said():
@@ -120,3 +129,46 @@ def test_draws_that_differ_in_their_highest_bits_alone_stay_apart():
     top = -(2**63)
     chosen, log_count = merge_equal(torch.tensor([[[top, top], [0, 0], [top, top]]]))
     assert sorted(log_count.exp()[0].tolist()) == [1, 2] and chosen.shape == (1, 2)
+
+
+def few_sets(num_labels):
+    """Draws from few sets, of which every label but one may be the same."""
+    pool = (torch.rand(5, num_labels) < 0.5).double()
+    pool[1] = pool[0]
+    pool[1, -1] = 1 - pool[0, -1]
+    return pool[torch.randint(5, (3, 12))]
+
+
+DRAWN = {
+    "tags": (tag_sequence(2), lambda: torch.randint(2, (3, 12, 4)), None),
+    "tags with padding": (tag_sequence(2), lambda: torch.randint(2, (3, 12, 4)), [4, 2, 1]),
+    **{f"sets of {n} labels": (label_set(n), partial(few_sets, n), None) for n in (1, 4, 64, 65, 200)},
+}
+
+
+@pytest.mark.parametrize("space, draw, lengths", DRAWN.values(), ids=DRAWN.keys())
+def test_distinct_keeps_the_multiset(space, draw, lengths):
+    torch.manual_seed(0)
+    outputs, mask = draw(), None if lengths is None else mask_of(lengths)
+    outputs[0, :] = outputs[0, :1]  # One alone.
+    distinct, log_count = space.distinct(outputs, mask)
+    assert distinct.dtype == outputs.dtype
+    widths = []
+    for i in range(3):
+        length = outputs.shape[2] if lengths is None else lengths[i]
+        drawn = Counter(map(tuple, outputs[i, :, :length].tolist()))
+        real = log_count[i] > -math.inf
+        merged = list(map(tuple, distinct[i, real, :length].tolist()))
+        assert len(set(merged)) == len(merged)
+        assert dict(zip(merged, log_count[i, real].exp().tolist())) == pytest.approx(dict(drawn))
+        # A filler is an output the instance has, so that its energy is finite.
+        assert set(map(tuple, distinct[i, :, :length].tolist())) == set(drawn)
+        assert not distinct[i, :, length:].any()
+        widths.append(len(merged))
+    assert widths[0] == 1 < max(widths) == distinct.shape[1] == log_count.shape[1]
+
+
+@pytest.mark.parametrize("space, shape", [(label_set(2), (1, 2, 2)), (tag_sequence(2), (1, 2, 3, 2))])
+def test_distinct_refuses_relaxed_outputs(space, shape):
+    with pytest.raises(TypeError, match="relaxed"):
+        space.distinct(torch.rand(shape))

@@ -9,7 +9,7 @@ from scipy.stats import chi2, kstest
 
 from seal.common.tag_encodings import first_broken
 from seal.output_spaces import OutputSpace, TagSequence
-from tests.spine import LABELS, all_sequences, is_legal, mask_of, one_hot, tag_sequence, vocabulary
+from tests.spine import LABELS, all_sequences, mask_of, one_hot, tag_sequence, vocabulary
 
 
 def probability(logits, tags):
@@ -146,78 +146,39 @@ def test_relaxed_draws_are_of_the_concrete_distribution():
         assert ((counts - expected) ** 2 / expected).sum() < chi2.ppf(0.9999, 2)
 
 
-@pytest.mark.parametrize("lengths", [None, [4, 2, 1]])
-def test_distinct_keeps_the_multiset(lengths):
+BIOES = ["O", "B-A", "I-A", "E-A", "S-A", "S-B"]
+encodings = pytest.mark.parametrize("encoding, labels", [("BIO", LABELS), ("BIOES", BIOES)])
+
+
+def is_legal(encoding, labels, tags):
+    return first_broken([labels[tag] for tag in tags], encoding) is None
+
+
+@encodings
+def test_decode_is_the_best_legal_sequence(encoding, labels):
     torch.manual_seed(0)
-    space, samples = tag_sequence(2), 12
-    outputs = torch.randint(2, (3, samples, 4))
-    outputs[0, :] = outputs[0, :1]  # One alone.
-    mask = None if lengths is None else mask_of(lengths)
-    distinct, log_count = space.distinct(outputs, mask)
-    widths = []
-    for i in range(3):
-        length = 4 if lengths is None else lengths[i]
-        drawn = Counter(tuple(tags[:length]) for tags in outputs[i].tolist())
-        real = log_count[i] > -math.inf
-        merged = [tuple(tags) for tags in distinct[i, real, :length].tolist()]
-        assert len(set(merged)) == len(merged)
-        counts = log_count[i, real].exp().tolist()
-        assert dict(zip(merged, counts)) == pytest.approx(dict(drawn))
-        assert log_count[i].exp().sum().item() == pytest.approx(samples)
-        assert distinct[i, :, length:].abs().sum() == 0
-        # A filler is an output the instance has, so that its energy is finite.
-        assert {tuple(tags[:length]) for tags in distinct[i].tolist()} == set(drawn)
-        widths.append(len(merged))
-    assert widths[0] == 1 < max(widths) == distinct.shape[1] == log_count.shape[1]
-
-
-def test_distinct_refuses_relaxed_outputs():
-    with pytest.raises(TypeError, match="relaxed"):
-        tag_sequence(2).distinct(torch.rand(1, 2, 3, 2))
-
-
-def test_decode_is_the_best_legal_sequence():
-    torch.manual_seed(0)
-    space = TagSequence(vocabulary())
-    sequences = all_sequences(len(LABELS), 4)
-    illegal_argmax = 0
+    space, overruled = TagSequence(vocabulary(labels), encoding=encoding), 0
     for length in (4, 2, 1):
-        legal = [tags for tags in all_sequences(5, length).tolist() if is_legal([LABELS[t] for t in tags])]
-        assert 0 < len(legal) < len(sequences)
-        logits = 2 * torch.randn(20, 4, 5)
-        mask = torch.zeros(20, 4, dtype=torch.bool)
-        mask[:, :length] = True
+        legal = [tags for tags in all_sequences(len(labels), length).tolist() if is_legal(encoding, labels, tags)]
+        logits, mask = 2 * torch.randn(20, 4, len(labels)), mask_of([4] + [length] * 20)[1:]
         decoded = space.decode(logits, mask)
         for i in range(20):
             best = max(legal, key=lambda tags: sum(float(logits[i, t, tag]) for t, tag in enumerate(tags)))
             assert decoded[i].tolist() == best + [0] * (4 - length)
-            illegal_argmax += decoded[i, :length].tolist() != logits[i, :length].argmax(-1).tolist()
-    assert illegal_argmax > 10  # Otherwise the test would say nothing.
+            overruled += decoded[i, :length].tolist() != logits[i, :length].argmax(-1).tolist()
+    assert overruled > 10  # Otherwise the test would say nothing.
 
 
-def test_decode_in_bioes_is_the_best_legal_sequence():
-    torch.manual_seed(0)
-    labels = ["O", "B-A", "I-A", "E-A", "S-A", "S-B"]
-    space = TagSequence(vocabulary(labels), encoding="BIOES")
-    unlike = 0
-    for length in (4, 2, 1):
-        legal = [
-            tags
-            for tags in all_sequences(6, length).tolist()
-            if first_broken([labels[tag] for tag in tags], "BIOES") is None
-        ]
-        logits, mask = 2 * torch.randn(20, 4, 6), mask_of([4] + [length] * 19)
-        mask[0, length:] = False
-        decoded = space.decode(logits, mask)
-        for i in range(20):
-            best = max(legal, key=lambda tags: sum(float(logits[i, t, tag]) for t, tag in enumerate(tags)))
-            assert decoded[i].tolist() == best + [0] * (4 - length)
-            unlike += decoded[i, :length].tolist() != logits[i, :length].argmax(-1).tolist()
-    assert unlike > 10
-    # Sure of a span that never ends.
-    logits = torch.full((1, 100, 6), -50.0)
+@encodings
+def test_extreme_logits_decode_to_a_legal_sequence(encoding, labels):
+    """Sure of a span that neither begins nor ends, however far its tag is before the others."""
+    space = TagSequence(vocabulary(labels), encoding=encoding)
+    logits = torch.full((1, 200, len(labels)), -50.0)
     logits[:, :, labels.index("I-A")] = 50.0
-    assert first_broken([labels[tag] for tag in space.decode(logits)[0].tolist()], "BIOES") is None
+    for scale in (1, 1e3, 1e30):
+        assert is_legal(encoding, labels, space.decode(scale * logits)[0].tolist())
+        paths, log_prob = space.k_best(scale * logits[:, :3], 4)
+        assert all(is_legal(encoding, labels, path) for path in paths[0].tolist()) and log_prob.isfinite().all()
 
 
 def test_decode_without_encoding():
@@ -263,18 +224,6 @@ def test_extreme_logits(dtype):
     (gradient,) = torch.autograd.grad(relaxed[0, 0, 0, 0], logits)
     assert torch.isfinite(relaxed).all() and torch.isfinite(gradient).all()
     assert space.decode(logits)[0, 0] == 0
-
-
-def test_extreme_logits_decode_to_a_legal_sequence():
-    space = TagSequence(vocabulary())
-    logits = torch.full((1, 200, 5), -50.0)
-    logits[:, :, LABELS.index("I-A")] = 50.0
-    assert is_legal([LABELS[t] for t in space.decode(logits)[0].tolist()])
-    # However far the illegal tag is before the others.
-    for scale in (1e3, 1e30):
-        assert is_legal([LABELS[t] for t in space.decode(scale * logits)[0].tolist()])
-        paths, log_prob = space.k_best(scale * logits[:, :3], 4)
-        assert all(is_legal([LABELS[t] for t in path]) for path in paths[0].tolist()) and log_prob.isfinite().all()
 
 
 def test_padding_changes_nothing():
@@ -332,21 +281,3 @@ def test_straight_through():
     (through,) = torch.autograd.grad((weights * output).sum(), logits, retain_graph=True)
     (straight,) = torch.autograd.grad((weights * relaxed).sum(), logits)
     assert torch.equal(through, straight) and straight.abs().sum() > 0
-
-
-@pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16, torch.float])
-def test_straight_through_is_exact(dtype):
-    torch.manual_seed(0)
-    output = tag_sequence(3).straight_through(tag_sequence(3).relax(torch.randn(20, 4, 3, dtype=dtype)))
-    assert output.unique().tolist() == [0, 1]
-
-
-def test_inner_products_are_in_single_precision_in_mixed_precision():
-    """118 tokens in half precision would be off by tenths."""
-    torch.manual_seed(0)
-    space, gold = tag_sequence(5), torch.randint(5, (1, 118))
-    outputs = torch.randn(1, 1, 118, 5).softmax(dim=-1)
-    exact = space.overlap(outputs, gold)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        found = space.overlap(outputs, gold)
-    assert all(torch.equal(one, other) for one, other in zip(found, exact))

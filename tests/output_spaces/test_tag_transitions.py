@@ -32,29 +32,16 @@ def test_bio_tags_that_are_not_all_there():
     assert {kind.dtype for kind in (pairs, starts, ends)} == {torch.bool}
 
 
-@pytest.mark.parametrize("label", ["L-A", "S-", "@@UNKNOWN@@", "NN", ""])
-def test_refuses_other_labels(label):
-    with pytest.raises(ConfigurationError, match="is not a BIOES tag"):
-        tag_transitions(["O", label], "BIOES")
-
-
-@pytest.mark.parametrize("label", ["@@UNKNOWN@@", "B-", "X", "", "S-X"])
-def test_refuses_labels_that_are_not_bio(label):
-    with pytest.raises(ConfigurationError, match="is not a BIO tag"):
-        tag_transitions(["O", label], "BIO")
-
-
-def test_refuses_iob1_in_the_place_of_bio():
-    with pytest.raises(ConfigurationError, match="not BIO: there is 'I-A' and no 'B-A'; of IOB1 tags set"):
-        tag_transitions(["O", "I-B", "B-B", "I-A"], "BIO")
-
-
-def test_refuses_bio_in_the_place_of_bioes():
-    message = "not BIOES: there is 'B-A' and no 'E-A'; of BIO tags set output_space.encoding"
+@pytest.mark.parametrize(
+    "encoding, labels, message",
+    [
+        *(("BIOES", ["O", label], "is not a BIOES tag") for label in ("L-A", "S-", "@@UNKNOWN@@", "NN", "")),
+        *(("BIO", ["O", label], "is not a BIO tag") for label in ("@@UNKNOWN@@", "B-", "X", "", "S-X")),
+        ("BIO", ["O", "I-B", "B-B", "I-A"], "not BIO: there is 'I-A' and no 'B-A'; of IOB1 tags set"),
+        ("BIOES", ["O", "B-A", "I-A"], "not BIOES: there is 'B-A' and no 'E-A'; of BIO tags set output_space.encoding"),
+        ("BIOES", ["B-A", "E-A"], "lone token"),
+    ],
+)
+def test_refuses_other_tags(encoding, labels, message):
     with pytest.raises(ConfigurationError, match=message):
-        tag_transitions(["O", "B-A", "I-A"], "BIOES")
-
-
-def test_refuses_labels_that_leave_a_lone_token_without_a_tag():
-    with pytest.raises(ConfigurationError, match="lone token"):
-        tag_transitions(["B-A", "E-A"], "BIOES")
+        tag_transitions(labels, encoding)
