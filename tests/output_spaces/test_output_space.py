@@ -44,6 +44,14 @@ def test_straight_through_is_exact(space, shape, dtype):
     assert output.unique().tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("space, row", [(label_set(2), [50.0, -50.0]), (tag_sequence(2), [[50.0, -50.0]])])
+def test_relaxed_draws_of_extreme_logits(space, row):
+    logits = torch.tensor([row], requires_grad=True)
+    draws = space.relaxed_sample(logits, 100)
+    assert torch.isfinite(draws).all()
+    assert torch.isfinite(torch.autograd.grad(draws.sum(), logits)[0]).all()
+
+
 def test_what_a_space_lacks_is_said():
     for ask, told in (
         (lambda space: space.project(torch.zeros(1, 1, 2)), "OutputSpace has no projection .* space 'clip' need"),

@@ -2,10 +2,9 @@ import pytest
 import torch
 
 from seal.losses.energy_loss import regression_loss
-from seal.samplers import GradientBasedInference, SamplingProblem
+from seal.samplers import GradientBasedInference
 from seal.scores import SoftF1
 from tests.label_sets import all_sets, bowl, infer, label_set, problem_of, random_loss_net
-from tests.spine import tag_sequence
 
 # Against known trajectories and minima.
 
@@ -188,28 +187,6 @@ def test_best_is_the_least_of_the_trajectory():
     assert torch.equal(found["best"][:, 0], found["trajectory"][torch.arange(2), energy.argmin(dim=1)])
 
 
-def test_an_energy_that_is_not_finite_is_never_the_least():
-    def energy(outputs):
-        # Lowest at 1, with a hole around 1/2, where most starts are.
-        value = bowl(1, 1, 1)(outputs)
-        hole = (outputs - 0.5).abs().amax(dim=-1)
-        return torch.where(hole < 0.3, hole.sign() * bad, value)
-
-    for bad in (float("nan"), -float("inf"), float("inf")):
-        found = infer(problem_of(energy), num_steps=10, step_size=0.1, keep="best")
-        way = infer(problem_of(energy), num_steps=10, step_size=0.1, keep="trajectory")[0]
-        values = energy(way)
-        assert values.isfinite().any() and not values.isfinite().all()
-        values[~values.isfinite()] = float("inf")
-        assert torch.equal(found[0, 0], way[values.argmin()])
-        # Where a hole is at the start, what comes after is better.
-        start = torch.tensor([[[0.4, 0.4, 0.4]]], dtype=torch.double)
-        problem = problem_of(lambda outputs: torch.where((outputs == start).all(-1), bad, bowl(1, 1, 1)(outputs)))
-        sampler = GradientBasedInference(num_steps=2, keep="best")
-        sampler._first_point = lambda problem: start
-        assert not torch.equal(sampler(problem).outputs, start)
-
-
 @pytest.mark.parametrize("keep", ["last", "best", "trajectory"])
 @pytest.mark.parametrize("space", ["clip", "logit"])
 def test_an_instance_without_a_finite_energy_has_no_candidate(space, keep):
@@ -219,15 +196,6 @@ def test_an_instance_without_a_finite_energy_has_no_candidate(space, keep):
         problem = problem_of(lambda y: bowl(1, 0, 1)(y) + added(y), batch=3)
         found = GradientBasedInference(keep=keep, space=space, start="half", num_steps=3)(problem).outputs
         assert found[1].isnan().all() and found[[0, 2]].isfinite().all()
-
-
-def test_tags_without_a_finite_energy():
-    mask = torch.tensor([[True, False]])
-    problem = SamplingProblem(
-        torch.zeros(1, 2, 3), None, mask, tag_sequence(3), lambda y: y.sum(dim=(-1, -2)) * torch.nan
-    )
-    for keep in ("last", "best"):
-        assert GradientBasedInference(keep=keep, num_steps=3)(problem).outputs[0, 0, 0].isnan().all()
 
 
 def test_trajectory_starts_with_the_start():

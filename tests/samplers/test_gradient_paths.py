@@ -121,41 +121,6 @@ def test_tag_sequences_get_one_hot_draws():
     assert torch.allclose(gradient(found, logits, weights), slope)
 
 
-@pytest.mark.parametrize("structure", ["sets", "tags"])
-def test_relaxed_draws_round_to_draws_of_the_distribution(structure):
-    torch.manual_seed(0)
-    if structure == "sets":
-        space, mask = label_set(3), None
-        logits = torch.tensor([[-2.0, 0.3, 1.0]], dtype=torch.double, requires_grad=True)
-    else:
-        space, mask = tag_sequence(3), mask_of([3, 2])[1:]
-        logits = torch.randn(1, 3, 3, dtype=torch.double, requires_grad=True)
-    draws = space.relaxed_sample(logits, 20_000, mask, temperature=0.1)
-    assert draws.min() >= 0 and draws.max() <= 1
-    # Which side wins does not depend on the temperature: the share of wins is the probability.
-    if structure == "sets":
-        share = (draws > 0.5).double().mean(dim=1)
-        expected = logits.sigmoid()
-    else:
-        assert draws[0, :, 2].abs().max() == 0
-        share = torch.eye(3, dtype=torch.double)[draws[:, :, :2].argmax(dim=-1)].mean(dim=1)
-        expected = logits.softmax(dim=-1)[:, :2]
-    assert torch.allclose(share, expected, atol=0.015)
-    (slope,) = torch.autograd.grad(draws.sum(dim=1)[..., 0].sum(), logits)
-    assert slope.abs().sum() > 0 and torch.isfinite(slope).all()
-
-
-def test_extreme_logits():
-    for space, logits in (
-        (label_set(2), torch.tensor([[50.0, -50.0]])),
-        (tag_sequence(2), torch.tensor([[[50.0, -50]]])),
-    ):
-        logits.requires_grad_(True)
-        draws = space.relaxed_sample(logits, 100)
-        assert torch.isfinite(draws).all()
-        assert torch.isfinite(torch.autograd.grad(draws.sum(), logits)[0]).all()
-
-
 def test_names():
     with pytest.raises(ConfigurationError, match="through must be 'straight_through', .*, found 'hard'"):
         check_through("hard")
