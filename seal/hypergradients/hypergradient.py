@@ -1,7 +1,8 @@
 import contextlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Optional
 
 import torch
@@ -10,7 +11,7 @@ from seal.hypergradients.guards import statistics_at_rest
 from seal.hypergradients.input_spans import InputSpans
 from seal.hypergradients.parameter_layout import ParameterLayout
 from seal.hypergradients.products import Loss, LossProducts, Reduce, both_layouts, evaluate, gradients_of, loss_products
-from seal.hypergradients.solver import Curvature, InverseHessianVector, Solution, max_abs
+from seal.hypergradients.solver import Curvature, InverseHessianVector, Solution, max_abs, norm_of
 from seal.registry import ConfigurationError
 
 # The disagreement of finite differences above which the report says so.
@@ -156,7 +157,7 @@ def hypergradient(
         raise ConfigurationError("hypergradient: metric and start are of whole parameters; leave spans out.")
     theta, psi = both_layouts(inner, outer)
     loss, explicit, direction, reaches_inner = outer_gradients(outer_loss, theta, psi, reduce)
-    report = HypergradientReport(loss, _norm(explicit))
+    report = HypergradientReport(loss, norm_of(explicit))
     change: Optional[torch.Tensor] = None
     found: Optional[dict[str, torch.Tensor]] = None
     if implicit and solver is not None:
@@ -232,24 +233,21 @@ def _solve(
 
 def _curvature(system: LossProducts, example_losses: Optional[Loss], generator: Optional[torch.Generator]) -> Curvature:
     layout = system.inner
-    example_gradients = None if example_losses is None else _example_gradients(example_losses, system)
+    example_gradients = None if example_losses is None else partial(_example_gradients, example_losses, system)
     return Curvature(system.hessian, layout.size, layout.dtype, layout.device, example_gradients, generator)
 
 
-def _example_gradients(example_losses: Loss, system: LossProducts) -> Callable[[], torch.Tensor]:
-    def compute() -> torch.Tensor:
-        with system.randomness(), torch.enable_grad():
-            with statistics_at_rest():
-                losses = example_losses()
-            if losses.dim() != 1:
-                raise ConfigurationError(
-                    f"hypergradient: the example losses have shape {tuple(losses.shape)}, not (examples,)."
-                )
-            rows = [gradients_of(loss, system.inner.tensors, retain_graph=True) for loss in losses]
-        # shape: (examples, size)
-        return torch.stack([system.inner.flatten(row) for row in rows])
-
-    return compute
+def _example_gradients(example_losses: Loss, system: LossProducts) -> torch.Tensor:
+    """`(examples, size)`."""
+    with system.randomness(), torch.enable_grad():
+        with statistics_at_rest():
+            losses = example_losses()
+        if losses.dim() != 1:
+            raise ConfigurationError(
+                f"hypergradient: the example losses have shape {tuple(losses.shape)}, not (examples,)."
+            )
+        rows = [gradients_of(loss, system.inner.tensors, retain_graph=True) for loss in losses]
+    return torch.stack([system.inner.flatten(row) for row in rows])
 
 
 def _implicit_part(
@@ -270,7 +268,7 @@ def _implicit_part(
     if max_abs(solution.solution) == 0:
         return None, 0.0, solution
     change = system.cross(solution.solution).neg()
-    norm = _norm(change)
+    norm = norm_of(change)
     if not math.isfinite(norm):
         status = "the cross product is not finite, so the implicit part is left out: raise damping"
         return None, 0.0, replace(solution, status=status, converged=False, has_problem=True)
@@ -296,12 +294,8 @@ def _with_solution(
     return replace(
         report,
         implicit_norm=implicit_norm,
-        inner_gradient_norm=_norm(system.gradient),
+        inner_gradient_norm=norm_of(system.gradient),
         left_out=_is_no_better_than_none(solution),
         disagreement=system.disagreement,
         **{name: value for name, value in vars(solution).items() if name != "solution"},
     )
-
-
-def _norm(flat: torch.Tensor) -> float:
-    return float(torch.linalg.vector_norm(flat))

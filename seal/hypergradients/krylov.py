@@ -5,7 +5,7 @@ from typing import Optional
 import torch
 
 from seal.common.setting_checks import check_range
-from seal.hypergradients.solver import InverseHessianVector, System
+from seal.hypergradients.solver import InverseHessianVector, System, norm_of
 
 
 @dataclass
@@ -73,7 +73,7 @@ def krylov_space(
         if is_enough is not None:
             others = basis[: len(diagonal)]
             following.sub_(others.mv(following) @ others)
-        beside.append(float(torch.linalg.vector_norm(following)))
+        beside.append(norm_of(following))
         # Such a norm is what rounding leaves of a vector that should be zero.
         scale = max(map(abs, [*diagonal, *beside]))
         closed = beside[-1] <= 100 * torch.finfo(vector.dtype).eps * scale
@@ -206,7 +206,7 @@ class MinimalResidual(InverseHessianVector):
 
         def is_solved(space: KrylovSpace) -> bool:
             matrix, rhs = self._projected(space, system)
-            return float(torch.linalg.vector_norm(rhs - matrix @ _shortest(matrix, rhs, precision))) <= goal
+            return norm_of(rhs - matrix @ _shortest(matrix, rhs, precision)) <= goal
 
         goal = self.tolerance * system.rhs_norm
         space = krylov_space(system, self.max_steps, is_solved)
@@ -214,7 +214,7 @@ class MinimalResidual(InverseHessianVector):
         coordinates = _shortest(matrix, rhs, precision)
         system.iterate = coordinates.to(space.basis) @ space.basis[: space.degree]
         system.steps = space.degree
-        left = float(torch.linalg.vector_norm(rhs - matrix @ coordinates)) / system.rhs_norm
+        left = norm_of(rhs - matrix @ coordinates) / system.rhs_norm
         if space.closed and left > max(self.tolerance, precision):
             return (
                 f"a fraction of {left:.1e} of the right-hand side lies where there is no curvature, and is left out: "

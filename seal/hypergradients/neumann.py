@@ -5,7 +5,7 @@ import torch
 
 from seal.common.setting_checks import check_range
 from seal.hypergradients.krylov import krylov_space
-from seal.hypergradients.solver import InverseHessianVector, System
+from seal.hypergradients.solver import InverseHessianVector, System, norm_of
 from seal.registry import ConfigurationError
 
 
@@ -97,10 +97,10 @@ class NeumannSeries(InverseHessianVector):
         """Adds terms up to step `last_step`, or until they are small enough or grow."""
         # The slack is for rounding. The terms' norms are convex in the step, as the matrix is symmetric.
         slack = 1 + 100 * torch.finfo(system.rhs.dtype).eps
-        norm = float(torch.linalg.vector_norm(series.term))
+        norm = norm_of(series.term)
         while system.steps < last_step and not series.ended:
             series.term = series.term.add(product(series.term), alpha=-1 / series.divisor)
-            last, norm = norm, float(torch.linalg.vector_norm(series.term))
+            last, norm = norm, norm_of(series.term)
             if norm > last * slack:
                 series.advice = self._divergence(system, series.divisor)
                 series.ended = self.stop_at_divergence

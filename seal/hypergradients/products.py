@@ -14,7 +14,7 @@ from seal.hypergradients.guards import (
     twice_differentiable,
 )
 from seal.hypergradients.parameter_layout import ParameterLayout
-from seal.hypergradients.solver import max_abs
+from seal.hypergradients.solver import max_abs, norm_of
 from seal.registry import ConfigurationError
 
 Loss = Callable[[], torch.Tensor]
@@ -202,7 +202,7 @@ class FiniteDifferenceProducts(LossProducts):
     def _first_gradient(self) -> torch.Tensor:
         # Computed once, as the parameters do not change while the products are in use.
         point = self.inner.flatten(self.inner.tensors)
-        self._norm, self._peak = float(torch.linalg.vector_norm(point)), max_abs(point)
+        self._norm, self._peak = norm_of(point), max_abs(point)
         self._unit = max(torch.finfo(tensor.dtype).eps for tensor in self.inner.tensors)
         return self.reduce(loss_gradient(self.loss, self.inner, self.randomness))
 
@@ -241,7 +241,7 @@ class FiniteDifferenceProducts(LossProducts):
         return self.reduce((sides[0] - sides[1]) / (2 * step))
 
     def _step(self, vector: torch.Tensor, size: float) -> float:
-        norm = float(torch.linalg.vector_norm(vector))
+        norm = norm_of(vector)
         if self._radius is not None:
             return self._radius / norm
         spread = (1 + self._norm) / norm
@@ -262,8 +262,8 @@ class FiniteDifferenceProducts(LossProducts):
 
 def _distance(wide: torch.Tensor, narrow: torch.Tensor) -> float:
     """How far two products are apart, relative to the larger; infinite if one is not finite."""
-    size = max(float(torch.linalg.vector_norm(product)) for product in (wide, narrow))
-    apart = float(torch.linalg.vector_norm(wide - narrow))
+    size = max(norm_of(product) for product in (wide, narrow))
+    apart = norm_of(wide - narrow)
     if not math.isfinite(apart):
         return math.inf
     return apart / size if size > 0 else 0.0

@@ -101,6 +101,11 @@ class Solution:
     damping: float = 0.0
 
 
+def norm_of(flat: torch.Tensor) -> float:
+    """The Euclidean norm; NaN or infinite if an element is."""
+    return float(torch.linalg.vector_norm(flat))
+
+
 def max_abs(flat: torch.Tensor) -> float:
     """
     The largest absolute value; NaN or infinite if an element is. Several times faster than `isfinite(flat).all()`.
@@ -123,7 +128,7 @@ class System:
 
     def __init__(self, curvature: Curvature, damping: float, rhs: torch.Tensor) -> None:
         self.curvature, self.damping, self.rhs = curvature, damping, rhs
-        self.rhs_norm = float(torch.linalg.vector_norm(rhs))
+        self.rhs_norm = norm_of(rhs)
         self.iterate = torch.zeros_like(rhs)
         self.steps = self.products = 0
         self.least, self.most = math.inf, -math.inf
@@ -169,7 +174,7 @@ class System:
     def measure(self) -> torch.Tensor:
         """`v - (H + damping I) q` of the present iterate `q`, whose relative norm it records in `residual`."""
         remainder = self.rhs - self.damped_product(self.iterate) if max_abs(self.iterate) else self.rhs.clone()
-        self.residual = float(torch.linalg.vector_norm(remainder)) / self.rhs_norm
+        self.residual = norm_of(remainder) / self.rhs_norm
         return remainder
 
 
@@ -297,7 +302,7 @@ class InverseHessianVector(Registrable):
             left = system.rhs - system.damped_product(start)
         except _NotFinite:
             return system, 1.0
-        share = float(torch.linalg.vector_norm(left)) / system.rhs_norm
+        share = norm_of(left) / system.rhs_norm
         if not share < 1:
             return system, 1.0
         started = System(system.curvature, system.damping, left)

@@ -9,6 +9,7 @@ from seal.hypergradients.guards import FixedRandomness
 from seal.hypergradients.hypergradient import Hypergradient, HypergradientReport, outer_gradients
 from seal.hypergradients.parameter_layout import ParameterLayout
 from seal.hypergradients.products import Loss, Reduce, both_layouts, loss_gradient, loss_products
+from seal.hypergradients.solver import norm_of
 
 
 @dataclass
@@ -89,9 +90,9 @@ def unrolled_hypergradient(
         raise FloatingPointError("unrolled_hypergradient: the part through the steps is not finite; lower step_size.")
     report = HypergradientReport(
         loss,
-        float(torch.linalg.vector_norm(explicit)),
-        float(torch.linalg.vector_norm(through_steps)),
-        float(torch.linalg.vector_norm(slope)),
+        norm_of(explicit),
+        norm_of(through_steps),
+        norm_of(slope),
         residual=None,
         steps=num_steps,
         status=f"{len(trajectory)} of {num_steps} steps differentiated",

@@ -48,5 +48,10 @@ def test_both_ways_to_draw_have_the_same_distribution(rare, monkeypatch):
     assert torch.allclose(expected.sum(dim=1), torch.ones(2))
     deviation = (expected * (1 - expected) / DRAWS).sqrt()
     assert ((found - expected).abs() <= 4.5 * deviation + 1e-12).all()
+    # Neighbouring draws know nothing of each other.
+    pairs = torch.stack([(8 * row[::2] + row[1::2]).bincount(minlength=64) for row in codes]) / (DRAWS / 2)
+    expected = (expected.unsqueeze(2) * expected.unsqueeze(1)).flatten(1)
+    deviation = (expected * (1 - expected) / (DRAWS / 2)).sqrt()
+    assert ((pairs - expected).abs() <= 4.5 * deviation + 1e-12).all()
     # What is impossible to all intents is never drawn.
     assert draws[1, :, 1].sum() == 0

@@ -44,18 +44,6 @@ def test_logits_in_half_precision_are_summed_in_single_precision():
     assert space.relax(logits.double()).dtype == torch.double
 
 
-def test_probabilities_with_a_mask():
-    torch.manual_seed(0)
-    space, logits = tag_sequence(3), torch.randn(1, 3, 3, dtype=torch.double)
-    mask = torch.tensor([[True, True, False]])
-    # Two real tokens: the padding's tag is 0, and any tag there counts the same.
-    outputs = torch.tensor([[*tags, filler] for tags in all_sequences(3, 2).tolist() for filler in (0, 2)])
-    log_prob = space.log_prob(logits, outputs.unsqueeze(0), mask)
-    assert log_prob.exp().sum().item() == pytest.approx(2.0)
-    assert torch.equal(log_prob[:, ::2], log_prob[:, 1::2])
-    assert log_prob[0, 0].exp().item() == pytest.approx(probability(logits[0, :2], [0, 0]))
-
-
 @pytest.mark.parametrize("lengths", [None, [4, 2]])
 def test_discrete_and_relaxed_forms_agree(lengths):
     torch.manual_seed(1)
