@@ -5,15 +5,15 @@ Brown and Switchboard, trees over several lines or one a line, as parsers and co
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Optional, Union
+from typing import Any, NamedTuple, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Field, Instance, TokenIndexer
+from allennlp.data import DatasetReader, Field, Instance
 from allennlp.data.fields import SequenceField
 from nltk import Tree
 
 from seal.common.linear_trees import PUNCTUATION, WORD, check_tree, linearised
-from seal.common.setting_checks import short
+from seal.common.setting_checks import short, with_parameters_of
 from seal.dataset_readers.fields import KnownLabelsField, WordsField
 from seal.dataset_readers.sentences import SentenceReader, text_field, with_words
 from seal.files.other_formats import to_be_converted
@@ -197,16 +197,9 @@ class ParsingReader(SentenceReader):
         Where an option is out of range, or a file is malformed.
     """
 
-    def __init__(
-        self,
-        token_indexers: Optional[dict[str, TokenIndexer]] = None,
-        max_words: Optional[int] = None,
-        max_instances: Optional[int] = None,
-        valid_every: int = 10,
-        punctuation: bool = True,
-        serialization_dir: Optional[str] = None,
-    ) -> None:
-        super().__init__(token_indexers, max_words, max_instances, serialization_dir, valid_every)
+    @with_parameters_of(SentenceReader.__init__, without=("also_check",))
+    def __init__(self, *, punctuation: bool = True, **settings: Any) -> None:
+        super().__init__(**settings)
         self._punctuation = punctuation
 
     def _read(self, file_path: Union[str, list[str]]) -> Iterator[Instance]:

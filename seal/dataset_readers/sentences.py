@@ -67,7 +67,6 @@ class SentenceReader(DatasetReader):
         valid_every: float = 10,
         also_check: Optional[Union[str, list[str]]] = None,
     ) -> None:
-        # Spelt out: with `**kwargs` a misspelt config key would end in a TypeError, not in a message that names it.
         super().__init__(
             max_instances=max_instances,
             manual_distributed_sharding=True,

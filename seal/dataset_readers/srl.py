@@ -5,13 +5,13 @@ The dataset reader for semantic role labelling.
 import logging
 import zlib
 from collections.abc import Iterator
-from typing import Optional, Union
+from typing import Any, Optional
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Field, Instance, TokenIndexer
+from allennlp.data import DatasetReader, Field, Instance
 from allennlp.data.fields import SequenceLabelField, TextField
 
-from seal.common.setting_checks import check_range
+from seal.common.setting_checks import check_range, with_parameters_of
 from seal.dataset_readers.fields import WordsField
 from seal.dataset_readers.sentences import LegalTags, SentenceReader, tags_field, text_field, with_words
 from seal.dataset_readers.srl_files import SrlFrame, SrlSentence, read_srl_sentences
@@ -61,20 +61,17 @@ class SrlReader(SentenceReader):
         Where `fraction` or `max_words` is out of range, or a file is malformed.
     """
 
+    @with_parameters_of(SentenceReader.__init__)
     def __init__(
         self,
-        token_indexers: Optional[dict[str, TokenIndexer]] = None,
+        *,
         predicate_instances: bool = True,
         fraction: float = 1.0,
-        valid_every: int = 10,
-        max_words: Optional[int] = None,
-        max_instances: Optional[int] = None,
-        serialization_dir: Optional[str] = None,
         role_spans: Optional[str] = None,
         repair: bool = False,
-        also_check: Optional[Union[str, list[str]]] = None,
+        **settings: Any,
     ) -> None:
-        super().__init__(token_indexers, max_words, max_instances, serialization_dir, valid_every, also_check)
+        super().__init__(**settings)
         check_range("dataset_reader.fraction", fraction, above=0, most=1)
         self._predicate_instances, self._fraction = predicate_instances, fraction
         self._legal = LegalTags("BIO", repair)

@@ -5,13 +5,13 @@ The dataset reader for sequence labelling: part-of-speech tags, named entities, 
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, TokenIndexer
 from allennlp.data.fields import LabelField, SequenceLabelField
 
-from seal.common.setting_checks import check_choice, check_range
+from seal.common.setting_checks import check_choice, check_range, taken, with_parameters_of
 from seal.common.tag_encodings import check_encoding, convert_tags
 from seal.dataset_readers.fields import KnownLabelsField, WordsField
 from seal.dataset_readers.sentences import LegalTags, SentenceReader, tags_field, text_field, with_words
@@ -85,33 +85,25 @@ class TaggingReader(SentenceReader):
         Where an option is out of range, or a file is malformed.
     """
 
-    def __init__(  # noqa: PLR0913 - the settings that a config names
+    @with_parameters_of(TagColumns, SentenceReader.__init__)
+    def __init__(
         self,
-        token_column: Union[int, str] = 0,
-        tag_column: Optional[Union[int, str]] = -1,
-        feature_columns: Optional[dict[str, Union[int, str]]] = None,
-        columns: Optional[list[str]] = None,
-        separator: Optional[str] = None,
-        comment: Optional[str] = None,
-        id_column: Optional[Union[int, str]] = None,
-        sentence_column: Optional[Union[int, str]] = None,
+        *,
         case: bool = False,
         encoding: Optional[str] = None,
         target_encoding: Optional[str] = None,
-        token_indexers: Optional[dict[str, TokenIndexer]] = None,
-        max_words: Optional[int] = None,
-        max_instances: Optional[int] = None,
+        repair: bool = False,
         labelled: Optional[int] = None,
         unlabelled: Optional[str] = None,
         plain_text: bool = False,
-        valid_every: int = 10,
         tokenizer: str = "english",
-        serialization_dir: Optional[str] = None,
-        repair: bool = False,
-        also_check: Optional[Union[str, list[str]]] = None,
+        **settings: Any,
     ) -> None:
-        super().__init__(token_indexers, max_words, max_instances, serialization_dir, valid_every, also_check)
-        for name in feature_columns or {}:
+        #: The names of the features that `text_to_instance` needs.
+        self.feature_names = list(settings.get("feature_columns") or {})
+        self._columns = taken(TagColumns, settings)
+        super().__init__(**settings)
+        for name in self.feature_names:
             if name in _TAKEN:
                 raise ConfigurationError(
                     f"dataset_reader.feature_columns: '{name}' is taken by another field; rename it."
@@ -128,13 +120,8 @@ class TaggingReader(SentenceReader):
         check_choice("dataset_reader.tokenizer", tokenizer, TOKENIZERS)
         _check_namespaces(self._token_indexers)
         self._labelled, self._unlabelled, self._plain_text = labelled, unlabelled, plain_text
-        self._columns = TagColumns(
-            token_column, tag_column, feature_columns, columns, separator, comment, id_column, sentence_column
-        )
         #: How the predictor splits raw text into words.
         self.tokenizer = tokenizer
-        #: The names of the features that `text_to_instance` needs.
-        self.feature_names = list(feature_columns or {})
         self._case = case
         self._encoding = encoding
         self._legal = None if encoding is None else LegalTags(encoding, repair)

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Optional
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, Tokenizer
+from allennlp.data import DatasetReader, Field, Instance, Token, Tokenizer
 from allennlp.data.fields import TextField
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer, WhitespaceTokenizer
 
-from seal.common.setting_checks import check_choice, check_range, short
+from seal.common.setting_checks import check_choice, check_range, short, with_parameters_of
 from seal.common.vocabularies import LABELS
 from seal.dataset_readers.fields import LabelSetField, NamedColumns, NamesField
 from seal.dataset_readers.label_scheme import LabelScheme
@@ -86,23 +86,21 @@ class TextMultilabelReader(SentenceReader):
         `ancestors` has no label of the list or, without one, of a path with at least 10 labels.
     """
 
+    @with_parameters_of(SentenceReader.__init__, without=("also_check",))
     def __init__(
         self,
+        *,
         format: Optional[str] = None,
         labels: Optional[str] = None,
         taxonomy: Optional[str] = None,
         ancestors: bool = False,
         text_keys: Optional[list[str]] = None,
         topics: Optional[str] = None,
-        valid_every: float = 10,
         tokenizer: Optional[Tokenizer] = None,
-        token_indexers: Optional[dict[str, TokenIndexer]] = None,
         max_tokens: Optional[int] = None,
-        max_words: Optional[int] = None,
-        max_instances: Optional[int] = None,
-        serialization_dir: Optional[str] = None,
+        **settings: Any,
     ) -> None:
-        super().__init__(token_indexers, max_words, max_instances, serialization_dir, valid_every)
+        super().__init__(**settings)
         if format not in CONVERTED:
             check_choice("dataset_reader.format", format, (*FORMATS, None))
         self._format = format
