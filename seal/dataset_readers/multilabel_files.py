@@ -11,7 +11,9 @@ from scipy import sparse
 
 from seal.common.setting_checks import check_choice, short
 from seal.dataset_readers.arff import ArffHeader, ArffTable, read_arff, read_header
-from seal.dataset_readers.column_plan import HIERARCHIES, ColumnPlan, fill_missing
+from seal.dataset_readers.arff_labels import HIERARCHIES
+from seal.dataset_readers.column_plan import ColumnPlan
+from seal.dataset_readers.feature_columns import fill_missing
 from seal.files.kept_arrays import Arrays, GrowingMatrix, Matrix, matrix_of
 from seal.files.names import composed
 from seal.files.taxonomy import Taxonomy

@@ -3,29 +3,28 @@ import os
 
 import numpy
 import pytest
-from allennlp.common.checks import ConfigurationError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
 from seal.dataset_readers.multilabel_files import RowSources, read_multilabel
-from tests.attributes_of_all_kinds import HEADER, ROWS, write
+from tests.one_sentence import message_of
+
+# An attribute of each kind, and three rows.
+HEADER = (
+    "@relation r\n@attribute red {0,1}\n@attribute w real\n@attribute big {YES,NO}\n@attribute id string\n"
+    "@attribute soft {TRUE, FALSE}\n@attribute shape {disc,cube,rod}\n@data\n"
+)
+ROWS = "1,0.5,NO,'one',TRUE,cube\n0,?,YES,'two',?,disc\n1,2.5,YES,'three',FALSE,?\n"
 
 
 def array(matrix):
     return matrix.toarray() if sparse.issparse(matrix) else matrix
 
 
-def message_of(*args, **options):
-    with pytest.raises(ConfigurationError) as error:
-        read_multilabel(*args, **options)
-    assert "\n" not in error.value.message and error.value.message.endswith(".")
-    return error.value.message
-
-
-def test_labels_by_xml_wherever_they_stand(tmp_path):
-    path = write(tmp_path, HEADER + ROWS)
-    xml = write(tmp_path, '<labels><label name="big"/><label name="red"/></labels>', "l.xml")
+def test_labels_by_xml_wherever_they_stand(write):
+    path = write("train.arff", HEADER + ROWS)
+    xml = write("l.xml", '<labels><label name="big"/><label name="red"/></labels>')
     data = read_multilabel(path, label_xml=xml, drop_attributes=["id"])
     assert data.label_names == ["big", "red"] and data.taxonomy is None
     assert data.labels.dtype == bool and data.labels.has_sorted_indices
@@ -35,45 +34,49 @@ def test_labels_by_xml_wherever_they_stand(tmp_path):
     means = [1.5, 0.5, 0.5, 0.5, 0]
     assert data.features.tolist() == [[0.5, 1, 0, 1, 0], [1.5, 0.5, 1, 0, 0], [2.5, 0, 0.5, 0.5, 0]]
     assert data.means.tolist() == means and list(data.source) == [f"{path}:{n}" for n in (9, 10, 11)]
+    lines = {"w": 3, "soft": 6, "shape=disc": 7, "shape=cube": 7, "shape=rod": 7, "red": 2, "big": 4}
+    assert data.wheres == {name: f"{path}:{line}" for name, line in lines.items()}
 
 
-def test_sparse_rows_mean_the_same_as_dense_ones(tmp_path):
+def test_sparse_rows_mean_the_same_as_dense_ones(write):
     # What a sparse row leaves out is the first value of a list: YES, TRUE and disc here.
     rows = "{0 1,1 0.5,2 NO,3 one,5 cube}\n{1 ?,3 two,4 ?}\n{0 1,1 2.5,3 three,4 FALSE,5 ?}\n"
     options = dict(labels=["red", "big"], drop_attributes=["id"])
-    dense = read_multilabel(write(tmp_path, HEADER + ROWS), **options)
-    thin = read_multilabel(write(tmp_path, HEADER + rows, "thin.arff"), **options)
+    dense = read_multilabel(write("train.arff", HEADER + ROWS), **options)
+    thin = read_multilabel(write("thin.arff", HEADER + rows), **options)
     assert sparse.issparse(thin.features) and thin.features.dtype == numpy.float32
     numpy.testing.assert_array_equal(thin.features.toarray(), dense.features)
     numpy.testing.assert_array_equal(thin.labels.toarray(), dense.labels.toarray())
     numpy.testing.assert_array_equal(thin.means, dense.means)
     assert thin.feature_names == dense.feature_names
-    both = read_multilabel([str(tmp_path / "thin.arff"), str(tmp_path / "train.arff")], **options)
+    both = read_multilabel([source.rpartition(":")[0] for source in (thin.source[0], dense.source[0])], **options)
     numpy.testing.assert_array_equal(array(both.features), numpy.concatenate([dense.features] * 2))
     assert list(both.source) == [*thin.source, *dense.source] and both.labels.shape == (6, 2)
 
 
-def test_missing_values(tmp_path):
+def test_missing_values(write):
     text = "@attribute a real\n@attribute b real\n@attribute l {0,1}\n@data\n"
-    train = write(tmp_path, text + "1,?,0\n?,?,1\n4,?,1\n")
-    test = write(tmp_path, text + "?,7,0\n9,?,0\n", "test.arff")
+    train = write("train.arff", text + "1,?,0\n?,?,1\n4,?,1\n")
+    test = write("test.arff", text + "?,7,0\n9,?,0\n")
     first = read_multilabel(train, labels=["l"])
     assert first.features.tolist() == [[1, 0], [2.5, 0], [4, 0]]
     assert read_multilabel(test, labels=["l"], statistics=first).features.tolist() == [[2.5, 7], [9, 0]]
     assert read_multilabel(test, labels=["l"]).features.tolist() == [[9, 7], [9, 7]]
     zero = read_multilabel(test, labels=["l"], missing="zero", statistics=first)
     assert zero.features.tolist() == [[0, 7], [9, 0]] and zero.means.tolist() == [2.5, 0]
-    assert message_of(train, labels=["l"], missing="error") == (
+    assert message_of(read_multilabel, train, labels=["l"], missing="error") == (
         f"{train}:5: the value of 'b' is missing; set dataset_reader.missing to 'zero', or to 'mean' and "
         "dataset_reader.statistics_from to the training file."
     )
 
 
-def test_means_go_by_name(tmp_path):
-    train = write(tmp_path, "@attribute a real\n@attribute b {x,y,z}\n@attribute l {0,1}\n@data\n1,x,0\n4,y,1\n4,y,1\n")
+def test_means_go_by_name(write):
+    train = write(
+        "train.arff", "@attribute a real\n@attribute b {x,y,z}\n@attribute l {0,1}\n@data\n1,x,0\n4,y,1\n4,y,1\n"
+    )
     rows = "@attribute l {0,1}\n@attribute b {z,y,x}\n@attribute a real\n@data\n1,?,?\n"
     first = read_multilabel(train, labels=["l"])
-    found = read_multilabel(write(tmp_path, rows, "test.arff"), labels=["l"], statistics=first)
+    found = read_multilabel(write("test.arff", rows), labels=["l"], statistics=first)
     assert found.feature_names == ["b=z", "b=y", "b=x", "a"]
     assert found.features[0].tolist() == found.means.tolist() == pytest.approx([0, 2 / 3, 1 / 3, 3])
     for old, new, line, what in (
@@ -81,12 +84,14 @@ def test_means_go_by_name(tmp_path):
         ("z,y,x", "z,y", 1, "lacks the feature 'b=x' of"),
         (" a ", " c ", 3, "has a feature 'c' that is not in"),
     ):
-        path = write(tmp_path, rows.replace(old, new), "test.arff")
-        assert message_of(path, labels=["l"], statistics=first) == (
+        path = write("test.arff", rows.replace(old, new))
+        assert message_of(read_multilabel, path, labels=["l"], statistics=first) == (
             f"{path}:{line}: the file {what} {train}, the training file that dataset_reader.statistics_from names."
         )
-    path = write(tmp_path, rows.replace(" l ", " k "), "test.arff")
-    assert f"{path}:1: the file has a label 'k' that" in message_of(path, labels=["k"], statistics=first)
+    path = write("test.arff", rows.replace(" l ", " k "))
+    assert f"{path}:1: the file has a label 'k' that" in message_of(
+        read_multilabel, path, labels=["k"], statistics=first
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,50 +101,78 @@ def test_means_go_by_name(tmp_path):
         ("false,true", ["true"]), ("0,1", ["1"]), ("1,0", ["1"]), ("1", ["1"]), ("0", []), ("NO", []),
     ],
 )  # fmt: skip
-def test_binary_values_by_their_words(tmp_path, values, ones):
+def test_binary_values_by_their_words(write, values, ones):
     each = values.split(",")
     for rows in ([f"{v},1,{v}" for v in each], [f"{{0 {v},1 1,2 {v}}}" for v in each]):
         head = f"@attribute f {{{values}}}\n@attribute g real\n@attribute l {{{values}}}\n@data\n"
-        data = read_multilabel(write(tmp_path, head + "\n".join(rows)), labels=["l"])
+        data = read_multilabel(write("train.arff", head + "\n".join(rows)), labels=["l"])
         expected = [float(v in ones) for v in each]
         assert array(data.features)[:, 0].tolist() == data.labels.toarray()[:, 0].tolist() == expected
         assert data.feature_names == ["f", "g"]
 
 
-def test_labels_by_meka(tmp_path):
+def test_labels_by_meka(write):
     body = "@attribute a numeric\n@attribute b numeric\n@attribute c numeric\n@data\n1,0,1\n0,1,1\n"
-    first = read_multilabel(write(tmp_path, "@relation 'x: -C 2'\n" + body))
+    first = read_multilabel(write("train.arff", "@relation 'x: -C 2'\n" + body))
     assert first.label_names == ["a", "b"] and first.feature_names == ["c"]
     assert first.labels.toarray().tolist() == [[True, False], [False, True]]
-    last = read_multilabel(write(tmp_path, "@relation 'x: -C -1'\n" + body))
+    last = read_multilabel(write("train.arff", "@relation 'x: -C -1'\n" + body))
     assert last.label_names == ["c"] and last.features.tolist() == [[1, 0], [0, 1]]
 
 
-def test_hierarchical_labels_with_their_ancestors(tmp_path):
+def test_hierarchical_labels_with_their_ancestors(write):
     head = "@attribute x real\n@attribute class hierarchical {}\n@data\n"
-    data = read_multilabel(write(tmp_path, head.format("1,1/2,1/2/3,4") + "1,1/2/3@4\n{1 4}\n0,1\n"))
+    data = read_multilabel(write("train.arff", head.format("1,1/2,1/2/3,4") + "1,1/2/3@4\n{1 4}\n0,1\n"))
     assert data.label_names == data.taxonomy.labels == ["1", "1/2", "1/2/3", "4"]
     assert data.labels.toarray().astype(int).tolist() == [[1, 1, 1, 1], [0, 0, 0, 1], [1, 0, 0, 0]]
-    data = read_multilabel(write(tmp_path, head.format("root/a,root/b,a/c,b/c") + "1,c\n1,a\n"))
+    data = read_multilabel(write("train.arff", head.format("root/a,root/b,a/c,b/c") + "1,c\n1,a\n"))
     assert data.label_names == ["a", "b", "c"] and data.taxonomy.edges == [(0, 2), (1, 2)]
     assert data.labels.toarray().astype(int).tolist() == [[1, 1, 1], [1, 0, 0]]
-    path = write(tmp_path, head.format("1,1/2") + "1,1\n1,1@7\n")
-    assert message_of(path) == f"{path}:5: '7' is not a node of the hierarchy."
+    path = write("train.arff", head.format("1,1/2") + "1,1\n1,1@7\n")
+    assert message_of(read_multilabel, path) == f"{path}:5: '7' is not a node of the hierarchy."
     for row in ("1,?", "{0 1}", "1,1@"):
-        path = write(tmp_path, head.format("1,1/2") + row)
-        assert message_of(path) == f"{path}:4: a label is missing."
+        path = write("train.arff", head.format("1,1/2") + row)
+        assert message_of(read_multilabel, path) == f"{path}:4: a label is missing."
 
 
-def test_a_nested_xml_gives_a_taxonomy(tmp_path):
-    xml = write(tmp_path, '<labels><label name="red"><label name="big"/></label></labels>', "l.xml")
-    data = read_multilabel(write(tmp_path, HEADER + ROWS), label_xml=xml, drop_attributes=["id"])
+def test_a_nested_xml_gives_a_taxonomy(write):
+    xml = write("l.xml", '<labels><label name="red"><label name="big"/></label></labels>')
+    data = read_multilabel(write("train.arff", HEADER + ROWS), label_xml=xml, drop_attributes=["id"])
     assert data.taxonomy.edges == [(0, 1)]
     # As the file has them: the second row is big, but not red.
     assert data.labels.toarray().astype(int).tolist() == [[1, 0], [0, 1], [1, 1]]
 
 
+def test_a_dropped_hierarchical_attribute_gives_no_label(write):
+    head = "@relation 'x: -C 1'\n@attribute a {0,1}\n@attribute class hierarchical 1,1/2\n@attribute b real\n@data\n"
+    path = write("train.arff", head + "1,1/2,0.5\n")
+    data = read_multilabel(path)
+    assert data.label_names == ["1", "1/2"] and data.feature_names == ["a", "b"] and data.wheres["1/2"] == f"{path}:3"
+    assert data.labels.toarray().tolist() == [[True, True]]
+    data = read_multilabel(path, drop_attributes=["class"])
+    assert data.label_names == ["a"] and data.feature_names == ["b"] and data.labels.toarray().tolist() == [[True]]
+
+
+@pytest.mark.parametrize("values, warned", [(100, False), (101, True)])
+def test_warns_of_what_may_be_an_identifier(write, caplog, values, warned):
+    listed = ",".join(f"p{i}" for i in range(values))
+    read_multilabel(write("a.arff", f"@attribute p {{{listed}}}\n@attribute l {{0,1}}\n@data\np7,1\n"), labels=["l"])
+    told = "'p' becomes 101 features; if it is an identifier, name it in 'drop_attributes'."
+    assert (told in caplog.text) is warned
+
+
+def test_a_date_is_left_out_or_refused(write):
+    head = '@attribute d date "yyyy-MM-dd"\n@attribute a real [0,1]\n@attribute l {0,1}\n@data\n'
+    path = write("a.arff", head + "2020-01-02,1,1\n")
+    assert read_multilabel(path, labels=["l"], drop_attributes=["d"]).feature_names == ["a"]
+    assert message_of(read_multilabel, path, labels=["l"]) == (
+        f"{path}:1: the date attribute 'd' cannot be a feature; name it in 'drop_attributes'."
+    )
+
+
 DROP = dict(drop_attributes=["id"])
-BOTH = dict(labels=["red", "big"], **DROP)
+NO_LIST = "must be a list of attribute names, found"
+NO_LABEL = "must be numeric, {{0,1}}, {{NO,YES}} or {{FALSE,TRUE}}, found"
 
 
 @pytest.mark.parametrize(
@@ -147,35 +180,68 @@ BOTH = dict(labels=["red", "big"], **DROP)
     [
         (dict(labels=["red"]), "{}:5: the string attribute 'id' cannot be a feature; name it in 'drop_attributes'."),
         (dict(labels=["w"], **DROP), "{}:9: the label 'w' must be 0 or 1, found 0.5."),
-        (dict(labels="red"), "dataset_reader.labels must be a list of attribute names, found 'red'."),
-        (dict(drop_attributes="red"), "dataset_reader.drop_attributes must be a list of attribute names, found 'red'."),
-        (dict(drop_attributes=3), "dataset_reader.drop_attributes must be a list of attribute names, found 3."),
-        (dict(drop_attributes=[3]), "dataset_reader.drop_attributes must be a list of attribute names, found [3]."),
-        (dict(labels=["red"], label_xml="x.xml"),
-         "dataset_reader: give the labels either by 'label_xml' or by 'labels', not by both."),
+        (dict(labels=["soft"], **DROP), "{}:10: the label 'soft' must be 0 or 1, it is missing."),
+        (dict(labels=["blue"], **DROP), "dataset_reader.labels: {} has no attribute for the label 'blue'."),
+        (dict(labels=["red", "red"], **DROP), "dataset_reader.labels must name one or more attributes, each once."),
+        (dict(labels=[], **DROP), "dataset_reader.labels must name one or more attributes, each once."),
+        (dict(labels=["id"]), f"{{}}:5: the label 'id' {NO_LABEL} string {{{{}}}}."),
+        (dict(labels=["shape"], **DROP), f"{{}}:7: the label 'shape' {NO_LABEL} nominal {{{{disc,cube,rod}}}}."),
+        (dict(labels=["red"], drop_attributes=["what"]), "{}:1: no attribute 'what' to drop."),
+        (dict(labels=["red"], drop_attributes=["red"]), "{}:1: the label 'red' is in 'drop_attributes'."),
+        (
+            dict(labels=["red", "w", "big", "soft"], drop_attributes=["id", "shape"]),
+            "{}:1: no attribute is left to be a feature.",
+        ),
+        (dict(labels="red"), f"dataset_reader.labels {NO_LIST} 'red'."),
+        (dict(drop_attributes="red"), f"dataset_reader.drop_attributes {NO_LIST} 'red'."),
+        (dict(drop_attributes=3), f"dataset_reader.drop_attributes {NO_LIST} 3."),
+        (dict(drop_attributes=[3]), f"dataset_reader.drop_attributes {NO_LIST} [3]."),
+        (
+            dict(labels=["red"], label_xml="x.xml"),
+            "dataset_reader: give the labels either by 'label_xml' or by 'labels', not by both.",
+        ),
         (dict(hierarchy="forest"), "dataset_reader.hierarchy must be 'auto', 'tree' or 'graph', found 'forest'."),
         (dict(missing="median"), "dataset_reader.missing must be 'mean', 'zero' or 'error', found 'median'."),
-        (dict(label_xml="none.xml"),
-         "none.xml: there is no such file; put the data there (see data/README.md), or correct its path."),
+        (
+            dict(label_xml="none.xml"),
+            "none.xml: there is no such file; put the data there (see data/README.md), or correct its path.",
+        ),
     ],
-)  # fmt: skip
-def test_errors(tmp_path, options, message):
-    path = write(tmp_path, HEADER + ROWS)
-    assert message_of(path, **options) == message.format(path)
+)
+def test_errors(write, options, message):
+    path = write("train.arff", HEADER + ROWS)
+    assert message_of(read_multilabel, path, **options) == message.format(path)
 
 
-def test_files_of_a_split_must_agree(tmp_path):
-    path = write(tmp_path, HEADER + ROWS)
-    other = write(tmp_path, HEADER.replace("{YES,NO}", "{NO,YES}") + ROWS, "other.arff")
-    assert message_of([path, other], **BOTH) == (
+def test_a_label_of_the_xml_that_the_file_lacks(write):
+    path, xml = write("a.arff", HEADER + ROWS), write("l.xml", '<labels>\n<label name="BIG"/>\n</labels>\n')
+    told = message_of(read_multilabel, path, label_xml=xml)
+    assert told == f"{xml}:2: {path} has no attribute for the label 'BIG'."
+
+
+def test_a_label_has_a_name(write):
+    path = write("a.arff", "@relation 'x: -C 1'\n@attribute ' ' {0,1}\n@attribute '' real\n@data\n1,1\n")
+    assert message_of(read_multilabel, path) == f"{path}:2: the label has no name."
+
+
+def test_files_of_a_split_must_agree(write):
+    path, options = write("train.arff", HEADER + ROWS), dict(labels=["red", "big"], **DROP)
+    # What is dropped need not agree.
+    named = write("named.arff", HEADER.replace("id string", "key string") + ROWS)
+    assert len(read_multilabel([path, named], **options).source) == 6
+    other = write("other.arff", HEADER.replace("{YES,NO}", "{NO,YES}") + ROWS)
+    assert message_of(read_multilabel, [path, other], **options) == (
         f"{other}:4: the attribute 'big' is not declared as its counterpart 'big' in {path}:4."
     )
-    assert message_of([]) == "the list of the files to read is empty; name one or more."
+    short = write("short.arff", "@attribute red {0,1}\n@data\n1\n")
+    told = message_of(read_multilabel, [path, short], **options)
+    assert told == f"{short}:1: the file has 1 attributes, {path} has 6."
+    assert message_of(read_multilabel, []) == "the list of the files to read is empty; name one or more."
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_agrees_with_a_slow_obvious_reading(tmp_path, data):
+def test_agrees_with_a_slow_obvious_reading(write, data):
     """Random tables, dense and sparse, against one value at a time."""
     lists = [["0", "1"], ["YES", "NO"], ["true", "false"], ["1"], ["a", "b", "1"], None]
     kinds = data.draw(st.lists(st.sampled_from(lists), min_size=1, max_size=5))
@@ -204,7 +270,7 @@ def test_agrees_with_a_slow_obvious_reading(tmp_path, data):
         known = [cell for cell in column if cell is not None]
         mean = float(numpy.float32(sum(known) / len(known))) if known else 0.0
         column[:] = [mean if cell is None else cell for cell in column]
-    found = read_multilabel(write(tmp_path, "\n".join(lines)), labels=["l"])
+    found = read_multilabel(write("train.arff", "\n".join(lines)), labels=["l"])
     assert array(found.features).T.tolist() == columns
     assert found.labels.toarray()[:, 0].tolist() == [label == "YES" for label in gold]
 
@@ -258,7 +324,7 @@ def test_yes_is_one_in_genbase():
 
 @pytest.mark.skipif(not os.path.isdir("data/medical"), reason="data/medical is not there (not carried)")
 def test_medical_without_its_xml_is_refused():
-    assert "attributes moved since" in message_of("data/medical/train.arff")
+    assert "attributes moved since" in message_of(read_multilabel, "data/medical/train.arff")
 
 
 def test_file_and_line_of_each_row():
