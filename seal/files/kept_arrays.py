@@ -18,7 +18,7 @@ import secrets
 import shutil
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, BinaryIO, Optional, TypeVar, Union
 
@@ -42,16 +42,23 @@ _LIST = "entry.json"
 _NAME = re.compile(r"(draft-)?[0-9a-f]{40}(-\w+)?")
 # An entry that was not used for so long is removed, and so is what a killed process left.
 _DAYS, _DAYS_OF_DRAFTS = 30, 1
-# A header of `.npy` with room for any number of rows.
-_MAGIC, _HEADER_BYTES = b"\x93NUMPY\x01\x00", 128
+# NumPy leaves room in a header for any number of rows.
+_HEADER_BYTES = 128
 _BYTES_AT_ONCE = 2**18
 
 
 class Arrays:
-    """Named arrays in memory, to which rows are added."""
+    """
+    Named arrays in memory, to which rows are added.
 
-    def __init__(self) -> None:
-        self._parts: dict[str, list[numpy.ndarray]] = {}
+    # Parameters
+
+    arrays : `Mapping[str, numpy.ndarray]`, optional
+        Those of the beginning.
+    """
+
+    def __init__(self, arrays: Optional[Mapping[str, numpy.ndarray]] = None) -> None:
+        self._parts = {name: [array] for name, array in (arrays or {}).items()}
 
     def __contains__(self, name: str) -> bool:
         return name in self._parts
@@ -101,7 +108,8 @@ class MappedArrays(Arrays):
     def array(self, name: str) -> numpy.ndarray:
         file, (dtype, columns) = self._files[name], self._types[name]
         file.seek(0)
-        file.write(_header(dtype, (self._rows[name], *columns)))
+        descr, shape = numpy.lib.format.dtype_to_descr(dtype), (self._rows[name], *columns)
+        numpy.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
         file.flush()
         file.seek(0, os.SEEK_END)
         return mapped(self._path(name))
@@ -134,14 +142,6 @@ class MappedArrays(Arrays):
 
     def _path(self, name: str) -> str:
         return os.path.join(self._folder, f"{name}.npy")
-
-
-class KeptArrays(Arrays):
-    """The arrays of an entry; none is changed."""
-
-    def __init__(self, arrays: dict[str, numpy.ndarray]) -> None:
-        super().__init__()
-        self._parts = {name: [array] for name, array in arrays.items()}
 
 
 def kept_or_read(
@@ -231,7 +231,7 @@ def _content(path: str) -> str:
         return hashlib.file_digest(file, "blake2b").hexdigest()
 
 
-def _entry(folder: str, key: str) -> Optional[KeptArrays]:
+def _entry(folder: str, key: str) -> Optional[Arrays]:
     """The arrays of an entry; `None` where it is not there, or damaged, and then it is removed."""
     place = os.path.join(folder, key)
     if not os.path.isdir(place):
@@ -250,7 +250,7 @@ def _entry(folder: str, key: str) -> Optional[KeptArrays]:
         os.utime(place)
     except OSError:
         pass  # A folder of others, which can be read alone.
-    return KeptArrays(arrays)
+    return Arrays(arrays)
 
 
 @contextmanager
@@ -304,12 +304,6 @@ def _warn(folder: str, reason: str) -> None:
         reason,
         VARIABLE,
     )
-
-
-def _header(dtype: numpy.dtype, shape: tuple[int, ...]) -> bytes:
-    header = f"{{'descr': {numpy.lib.format.dtype_to_descr(dtype)!r}, 'fortran_order': False, 'shape': {shape}, }}"
-    size = _HEADER_BYTES - len(_MAGIC) - 2
-    return _MAGIC + size.to_bytes(2, "little") + header.ljust(size - 1).encode() + b"\n"
 
 
 def _bytes(values: numpy.ndarray) -> memoryview:
