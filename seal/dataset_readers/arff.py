@@ -8,7 +8,7 @@ no sparse rows and no string attributes, `liac-arff` makes a Python object of ev
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional, Union
 
@@ -17,7 +17,9 @@ from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
 from seal.common.setting_checks import check_choice
+from seal.files.kept_arrays import Matrix
 from seal.files.names import check_name
+from seal.files.paths import not_empty
 from seal.files.text_lines import column_lines
 
 # Possessive quantifiers (`++`) throughout: no text, however damaged, makes the matching slow.
@@ -111,7 +113,7 @@ class ArffTable(ArffHeader):
         The line number of each row, counted from 1.
     """
 
-    codes: Union[numpy.ndarray, sparse.csr_array]
+    codes: Matrix
     texts: dict[int, list[str]]
     lines: numpy.ndarray
 
@@ -137,12 +139,7 @@ def read_arff(path: str, repeated_names: str = "error") -> Iterator[ArffTable]:
         one `name#2` (KU Leuven's expression data need it).
     """
     header, lines, number = _opened(path, repeated_names)
-    empty = True
-    for codes, texts, rows in ArffRows(header.path, header.attributes).read(lines):
-        empty = False
-        yield ArffTable(header.path, header.relation, header.attributes, codes, texts, rows)
-    if empty:
-        raise ConfigurationError(f"{header.path}:{number}: no row follows @data.")
+    yield from not_empty(_Rows(header).read(lines), f"{header.path}:{number}: no row follows @data.")
 
 
 def read_header(path: str, repeated_names: str = "error") -> ArffHeader:
@@ -263,12 +260,13 @@ def split_values(where: str, text: str) -> list[tuple[str, bool]]:
     return values
 
 
-class ArffRows:
-    """Reads the rows after `@data` of a file with these attributes; `path` is for messages."""
+class _Rows:
+    """Reads the rows after `@data` of a file with this header."""
 
-    def __init__(self, path: str, attributes: list[Attribute]) -> None:
-        self.path = path
-        self.attributes = attributes
+    def __init__(self, header: ArffHeader) -> None:
+        self._header = header
+        self.path = header.path
+        self.attributes = attributes = header.attributes
         self._texts: dict[int, list[str]] = {}
         # For a nominal attribute: value -> place in its list. For a text column: text -> place, growing with the texts.
         self._places: list[dict[str, int]] = []
@@ -284,41 +282,39 @@ class ArffRows:
             else:
                 self._texts[column] = []
         self._numeric = self._bounds == _LARGEST
-
-    def read(
-        self, lines: Iterable[tuple[int, str]]
-    ) -> Iterator[tuple[Union[numpy.ndarray, sparse.csr_array], dict[int, list[str]], numpy.ndarray]]:
-        """
-        `codes`, `texts` and `lines` of an `ArffTable` for each piece of the rows, of numbered lines without white space
-        at either end; empty ones are skipped.
-        """
-        columns: list[Optional[numpy.ndarray]] = []
-        values: list[numpy.ndarray] = []
-        numbers: list[int] = []
-        count = 0
         self._forget_texts()
+
+    def read(self, lines: Iterable[tuple[int, str]]) -> Iterator[ArffTable]:
+        """The pieces, of numbered lines without white space at either end; empty ones are skipped."""
+        rows: list[tuple[int, Optional[numpy.ndarray], numpy.ndarray]] = []
+        count = 0
         for number, line in lines:
             line = uncommented(line)
             if not line:
                 continue
+            where = f"{self.path}:{number}"
             if line[0] == "{":
-                row = self._sparse_numerals(line) or self._sparse(f"{self.path}:{number}", line)
+                columns, values = self._sparse_numerals(line) or self._sparse(where, line)
             else:
-                row = None, self._dense(f"{self.path}:{number}", line)
-            columns.append(row[0])
-            values.append(row[1])
-            numbers.append(number)
-            count += len(row[1])
-            if count >= PIECE_VALUES or len(numbers) == PIECE_ROWS:
-                yield self._codes(columns, values), self._texts, numpy.array(numbers, dtype=numpy.int64)
-                columns, values, numbers, count = [], [], [], 0
-                self._forget_texts()
-        if numbers:
-            yield self._codes(columns, values), self._texts, numpy.array(numbers, dtype=numpy.int64)
+                columns, values = None, self._dense(where, line)
+            rows.append((number, columns, values))
+            count += len(values)
+            if count >= PIECE_VALUES or len(rows) == PIECE_ROWS:
+                yield self._table(*zip(*rows))
+                rows, count = [], 0
+        if rows:
+            yield self._table(*zip(*rows))
 
-    def _codes(
-        self, columns: list[Optional[numpy.ndarray]], values: list[numpy.ndarray]
-    ) -> Union[numpy.ndarray, sparse.csr_array]:
+    def _table(
+        self, lines: Sequence[int], columns: Sequence[Optional[numpy.ndarray]], values: Sequence[numpy.ndarray]
+    ) -> ArffTable:
+        """A piece, with the texts that were found since the last one."""
+        header, texts = self._header, self._texts
+        self._forget_texts()
+        codes = self._codes(columns, values)
+        return ArffTable(header.path, header.relation, header.attributes, codes, texts, numpy.array(lines, numpy.int64))
+
+    def _codes(self, columns: Sequence[Optional[numpy.ndarray]], values: Sequence[numpy.ndarray]) -> Matrix:
         """The rows as a matrix; a row without `columns` has a value for each."""
         width = len(self.attributes)
         if all(some is None for some in columns):

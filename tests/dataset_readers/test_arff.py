@@ -10,24 +10,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from seal.dataset_readers.arff import (
-    ArffRows,
-    Attribute,
-    read_arff,
-    split_values,
-    stripped_lines,
-    uncommented,
-    unescape,
-)
+from seal.dataset_readers.arff import read_arff, stripped_lines, uncommented
+from tests.one_sentence import message_of
 
 HEADER = "@relation r\n@attribute a numeric\n@attribute b {x,'y z',0}\n@attribute c {0,1}\n@data\n"
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-def write(tmp_path, text, name="d.arff"):
-    path = tmp_path / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
-    return str(path)
 
 
 def table_of(path, *args):
@@ -40,15 +27,14 @@ def dense(table):
     return table.codes.toarray() if sparse.issparse(table.codes) else table.codes
 
 
-def message_of(path, *args):
-    with pytest.raises(ConfigurationError) as error:
-        table_of(path, *args)
-    assert "\n" not in error.value.message and error.value.message.endswith(".")
-    assert error.value.message.startswith(path)
-    return error.value.message[len(path) :]
+def mistake_in(path, *args):
+    """The sentence about a file, without its path."""
+    message = message_of(read_arff, path, *args)
+    assert message.startswith(path)
+    return message[len(path) :]
 
 
-def test_reads_dense_rows_of_every_kind(tmp_path):
+def test_reads_dense_rows_of_every_kind(write):
     text = (
         "% a comment\n\n@RELATION 'my \\'data\\': -C 2'\n"
         "@Attribute plain REAL   % why\n"
@@ -65,7 +51,7 @@ def test_reads_dense_rows_of_every_kind(tmp_path):
         "0,1,2,'b,c','',a\n"
         "0,1,2,'b,c',don't,a % it's 5%\n"
     )
-    table = table_of(write(tmp_path, text))
+    table = table_of(write("d.arff", text))
     assert table.relation == "my 'data': -C 2"
     assert [a.name for a in table.attributes] == [
         "plain", "with space", 'say "hi", %d', "50%_x", "m\\'usica", "class",
@@ -84,41 +70,41 @@ def test_reads_dense_rows_of_every_kind(tmp_path):
     assert table.codes.dtype == numpy.float32 and table.lines.tolist() == [11, 13, 14, 15, 16]
 
 
-def test_reads_dates_as_texts_and_ignores_ranges(tmp_path):
+def test_reads_dates_as_texts_and_ignores_ranges(write):
     text = (
         "@attribute d date \"yyyy-MM-dd HH:mm, 'o''clock'\"\n@attribute e DATE\n@attribute a real [0,1]\n"
         "@attribute b Integer[ -1 , 1e3 ]\n@data\n'2020-01-02 03:04, x',2021-05-06,0.5,7\n?,?,2,-3\n"
     )
-    table = table_of(write(tmp_path, text))
+    table = table_of(write("d.arff", text))
     assert [a.kind for a in table.attributes] == ["date", "date", "numeric", "numeric"]
     assert table.texts == {0: ["", "2020-01-02 03:04, x"], 1: ["", "2021-05-06"]}
     assert dense(table)[:, 2:].tolist() == [[0.5, 7], [2, -3]]
     for wrong in ("real [0,1", "real [0]", "real [a,b]", "real 1", "string [0,1]", "dates"):
-        message = message_of(write(tmp_path, f"@attribute a {wrong}\n"))
+        message = mistake_in(write("d.arff", f"@attribute a {wrong}\n"))
         assert message.startswith(f":1: the attribute 'a' has the type {wrong!r}; known are ")
 
 
-def test_reads_sparse_rows(tmp_path):
-    rows = "{}\n{ 0 2.5 , 2 1 }\n{2 1,1 'y z'}\n{0 ?,1 0}\n{1 ?}\n1,x,1\n{02 1.0}\n"
-    table = table_of(write(tmp_path, HEADER + rows))
+def test_reads_sparse_rows(write):
+    rows = "{ }\n{}\n{ 0 2.5 , 2 1 }\n{2 1,1 'y z'}\n{0 ?,1 0}\n{1 ?}\n1,x,1\n{02 1.0}\n"
+    table = table_of(write("d.arff", HEADER + rows))
     nan = numpy.nan
-    expected = [[0, 0, 0], [2.5, 0, 1], [0, 1, 1], [nan, 2, 0], [0, nan, 0], [1, 0, 1], [0, 0, 1]]
+    expected = [[0, 0, 0], [0, 0, 0], [2.5, 0, 1], [0, 1, 1], [nan, 2, 0], [0, nan, 0], [1, 0, 1], [0, 0, 1]]
     assert sparse.issparse(table.codes) and table.codes.dtype == numpy.float32
     assert table.codes.has_sorted_indices
     numpy.testing.assert_array_equal(table.codes.toarray(), expected)
 
 
-def test_reads_packed_files_and_a_byte_order_mark(tmp_path):
-    packed = write(tmp_path, gzip.compress((HEADER + "1,x,0\n").encode()), "d.arff.gz")
-    marked = write(tmp_path, "\ufeff" + HEADER + "1,x,0", "e.arff")
+def test_reads_packed_files_and_a_byte_order_mark(write):
+    packed = write("d.arff.gz", gzip.compress((HEADER + "1,x,0\n").encode()))
+    marked = write("e.arff", "\ufeff" + HEADER + "1,x,0")
     assert dense(table_of(packed)).tolist() == dense(table_of(marked)).tolist() == [[1, 0, 0]]
 
 
-def test_numbers_repeated_names(tmp_path):
+def test_numbers_repeated_names(write):
     text = "@attribute a real\n@attribute a#2 real\n@attribute a real\n@attribute a real\n@data\n1,2,3,4\n"
-    path = write(tmp_path, text)
+    path = write("d.arff", text)
     assert [a.name for a in table_of(path, "number").attributes] == ["a", "a#2", "a#3", "a#4"]
-    assert message_of(path) == (
+    assert mistake_in(path) == (
         ":3: the attribute name 'a' comes a second time; rename it, or set 'repeated_names' to 'number'."
     )
     with pytest.raises(ConfigurationError, match="dataset_reader.repeated_names must be"):
@@ -152,24 +138,23 @@ def test_numbers_repeated_names(tmp_path):
         ("@relation r\n1,2\n", ":2: expected @relation, @attribute or @data, found '1,2'."),
     ],
 )  # fmt: skip
-def test_header_errors(tmp_path, header, message):
-    assert message_of(write(tmp_path, header)) == message
+def test_header_errors(write, header, message):
+    assert mistake_in(write("d.arff", header)) == message
 
 
-def test_file_errors(tmp_path):
-    assert message_of(write(tmp_path, HEADER.encode() + b"1,x,0\n1,\xe9,0\n")) == (
+def test_file_errors(write):
+    assert mistake_in(write("d.arff", HEADER.encode() + b"1,x,0\n1,\xe9,0\n")) == (
         ":7: byte 0xe9 is not UTF-8; convert the file."
     )
-    assert message_of(write(tmp_path, HEADER.replace("\n", "\r") + "1,x,0\r")) == (
+    assert mistake_in(write("d.arff", HEADER.replace("\n", "\r") + "1,x,0\r")) == (
         ":1: a carriage return inside the line; save the file with line ends of Unix or Windows."
     )
-    missing = str(tmp_path / "none.arff")
-    assert message_of(missing) == (
+    assert mistake_in("none.arff") == (
         ": there is no such file; put the data there (see data/README.md), or correct its path."
     )
     packed = gzip.compress((HEADER + "1,x,0\n" * 50).encode())
-    assert "the file cannot be read from here on" in message_of(write(tmp_path, packed[:-12], "d.arff.gz"))
-    assert ":1: the file cannot be read" in message_of(write(tmp_path, HEADER, "plain.arff.gz"))
+    assert "the file cannot be read from here on" in mistake_in(write("d.arff.gz", packed[:-12]))
+    assert ":1: the file cannot be read" in mistake_in(write("plain.arff.gz", HEADER.encode()))
 
 
 NAMES = st.sampled_from(["don't", "o'clock", '5"', "a, %b", "it's % \\"]) | st.text(
@@ -237,9 +222,9 @@ def decoded(table):
 
 @QUICK
 @given(files())
-def test_round_trip(tmp_path, file):
+def test_round_trip(write, file):
     text, names, kinds, rows = file
-    table = table_of(write(tmp_path, text))
+    table = table_of(write("d.arff", text))
     assert [a.name for a in table.attributes] == names
     assert [a.kind if a.kind != "nominal" else list(a.values) for a in table.attributes] == kinds
     assert decoded(table) == rows
@@ -285,14 +270,14 @@ def plainly(text):
 
 @QUICK
 @given(st.data())
-def test_damage_is_read_as_it_stands_or_refused(tmp_path, data):
+def test_damage_is_read_as_it_stands_or_refused(write, data):
     text = PLAIN
     for _ in range(data.draw(st.integers(1, 3))):
         start = data.draw(st.integers(0, len(text) - 1))
         end = min(len(text), start + data.draw(st.integers(0, 3)))
         put = data.draw(st.text("0159.-+e{}, ?xy\t\n@anif_", max_size=3))
         text = text[:start] + put + text[end:]
-    path = write(tmp_path, text)
+    path = write("d.arff", text)
     try:
         table = table_of(path)
     except ConfigurationError as error:
@@ -305,10 +290,10 @@ def test_damage_is_read_as_it_stands_or_refused(tmp_path, data):
 @given(st.integers(0, 400), st.binary(min_size=1, max_size=6), st.booleans())
 @example(0, b"\x1f\x8b", False)
 @example(0, b"BZh", False)
-def test_any_bytes_are_read_or_refused(tmp_path, start, put, packed):
+def test_any_bytes_are_read_or_refused(write, start, put, packed):
     body = gzip.compress(PLAIN.encode(), mtime=0) if packed else PLAIN.encode()
     start %= len(body)
-    path = write(tmp_path, body[:start] + put + body[start + len(put) :], "d.arff.gz" if packed else "d.arff")
+    path = write("d.arff.gz" if packed else "d.arff", body[:start] + put + body[start + len(put) :])
     try:
         table = table_of(path)
     except ConfigurationError as error:
@@ -319,28 +304,9 @@ def test_any_bytes_are_read_or_refused(tmp_path, start, put, packed):
         assert table.codes.shape == (len(table.lines), len(table.attributes))
 
 
-def test_stripped_lines(tmp_path):
-    path = write(tmp_path, "one \r\n\n  two\x0bthree")
+def test_stripped_lines(write):
+    path = write("d.arff", "one \r\n\n  two\x0bthree")
     assert list(stripped_lines(path)) == [(1, "one"), (2, ""), (3, "two\x0bthree")]
-
-
-THREE = [
-    Attribute("a", "numeric", (), 1),
-    Attribute("b", "nominal", ("x", "y z", "0"), 2),
-    Attribute("c", "nominal", ("0", "1"), 3),
-]
-FINITE = st.floats(-1e6, 1e6, width=32) | st.integers(-50, 50).map(float)
-
-
-def message_of_row(lines):
-    with pytest.raises(ConfigurationError) as error:
-        list(ArffRows("f", THREE).read(enumerate(lines, start=1)))
-    assert "\n" not in error.value.message
-    return error.value.message
-
-
-def test_unescape():
-    assert unescape(r"a\'b\"c\\d\te\%") == "a'b\"c\\d\te%"
 
 
 def test_uncommented():
@@ -355,30 +321,6 @@ def test_uncommented():
     assert uncommented("{0 don't,1 'it\\'s %'} % it's") == "{0 don't,1 'it\\'s %'}"
     assert uncommented("'it\\'s % 5',m\\'x % 'z'") == "'it\\'s % 5',m\\'x"
     assert uncommented('a"b %"') == 'a"b'
-
-
-def test_split_values():
-    assert split_values("f:1", "a b , 'c,d' ,\"e\\\"\",m\\'x,'?'") == [
-        ("a b", False), ("c,d", True), ('e"', True), ("m\\'x", False), ("?", True),
-    ]  # fmt: skip
-    for text, what in (("a,,b", "empty"), ("a,", "empty"), ("'a'b,c", "not closed"), ("'a", "not closed")):
-        with pytest.raises(ConfigurationError, match=f"^f:1: .*{what}"):
-            split_values("f:1", text)
-
-
-def test_rows_of_numerals_of_both_shapes():
-    rows = ArffRows("f", [Attribute("a", "numeric", (), 1), Attribute("b", "nominal", ("0", "1"), 2)])
-    ((codes, texts, lines),) = rows.read([(3, "1.5,1"), (4, ""), (5, "-2, ?")])
-    assert codes.dtype == numpy.float32 and texts == {} and lines.tolist() == [3, 5]
-    numpy.testing.assert_array_equal(codes, [[1.5, 1], [-2, numpy.nan]])
-    ((codes, _, _),) = rows.read([(3, "{ }"), (4, "{}"), (5, "{1 1}")])
-    assert codes.toarray().tolist() == [[0, 0], [0, 0], [0, 1]]
-
-
-def test_listed_numerals_that_are_not_their_own_places():
-    rows = ArffRows("f", [Attribute("a", "nominal", ("1", "2", "3"), 1), Attribute("b", "nominal", ("1", "0"), 2)])
-    ((codes, _, _),) = rows.read([(3, "2,0"), (4, "1,1"), (5, "{0 3,1 0}")])
-    assert codes.toarray().tolist() == [[1, 1], [0, 0], [2, 1]]
 
 
 @pytest.mark.parametrize(
@@ -421,20 +363,25 @@ def test_listed_numerals_that_are_not_their_own_places():
         ("{0}", "expected 'index value' in the sparse row, found '0'."),
     ],
 )
-def test_row_errors(row, message):
+def test_row_errors(write, row, message):
     # The fast way and the slow one must agree on what is wrong, so good rows of both stand before.
-    found = message_of_row(["1,x,0", "{0 1,2 1}", "", row])
-    assert found == "f:4: " + message
+    assert mistake_in(write("d.arff", f"{HEADER}1,x,0\n{{0 1,2 1}}\n\n{row}")) == f":9: {message}"
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 3), FINITE), max_size=4, unique_by=lambda pair: pair[0]))
-def test_the_fast_way_agrees_with_the_slow_one(pairs):
-    line = "{" + ",".join(f"{column} {value!r}" for column, value in sorted(pairs)) + "}"
-    rows = ArffRows("f", [Attribute(f"a{i}", "numeric", (), i) for i in range(4)])
-    for fast, slow in zip(rows._sparse_numerals(line), rows._sparse("f:1", line)):
-        assert fast.dtype == slow.dtype
-        numpy.testing.assert_array_equal(fast, slow)
+@QUICK
+@given(st.lists(st.tuples(st.integers(0, 3), NUMBERS), max_size=4, unique_by=lambda pair: pair[0]))
+def test_the_fast_way_agrees_with_the_slow_one(write, pairs):
+    """Numbers in quotes are read the slow way."""
+    head = "".join(f"@attribute a{i} real\n" for i in range(4)) + "@data"
+    rows = [",".join(f"{column} {mark}{value!r}{mark}" for column, value in sorted(pairs)) for mark in ("", "'")]
+    fast, slow = dense(table_of(write("d.arff", f"{head}\n{{{rows[0]}}}\n{{{rows[1]}}}\n")))
+    numpy.testing.assert_array_equal(fast, slow)
+
+
+def test_listed_numerals_that_are_not_their_own_places(write):
+    head = "@attribute a {1,2,3}\n@attribute b {1,0}\n@data\n"
+    table = table_of(write("d.arff", head + "2,0\n1,1\n{0 3,1 0}\n"))
+    assert table.codes.toarray().tolist() == [[1, 1], [0, 0], [2, 1]]
 
 
 @pytest.mark.parametrize(
@@ -444,7 +391,8 @@ def test_the_fast_way_agrees_with_the_slow_one(pairs):
         "1,?" * 9_999, "x" + " %'" * 9_999, " '\"\\'" * 9_999 + "%", "{" + "0 1," * 9_999,
     ],
 )  # fmt: skip
-def test_a_long_damaged_row_takes_no_time(row):
+def test_a_long_damaged_row_takes_no_time(write, row):
+    path = write("d.arff", HEADER + row)
     start = time.perf_counter()
-    message_of_row([row])
+    mistake_in(path)
     assert time.perf_counter() - start < 5
