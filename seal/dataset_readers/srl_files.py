@@ -115,27 +115,20 @@ def read_srl_sentences(path: str, legal: Optional[LegalTags] = None) -> Iterator
     legal = legal or LegalTags("BIO")
     for file_path in srl_data_files(path):
         if file_path.endswith(_JSON_ENDINGS):
-            sentences = parse_json_lines(file_path, text_lines(file_path, _JSON_LINES, json_lines=True), legal)
+            sentences = _parse_json_lines(file_path, text_lines(file_path, _JSON_LINES, json_lines=True), legal)
         else:
             lines = column_lines(file_path, _COLUMNS)
             first = next((line for line in lines if not line[1].isspace()), (1, ""))
             if file_path.endswith(_CONLL_U_ENDINGS) or is_conllu(first[1]):
                 raise to_be_converted(file_path, "CoNLL-U with roles", "propbank", ".jsonl")
-            sentences = parse_conll2012(file_path, chain([first], lines))
+            sentences = _parse_conll2012(file_path, chain([first], lines))
         try:
             yield from not_empty(sentences, f"{file_path}:1: the file holds no sentence.")
         finally:
             legal.warn(file_path)
 
 
-def parse_json_lines(
-    path: str, lines: Iterable[tuple[int, str]], legal: Optional[LegalTags] = None
-) -> Iterator[SrlSentence]:
-    """
-    Stream sentences from numbered BIO JSON lines, of which empty ones are skipped; the keys are described at
-    `read_srl_sentences`.
-    """
-    legal = legal or LegalTags("BIO")
+def _parse_json_lines(path: str, lines: Iterable[tuple[int, str]], legal: LegalTags) -> Iterator[SrlSentence]:
     for number, line in lines:
         if not line.strip():
             continue
@@ -196,11 +189,8 @@ def _frame(where: str, record: Any, length: int, legal: LegalTags) -> SrlFrame:
     return SrlFrame(predicate, tags, record.get("lemma"), record.get("sense"))
 
 
-def parse_conll2012(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[SrlSentence]:
-    """
-    Stream sentences from the numbered lines of CoNLL-2012 columns; the layout is described at `read_srl_sentences`.
-    Sentences end at an empty line or at a line that begins with `#begin` or `#end`.
-    """
+def _parse_conll2012(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[SrlSentence]:
+    """Sentences end at an empty line or at a line that begins with `#begin` or `#end`."""
     rows: list[list[str]] = []
     start = 0
     for number, line in lines:

@@ -4,16 +4,9 @@ import os
 import shutil
 
 import pytest
-from allennlp.common.checks import ConfigurationError
 
-from seal.dataset_readers.srl_files import (
-    SrlFrame,
-    SrlSentence,
-    is_conllu,
-    parse_conll2012,
-    read_srl_sentences,
-    srl_data_files,
-)
+from seal.dataset_readers.srl_files import SrlFrame, SrlSentence, is_conllu, read_srl_sentences, srl_data_files
+from tests.one_sentence import message_of
 
 FIXTURES = os.path.join(os.path.dirname(__file__), "..", "fixtures", "srl")
 COLUMNS = os.path.join(FIXTURES, "kitchen.gold_conll")
@@ -40,13 +33,6 @@ def json_file(path, *records):
     return str(path)
 
 
-def message_of(path):
-    with pytest.raises(ConfigurationError) as error:
-        list(read_srl_sentences(str(path)))
-    assert "\n" not in error.value.message
-    return error.value.message
-
-
 def test_reads_columns():
     give, rain, easy = read_srl_sentences(COLUMNS)
     assert give.words == "The old cook gave her a knife and left .".split()
@@ -70,18 +56,13 @@ def test_reads_json_lines():
     assert morning.frames == [] and morning.source == f"{JSON}:2"
 
 
-def test_streams():
-    # A fault at the end of a file must not keep the sentences before it from being read.
-    sentences = read_srl_sentences(COLUMNS)
-    assert next(sentences).words[0] == "The"
-
-
-def test_streams_up_to_a_fault(tmp_path):
-    path = json_file(tmp_path / "x.jsonl", {"words": ["a"], "frames": []}, "{")
-    sentences = read_srl_sentences(path)
+@pytest.mark.parametrize(
+    "name, content", [("x.jsonl", '{"words": ["a"], "frames": []}\n{'), ("x.conll", "d 0 0 a X * - - - - * -\n\nshort")]
+)
+def test_streams_up_to_a_fault(write, name, content):
+    sentences = read_srl_sentences(write(name, content))
     assert next(sentences).words == ["a"]
-    with pytest.raises(ConfigurationError):
-        next(sentences)
+    assert message_of(lambda: sentences).partition(name)[2].startswith(":2: " if name == "x.jsonl" else ":3: ")
 
 
 def test_a_folder_is_all_its_files_sorted(tmp_path):
@@ -113,32 +94,35 @@ def test_last_sentence_needs_no_empty_line_and_no_break_spaces_stay_in_words(tmp
     assert sentence.words == ["10\u00a0000", "go"] and sentence.predicates == [1]
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
-    (tmp_path / "x.jsonl").write_bytes(b"\xef\xbb\xbf" + open(JSON, "rb").read())
-    assert len(list(read_srl_sentences(str(tmp_path / "x.jsonl")))) == 2
+@pytest.mark.parametrize(
+    "rows, frames",
+    [
+        # The second column opens no (V: only the order of the framesets tells.
+        (
+            [("go", "01", "(V*)", "*"), ("and", "-", "*", "*"), ("see", "01", "*", "(A0*)")],
+            [(0, "go", "01"), (2, "see", "01")],
+        ),
+        # No frameset marks the second verb.
+        (
+            [("go", "01", "(V*)", "*"), ("and", "-", "*", "*"), ("see", "-", "*", "(V*)")],
+            [(0, "go", "01"), (2, None, None)],
+        ),
+        # The frameset is on another row.
+        ([("go", "01", "(ARG1*)"), ("see", "-", "(V*)")], [(1, None, None)]),
+    ],
+    ids=["by framesets", "by the bracket", "by the bracket, not the frameset"],
+)
+def test_the_row_that_owns_a_column(tmp_path, rows, frames):
+    (sentence,) = read_srl_sentences(column_file(tmp_path / "x.conll", rows))
+    assert [(frame.predicate, frame.lemma, frame.sense) for frame in sentence.frames] == frames
 
 
-def test_framesets_decide_which_row_owns_a_column(tmp_path):
-    # The second column opens no (V: only the order of the framesets tells.
-    path = column_file(
-        tmp_path / "x.conll", [("go", "01", "(V*)", "*"), ("and", "-", "*", "*"), ("see", "01", "*", "(A0*)")]
-    )
-    (sentence,) = read_srl_sentences(path)
-    assert [frame.predicate for frame in sentence.frames] == [0, 2]
-
-
-def test_the_verb_bracket_decides_where_framesets_are_missing(tmp_path):
-    path = column_file(
-        tmp_path / "x.conll", [("go", "01", "(V*)", "*"), ("and", "-", "*", "*"), ("see", "-", "*", "(V*)")]
-    )
-    (sentence,) = read_srl_sentences(path)
-    assert [(f.predicate, f.lemma, f.sense) for f in sentence.frames] == [(0, "go", "01"), (2, None, None)]
-
-
-def test_the_verb_bracket_decides_where_the_frameset_is_on_another_row(tmp_path):
-    path = column_file(tmp_path / "x.conll", [("go", "01", "(ARG1*)"), ("see", "-", "(V*)")])
-    (sentence,) = read_srl_sentences(path)
-    assert sentence.predicates == [1]
+def test_an_empty_line_and_the_marks_of_a_document_end_a_sentence(write):
+    row = "d 0 0 {} X * - - - - * -\n"
+    marks = "#end document\n#begin document (x); part 000\n"
+    path = write("x.conll", row.format("a") + "\n\n" + row.format("b") + marks + row.format("c"))
+    found = [(sentence.words, sentence.source) for sentence in read_srl_sentences(path)]
+    assert found == [(["a"], f"{path}:1"), (["b"], f"{path}:4"), (["c"], f"{path}:7")]
 
 
 ROW = "doc 0 0 go X * go 01 - - * (V*) -"
@@ -163,14 +147,12 @@ ROW = "doc 0 0 go X * go 01 - - * (V*) -"
         (["#begin document", "#end document", ""], 1, "holds no sentence"),
     ],
 )
-def test_malformed_columns(tmp_path, lines, line, message):
+def test_malformed_columns(write, lines, line, message):
     # A good sentence first, so that the line is not the first one by accident.
     good = [] if message == "holds no sentence" else ["doc 0 0 hm X * - - - - * -", ""]
-    path = tmp_path / "bad.gold_conll"
-    path.write_text("\n".join(good + lines))
-    found = message_of(path)
-    assert found.startswith(f"{path}:{line + len(good)}: ")
-    assert message in found
+    path = write("bad.gold_conll", "\n".join(good + lines))
+    found = message_of(read_srl_sentences, path)
+    assert found.startswith(f"{path}:{line + len(good)}: ") and message in found
 
 
 FRAME = {"pred": 1, "tags": ["B-ARG0", "B-V"]}
@@ -218,32 +200,8 @@ def with_frame(**changes):
 )
 def test_malformed_json(tmp_path, record, message):
     path = json_file(tmp_path / "bad.jsonl", with_frame(), "", record)
-    found = message_of(path)
-    assert found.startswith(f"{path}:3: ")
-    assert message in found
-
-
-@pytest.mark.parametrize("name", ["bad.gold_conll", "bad.jsonl"])
-def test_undecodable_bytes(tmp_path, name):
-    good = open(JSON if name.endswith("jsonl") else COLUMNS, "rb").read().split(b"\n")
-    good[1] = good[1].replace(b"n", b"\xe9", 1)
-    assert b"\xe9" in good[1]
-    (tmp_path / name).write_bytes(b"\n".join(good))
-    assert message_of(tmp_path / name).startswith(f"{tmp_path / name}:2: byte 0xe9 is not UTF-8")
-
-
-@pytest.mark.parametrize("damage", ["not gzip", "cut short"])
-def test_damaged_gzip(tmp_path, damage):
-    data = open(COLUMNS, "rb").read()
-    (tmp_path / "x.conll.gz").write_bytes(data if damage == "not gzip" else gzip.compress(data)[:-20])
-    found = message_of(tmp_path / "x.conll.gz")
-    assert found.startswith(f"{tmp_path / 'x.conll.gz'}:") and "cannot be read from here on" in found
-
-
-@pytest.mark.parametrize("wrong", [7, ["a.jsonl"]])
-def test_a_path_that_is_none(wrong):
-    with pytest.raises(ConfigurationError, match="the path of data must be one string here, found "):
-        list(read_srl_sentences(wrong))
+    found = message_of(read_srl_sentences, path)
+    assert found.startswith(f"{path}:3: ") and message in found
 
 
 def test_the_verb_may_be_of_several_words_or_come_again(tmp_path):
@@ -253,11 +211,6 @@ def test_the_verb_may_be_of_several_words_or_come_again(tmp_path):
     record["frames"].append({"pred": 0, "tags": ["O", "B-ARG1", "O"]})
     (sentence,) = read_srl_sentences(json_file(tmp_path / "x.jsonl", record))
     assert [frame.predicate for frame in sentence.frames] == [1, 2, 0]
-
-
-def test_missing_path(tmp_path):
-    found = message_of(tmp_path / "none")
-    assert found.startswith(f"{tmp_path / 'none'}: there is no such file or folder; put the data there")
 
 
 def test_what_tools_annotated_gives_way_to_what_people_did(tmp_path):
@@ -271,10 +224,13 @@ def test_what_tools_annotated_gives_way_to_what_people_did(tmp_path):
     assert names == ["a.v4_gold_conll", "c.conll"]
 
 
-def test_folder_without_matching_files(tmp_path):
-    (tmp_path / "dev.gold_skel").write_text("x")
-    found = message_of(tmp_path)
-    assert found.startswith(f"{tmp_path}: no file in this folder") and "_conll" in found
+def test_paths_without_data(tmp_path, write):
+    none = str(tmp_path / "none")
+    told = message_of(read_srl_sentences, none)
+    assert told.startswith(f"{none}: there is no such file or folder; put the data there")
+    write("dev.gold_skel", "x")
+    told = message_of(read_srl_sentences, str(tmp_path))
+    assert told.startswith(f"{tmp_path}: no file in this folder") and "_conll" in told
 
 
 @pytest.mark.skipif(not os.path.isdir(EWT), reason=f"the PropBank EWT data is not in {EWT}")
@@ -303,10 +259,9 @@ CONLL_U = """\
 
 @pytest.mark.parametrize("name", ["a.conllu", "a.conllup", "a.conllu.gz", "a.conll", "a.txt"])
 @pytest.mark.parametrize("content", [CONLL_U, "\n" + CONLL_U.partition("\n")[2]])
-def test_conllu_is_refused_with_the_way_to_convert_it(tmp_path, name, content):
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
-    assert message_of(path) == (
+def test_conllu_is_refused_with_the_way_to_convert_it(write, name, content):
+    path = write(name, content)
+    assert message_of(read_srl_sentences, path) == (
         f"{path}: CoNLL-U with roles is not read as it is; convert it first, by `python scripts/convert.py propbank "
         f"{path} --out FILE.jsonl`, and read that file."
     )
@@ -328,62 +283,7 @@ def test_conllu_is_known_by_its_first_line(line, expected):
     assert is_conllu(line) is expected
 
 
-def numbered(*rows):
-    """Of a word, its lemma and frameset, and its cells; `None` is an empty line."""
-    lines = []
-    for number, row in enumerate(rows, start=1):
-        if row is None:
-            lines.append((number, "\n"))
-            continue
-        word, lemma, frameset, *cells = row
-        lines.append((number, " ".join(["d", "0", "0", word, "X", "*", lemma, frameset, "-", "-", "*", *cells, "-"])))
-    return lines
-
-
-def test_spans_of_one_row_and_of_several():
-    rows = [("She", "-", "-", "(ARG0*)"), ("sold", "sell", "01", "(V*)"), ("two", "-", "-", "(ARG1*")]
-    (sentence,) = parse_conll2012("a", numbered(*rows, ("cars", "-", "-", "*)")))
-    assert sentence.words == ["She", "sold", "two", "cars"] and sentence.source == "a:1"
-    assert sentence.frames == [SrlFrame(1, ["B-ARG0", "B-V", "B-ARG1", "I-ARG1"], "sell", "01")]
-
-
-def test_an_empty_line_and_the_marks_of_a_document_end_a_sentence():
-    lines = numbered(("a", "-", "-"), None, None, ("b", "-", "-"))
-    lines += [(5, "#end document"), (6, "#begin document (x); part 000")]
-    lines += [(7, line) for _, line in numbered(("c", "-", "-"))]
-    found = list(parse_conll2012("a", lines))
-    assert [(sentence.words, sentence.source) for sentence in found] == [(["a"], "a:1"), (["b"], "a:4"), (["c"], "a:7")]
-
-
-def test_sentences_come_one_by_one():
-    sentences = parse_conll2012("a", iter([*numbered(("a", "-", "-"), None), (3, "too short")]))
-    assert next(sentences).words == ["a"]
-    with pytest.raises(ConfigurationError, match="^a:3: found 2 columns"):
-        next(sentences)
-
-
-@pytest.mark.parametrize(
-    "cells, message",
-    [
-        (["(A*", "(B*"], "a:2: .* opens inside the A span of line 1"),
-        (["*", "*)"], "a:2: .* closes a span that was not opened"),
-        (["*", "(A*"], "a:2: the A span of column 11 is never closed"),
-        (["*", "A"], "a:2: 'A' in column 11 is not a role"),
-        (["*", "*"], "a:1: column 11 has no predicate"),
-    ],
-)
-def test_roles_that_are_wrong(cells, message):
-    with pytest.raises(ConfigurationError, match=message):
-        list(parse_conll2012("a", numbered(*(("w", "-", "-", cell) for cell in cells))))
-
-
 def test_predicates_are_ascending_and_each_is_there_once():
     frames = [SrlFrame(predicate, ["O"] * 5) for predicate in (3, 1, 3)]
     assert SrlSentence(list("abcde"), frames).predicates == [1, 3]
     assert SrlSentence(list("abcde")).predicates == []
-
-
-def test_sentences_do_not_share_their_frames():
-    first, second = SrlSentence(["a"]), SrlSentence(["b"])
-    first.frames.append(SrlFrame(0, ["B-V"]))
-    assert second.frames == []
