@@ -1,19 +1,16 @@
 import logging
+import re
 
 import pytest
 from allennlp.common.checks import ConfigurationError
 
 from seal.dataset_readers.label_scheme import LabelScheme, read_taxonomy_file
-
-
-def write(tmp_path, name, content):
-    (tmp_path / name).write_text(content)
-    return str(tmp_path / name)
+from tests.one_sentence import message_of
 
 
 @pytest.fixture
-def tree(tmp_path):
-    return write(tmp_path, "tree.txt", "Root\tanimal\nanimal\tdog\nanimal\tcat\n")
+def tree(write):
+    return write("tree.txt", "Root\tanimal\nanimal\tdog\nanimal\tcat\n")
 
 
 def test_neither_list_nor_taxonomy():
@@ -35,14 +32,14 @@ def test_ancestors_are_added_once(tree):
     assert scheme.complete(["stone"], "a.jsonl:2") == ["stone"]
 
 
-def test_the_list_comes_first_in_the_taxonomy(tree, tmp_path):
-    scheme = LabelScheme(write(tmp_path, "labels.txt", "stone\n\ndog\n"), tree, ancestors=False)
+def test_the_list_comes_first_in_the_taxonomy(tree, write):
+    scheme = LabelScheme(write("labels.txt", "stone\n\ndog\n"), tree, ancestors=False)
     assert scheme.names() == ["stone", "dog"]
     assert scheme.taxonomy().labels[:2] == ["stone", "dog"]
 
 
-def test_what_the_list_lacks(tree, tmp_path):
-    labels = write(tmp_path, "labels.txt", "stone\ndog\n")
+def test_what_the_list_lacks(tree, write):
+    labels = write("labels.txt", "stone\ndog\n")
     with pytest.raises(ConfigurationError, match="a.jsonl:7: the label 'cat' is not in .*labels.txt"):
         LabelScheme(labels, tree, ancestors=False).complete(["cat"], "a.jsonl:7")
     with pytest.raises(ConfigurationError, match="the label 'animal', above 'dog', is not in .*labels.txt"):
@@ -62,8 +59,8 @@ def test_what_the_taxonomy_lacks(tree, caplog):
     assert caplog.messages == [lacks % ("10 of 11", "Dog 0"), lacks % ("9 of 9", "Dog 1")]
 
 
-def test_a_taxonomy_is_judged_by_the_list_where_there_is_one(tree, tmp_path):
-    some, none = (write(tmp_path, f"{number}.txt", content) for number, content in enumerate(("dog\nx\n", "Dog\nx\n")))
+def test_a_taxonomy_is_judged_by_the_list_where_there_is_one(tree, write):
+    some, none = (write(f"{number}.txt", content) for number, content in enumerate(("dog\nx\n", "Dog\nx\n")))
     LabelScheme(some, tree, ancestors=True).check_placed([f"x{number}" for number in range(10)], "a.jsonl")
     with pytest.raises(ConfigurationError, match="tree.txt: it has no label of .*1.txt, such as 'x'; set"):
         LabelScheme(none, tree, ancestors=True).check_placed(["x"], "a.jsonl")
@@ -71,11 +68,15 @@ def test_a_taxonomy_is_judged_by_the_list_where_there_is_one(tree, tmp_path):
 
 @pytest.mark.parametrize(
     "content, message",
-    [("\n", "it lists no label"), ("dog\ncat\ndog\n", "labels.txt:3: the label 'dog' comes a second time")],
+    [
+        ("\n", "it lists no label"),
+        ("dog\ncat\ndog\n", "labels.txt:3: the label 'dog' comes a second time"),
+        ("dog\n\ncat\x7f\n", "labels.txt:3: the label begins or ends with a control character"),
+    ],
 )
-def test_malformed_lists(tmp_path, content, message):
+def test_malformed_lists(write, content, message):
     with pytest.raises(ConfigurationError, match=message):
-        LabelScheme(write(tmp_path, "labels.txt", content), None, ancestors=False).names()
+        LabelScheme(write("labels.txt", content), None, ancestors=False).names()
 
 
 def test_ancestors_need_a_taxonomy():
@@ -83,9 +84,9 @@ def test_ancestors_need_a_taxonomy():
         LabelScheme(None, None, ancestors=True)
 
 
-def read(tmp_path, content, labels=()):
-    (tmp_path / "taxonomy.txt").write_text(content)
-    return read_taxonomy_file(str(tmp_path / "taxonomy.txt")).with_labels(labels)
+@pytest.fixture
+def read(write):
+    return lambda content: read_taxonomy_file(write("taxonomy.txt", content))
 
 
 @pytest.mark.parametrize(
@@ -96,51 +97,41 @@ def read(tmp_path, content, labels=()):
         "None\tRoot\nRoot\tanimal\nanimal\tbird\nanimal\tfish\nbird\towl\n",
     ],
 )
-def test_three_ways_to_write_it(tmp_path, content):
-    taxonomy = read(tmp_path, content)
+def test_three_ways_to_write_it(read, content):
+    taxonomy = read(content)
     assert sorted(taxonomy.labels) == ["animal", "bird", "fish", "owl"]
     assert taxonomy.ancestors("owl") == ["animal", "bird"] and taxonomy.ancestors("animal") == []
 
 
-def test_labels_without_an_edge(tmp_path):
-    taxonomy = read(tmp_path, "a\tb\n", ["c", "a"])
-    assert taxonomy.labels == ["c", "a", "b"] and taxonomy.ancestors("c") == []
-    # BGC's file has two such lines, `Humor` and `Poetry`.
-    taxonomy = read(tmp_path, "Funny Verse\na\tb\nHumor\nb\tc\n")
+def test_labels_without_an_edge(read):
+    """BGC's file has two such lines, `Humor` and `Poetry`."""
+    taxonomy = read("Funny Verse\na\tb\nHumor\nb\tc\n")
     assert taxonomy.labels == ["Funny Verse", "a", "b", "Humor", "c"] and taxonomy.ancestors("Humor") == []
     assert taxonomy.ancestors("c") == ["a", "b"]
 
 
-def test_wrong_files(tmp_path):
-    for content in ("a\tb\nc\t\n", "Root\nc\nd\n"):
-        with pytest.raises(ConfigurationError, match="taxonomy.txt:2: expected a parent .* tabs between, found 'c'"):
-            read(tmp_path, content)
-    with pytest.raises(ConfigurationError, match="taxonomy.txt:1: the taxonomy is empty; a line is a parent, a tab"):
-        read(tmp_path, "\n \n")
+NO_EDGE = "2: expected a parent and its children with tabs between, found 'c'."
+CIRCLE = "The taxonomy goes round in a circle:"
 
 
 @pytest.mark.parametrize(
-    "content, line, circle",
+    "content, told",
     [
-        ("a\tb\nb\ta\n", 2, "'a' -> 'b' -> 'a'."),
-        ("b\tc\n\nc\tx\tb\nb\tc\nc\td\n", 3, "'b' -> 'c' -> 'b'."),
-        ("a\ta\n", 1, "'a' -> 'a'."),
-        ("Root\ta\na\tRoot\n", 2, "'Root' is above all labels, and cannot be below 'a'."),
-        ("a\tb\tnone\n", 1, "'none' is above all labels, and cannot be below 'a'."),
-        (
-            "None\tRoot\nRoot\ta\na\tRoot\n",
-            3,
-            "'Root' is above all labels, and cannot be below 'a'.",
-        ),
+        ("a\tb\nc\t\n", NO_EDGE),
+        ("Root\nc\nd\n", NO_EDGE),
+        ("\n \n", "1: the taxonomy is empty; a line is a parent, a tab and its child."),
+        ("a\tb\nb\ta\n", f"2: {CIRCLE} 'a' -> 'b' -> 'a'."),
+        ("b\tc\n\nc\tx\tb\nb\tc\nc\td\n", f"3: {CIRCLE} 'b' -> 'c' -> 'b'."),
+        ("a\ta\n", f"1: {CIRCLE} 'a' -> 'a'."),
+        ("Root\ta\na\tRoot\n", f"2: {CIRCLE} 'Root' is above all labels, and cannot be below 'a'."),
+        ("a\tb\tnone\n", f"1: {CIRCLE} 'none' is above all labels, and cannot be below 'a'."),
+        ("None\tRoot\nRoot\ta\na\tRoot\n", f"3: {CIRCLE} 'Root' is above all labels, and cannot be below 'a'."),
     ],
 )
-def test_circles(tmp_path, content, line, circle):
-    with pytest.raises(ConfigurationError) as error:
-        read(tmp_path, content)
-    path = tmp_path / "taxonomy.txt"
-    assert error.value.message == f"{path}:{line}: The taxonomy goes round in a circle: {circle}"
+def test_wrong_files(read, tmp_path, content, told):
+    assert message_of(read, content) == f"{tmp_path}/taxonomy.txt:{told}"
 
 
-def test_rcv1s_file_is_refused_with_the_way_to_convert_it(tmp_path):
-    with pytest.raises(ConfigurationError, match="taxonomy.txt: RCV1.* `python scripts/convert.py rcv1-topics .*.txt"):
-        read(tmp_path, "parent: None child: Root child-description: Root\n")
+def test_rcv1s_file_is_refused_with_the_way_to_convert_it(read):
+    told = message_of(read, "parent: None child: Root child-description: Root\n")
+    assert re.search("taxonomy.txt: RCV1.* `python scripts/convert.py rcv1-topics .*.txt", told)

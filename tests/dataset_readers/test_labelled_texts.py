@@ -1,5 +1,4 @@
 import csv
-import gzip
 import io
 import json
 import logging
@@ -17,7 +16,6 @@ from seal.dataset_readers.labelled_texts import (
     TextOptions,
     format_of,
     labels_of,
-    once_each,
     read_labelled_texts,
 )
 from tests.scripts.layouts.test_texts import BOOK
@@ -46,14 +44,10 @@ def json_lines(*records):
         ("notes.txt", '\n{"text": "a"}\n', "json_lines"),
     ],
 )
-def test_format_by_name_or_first_line(tmp_path, name, content, expected):
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
-    assert format_of(str(path)) == expected and expected in FORMATS
-
-
-def test_tsv_with_a_list_of_labels_has_numbers():
-    assert format_of("a.tsv.gz", TextOptions(label_names=["a"])) == "indexed_tsv"
+def test_format_by_name_or_first_line(write, name, content, expected):
+    assert format_of(write(name, content)) == expected and expected in FORMATS
+    if expected == "tsv":
+        assert format_of(name, TextOptions(label_names=["a"])) == "indexed_tsv"
 
 
 def test_a_format_that_cannot_be_told(tmp_path):
@@ -206,13 +200,6 @@ def test_a_cell_of_many_labels():
     start = time.process_time()
     assert labels_of(",".join(names), "f:1") == names
     assert time.process_time() - start < 2
-
-
-def test_labels_are_there_once_in_their_order():
-    assert once_each(iter(["b", "a", "b"]), "x.jsonl:3") == ["b", "a"] and once_each([], "x.jsonl:3") == []
-    for name in ("", "  ", " toy", "toy "):
-        with pytest.raises(ConfigurationError, match="^x.jsonl:3: the label "):
-            once_each(["toy", name], "x.jsonl:3")
 
 
 ROWS = st.lists(
