@@ -4,7 +4,6 @@ from collections import Counter
 import pytest
 import torch
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import BatchSampler, Instance, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.fields import IndexField, LabelField, ListField, TextField
@@ -14,20 +13,36 @@ from seal.common import length_groups
 from seal.dataset_readers.batches import PartlyLabelledBatches
 from seal.dataset_readers.srl import SrlReader
 from seal.dataset_readers.tagging import TaggingReader
+from tests.one_sentence import message_of
 
 
 def instances_of(lengths):
     return [SrlReader().text_to_instance(["word"] * n, 0, ["B-V"] + ["O"] * (n - 1)) for n in lengths]
 
 
-def sampler_of(**settings):
-    return BatchSampler.from_params(Params({"type": "by_length", **settings}))
+def sampler_of(kind, batch_size=4, **settings):
+    return BatchSampler.from_params(Params({"type": kind, "batch_size": batch_size, **settings}))
+
+
+@pytest.fixture
+def of_pieces(monkeypatch):
+    """Makes instances of sentences of so many words that are of so many pieces each."""
+
+    def make(lengths, pieces):
+        instances = instances_of(lengths)
+        of_field = {id(instance["tokens"]): number for instance, number in zip(instances, pieces)}
+        monkeypatch.setattr(TextField, "get_padding_lengths", lambda field: {"tokens___token_ids": of_field[id(field)]})
+        for instance in instances:
+            instance.indexed = True
+        return instances
+
+    return make
 
 
 def test_batches_are_those_of_the_bucket_sampler_without_noise():
     instances = instances_of([5, 1, 9, 3, 3, 7, 2])
     bucket = BucketBatchSampler(batch_size=3, sorting_keys=["tokens"], shuffle=False)
-    sampler = sampler_of(batch_size=3)
+    sampler = sampler_of("by_length", batch_size=3)
     assert list(sampler.get_batch_indices(instances)) == list(bucket.get_batch_indices(instances))
     assert sampler.get_num_batches(instances) == 3 and sampler.get_batch_size() == 3
 
@@ -35,45 +50,28 @@ def test_batches_are_those_of_the_bucket_sampler_without_noise():
 def test_a_long_sentence_does_not_pad_others(monkeypatch):
     monkeypatch.setattr(length_groups, "MOST_WORDS", 40)
     instances = instances_of([2, 50, 3, 2])
-    sampler = sampler_of(batch_size=4)
+    sampler = sampler_of("by_length", batch_size=4)
     assert list(sampler.get_batch_indices(instances)) == [[0, 3, 2], [1]]
     assert sampler.get_num_batches(instances) == 2
 
 
-def test_pieces_count(monkeypatch):
+def test_pieces_count(monkeypatch, of_pieces):
     monkeypatch.setattr(length_groups, "MOST_WORDS", 20)
-    instances = instances_of([2, 2, 2])
-    pieces = {id(instance["tokens"]): number for instance, number in zip(instances, (3, 30, 3))}
-    monkeypatch.setattr(TextField, "get_padding_lengths", lambda field: {"tokens___token_ids": pieces[id(field)]})
-    for instance in instances:
-        instance.indexed = True
-    assert list(sampler_of(batch_size=4).get_batch_indices(instances)) == [[0, 2], [1]]
+    instances = of_pieces([2, 2, 2], (3, 30, 3))
+    assert list(sampler_of("by_length", batch_size=4).get_batch_indices(instances)) == [[0, 2], [1]]
 
 
 def test_instances_without_tokens_stay_in_their_order():
     instances = [Instance({"index": IndexField(0, ListField([LabelField("a")]))}) for _ in range(5)]
-    sampler = sampler_of(batch_size=2)
+    sampler = sampler_of("by_length", batch_size=2)
     assert sampler.get_batch_indices(instances) == [[0, 1], [2, 3], [4]] and sampler.get_num_batches(instances) == 3
-
-
-def test_a_batch_has_a_sentence():
-    with pytest.raises(ConfigurationError, match="batch_size must be at least 1"):
-        sampler_of(batch_size=0)
-
-
-def sentences_of_pieces(lengths):
-    return [SrlReader().text_to_instance(["word"] * n, 0, ["B-V"] + ["O"] * (n - 1)) for n in lengths]
-
-
-def by_size(**settings):
-    return BatchSampler.from_params(Params({"type": "by_size", **settings}))
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.5])
 def test_of_words_the_batches_are_those_of_bucket(noise):
-    instances = sentences_of_pieces([5, 1, 9, 3, 3, 7, 2])
+    instances = instances_of([5, 1, 9, 3, 3, 7, 2])
     bucket = BucketBatchSampler(batch_size=3, sorting_keys=["tokens"], padding_noise=noise)
-    ours = by_size(batch_size=3, padding_noise=noise)
+    ours = sampler_of("by_size", batch_size=3, padding_noise=noise)
     random.seed(7)
     theirs = list(bucket.get_batch_indices(instances))
     random.seed(7)
@@ -81,19 +79,15 @@ def test_of_words_the_batches_are_those_of_bucket(noise):
     assert ours.get_num_batches(instances) == 3 and ours.get_batch_size() == 3
 
 
-def test_sentences_of_as_many_pieces_are_together(monkeypatch):
-    instances = sentences_of_pieces([4] * 6)
-    pieces = {id(instance["tokens"]): number for instance, number in zip(instances, (9, 4, 9, 4, 9, 4))}
-    monkeypatch.setattr(TextField, "get_padding_lengths", lambda field: {"tokens___token_ids": pieces[id(field)]})
-    for instance in instances:
-        instance.indexed = True
+def test_sentences_of_as_many_pieces_are_together(of_pieces):
+    instances = of_pieces([4] * 6, (9, 4, 9, 4, 9, 4))
     for _ in range(5):
-        batches = by_size(batch_size=3).get_batch_indices(instances)
+        batches = sampler_of("by_size", batch_size=3).get_batch_indices(instances)
         assert sorted(map(sorted, batches)) == [[0, 2, 4], [1, 3, 5]]
 
 
 def test_batches_differ_between_epochs():
-    instances, sampler = sentences_of_pieces(range(1, 60)), by_size(batch_size=4)
+    instances, sampler = instances_of(range(1, 60)), sampler_of("by_size", batch_size=4)
     first, second = ({frozenset(batch) for batch in sampler.get_batch_indices(instances)} for _ in range(2))
     assert first != second and set().union(*first) == set(range(59))
 
@@ -108,10 +102,6 @@ def frames_and_sentences(sentences, frames_of_each=2):
             yield reader.text_to_instance(words, predicate, tags if predicate == 0 else ["O"] * len(words), [0])
 
 
-def by_frames(**settings):
-    return BatchSampler.from_params(Params({"type": "frames", "batch_size": 4, **settings}))
-
-
 def places_of(sampler, instances):
     batches = list(sampler.get_batch_indices(instances))
     assert len(batches) == sampler.get_num_batches(instances)
@@ -124,10 +114,7 @@ def is_sentence(instance):
 
 @pytest.mark.parametrize("share, number", [(0.25, 5), (0.1, 2), (0.15, 3), (0.01, 1)])
 def test_an_epoch_has_all_frames_and_other_sentences_each_time(share, number):
-    instances, sampler = (
-        list(frames_and_sentences(20)),
-        by_frames(sentence_share=share),
-    )
+    instances, sampler = list(frames_and_sentences(20)), sampler_of("frames", sentence_share=share)
     seen = Counter()
     for _ in range(200):
         places = places_of(sampler, instances)
@@ -142,49 +129,23 @@ def test_an_epoch_has_all_frames_and_other_sentences_each_time(share, number):
 def test_with_all_sentences_the_batches_are_those_of_bucket():
     instances = list(frames_and_sentences(9))
     bucket = BucketBatchSampler(batch_size=4, sorting_keys=["tokens"], padding_noise=0.0, shuffle=False)
-    ours = by_frames(sentence_share=1, padding_noise=0.0)
+    ours = sampler_of("frames", sentence_share=1, padding_noise=0.0)
     assert sorted(ours.get_batch_indices(instances)) == sorted(bucket.get_batch_indices(instances))
 
 
 def test_only_frames_or_only_sentences():
-    assert (
-        len(
-            places_of(
-                by_frames(),
-                [item for item in frames_and_sentences(5) if not is_sentence(item)],
-            )
-        )
-        == 10
-    )
-    assert (
-        len(
-            places_of(
-                by_frames(sentence_share=0.25),
-                list(frames_and_sentences(8, frames_of_each=0)),
-            )
-        )
-        == 2
-    )
+    frames = [item for item in frames_and_sentences(5) if not is_sentence(item)]
+    assert len(places_of(sampler_of("frames"), frames)) == 10
+    sentences = list(frames_and_sentences(8, frames_of_each=0))
+    assert len(places_of(sampler_of("frames", sentence_share=0.25), sentences)) == 2
 
 
 def test_batches_are_of_similar_length():
     instances = list(frames_and_sentences(70))
-    batches = list(by_frames(padding_noise=0.0).get_batch_indices(instances))
+    batches = list(sampler_of("frames", padding_noise=0.0).get_batch_indices(instances))
     widest = [max(len(instances[place]["tokens"]) for place in batch) for batch in batches]
     padded = sum(size * len(batch) for size, batch in zip(widest, batches))
     assert padded < 1.1 * sum(len(instances[place]["tokens"]) for batch in batches for place in batch)
-
-
-@pytest.mark.parametrize("share", [0, 1.1, -1])
-def test_the_share_is_a_share(share):
-    with pytest.raises(ConfigurationError, match="sentence_share"):
-        by_frames(sentence_share=share)
-
-
-def test_another_readers_instances_end_in_a_sentence():
-    instances = [TaggingReader().text_to_instance(["a"], ["X"])]
-    with pytest.raises(ConfigurationError, match="'frames' is for the reader 'seal_srl'; take 'by_size' here"):
-        list(by_frames().get_batch_indices(instances))
 
 
 def partly_labelled(labelled, others):
@@ -232,11 +193,28 @@ def test_mixed_batches_come_out_of_a_loader(tmp_path):
         assert all((meta["tags"] is None) == (flag == 0) for meta, flag in zip(batch["metadata"], batch["labelled"]))
 
 
-def test_mistakes():
-    for settings in ({"num_labelled": 0}, {"num_unlabelled": 0}):
-        with pytest.raises(ConfigurationError, match="^batch_sampler.num_"):
-            PartlyLabelledBatches(**settings)
-    plain = [TaggingReader().text_to_instance(["a"], ["X"])]
-    with pytest.raises(ConfigurationError, match="needs dataset_reader.labelled"):
-        list(PartlyLabelledBatches().get_batch_indices(plain))
-    assert BatchSampler.by_name("partly_labelled") is PartlyLabelledBatches
+@pytest.mark.parametrize(
+    "kind, settings, told",
+    [
+        ("by_length", {"batch_size": 0}, "batch_size must be at least 1"),
+        ("frames", {"batch_size": 4, "sentence_share": 0}, "batch_sampler.sentence_share must be above 0"),
+        ("frames", {"batch_size": 4, "sentence_share": 1.1}, "batch_sampler.sentence_share must be above 0"),
+        ("frames", {"batch_size": 4, "sentence_share": -1}, "batch_sampler.sentence_share must be above 0"),
+        ("partly_labelled", {"num_labelled": 0}, "batch_sampler.num_labelled must be at least 1"),
+        ("partly_labelled", {"num_unlabelled": 0}, "batch_sampler.num_unlabelled must be at least 1"),
+    ],
+)
+def test_settings_out_of_range(kind, settings, told):
+    assert message_of(BatchSampler.from_params, Params({"type": kind, **settings})).startswith(told)
+
+
+@pytest.mark.parametrize(
+    "sampler, told",
+    [
+        (sampler_of("frames"), "'frames' is for the reader 'seal_srl'; take 'by_size' here"),
+        (PartlyLabelledBatches(), "needs dataset_reader.labelled"),
+    ],
+)
+def test_instances_of_another_reader(sampler, told):
+    instances = [TaggingReader().text_to_instance(["a"], ["X"])]
+    assert told in message_of(lambda: iter(sampler.get_batch_indices(instances)))

@@ -19,14 +19,13 @@ from tests.multilabel import ROWS, vocabulary, write_data
 class Reader:
     """Rows that name themselves."""
 
-    def __init__(self, rows, kind=numpy.asarray, max_instances=None):
+    def __init__(self, rows, max_instances=None):
         self.max_instances = max_instances
         self.matrix = numpy.arange(2 * rows, dtype=numpy.float32).reshape(rows, 2)
-        self.kind = kind
 
     def read_table(self, path):
         columns = {"x": NamedColumns(["red", "round"], "labels", "label", "f")}
-        return TensorTable({"x": self.kind(self.matrix)}, columns, [f"f:{i}" for i in range(len(self.matrix))])
+        return TensorTable({"x": self.matrix}, columns, [f"f:{i}" for i in range(len(self.matrix))])
 
 
 def first_column(loader):
@@ -100,36 +99,7 @@ def test_passes_at_the_same_time_keep_what_each_has_drawn():
     assert pairs == [([[1], [1]], [[2], [2]])] * 2
 
 
-@pytest.mark.parametrize("dense_bytes", [2**30, 0])
-def test_dense_and_sparse_tables_give_the_same_batches(dense_bytes, monkeypatch):
-    monkeypatch.setattr(tensor_loader, "DENSE_BYTES", dense_bytes)
-    for kind in (numpy.asarray, sparse.csr_array):
-        reader = Reader(5, kind)
-        table = reader.read_table("f")
-        held = table._matrices["x"]
-        # A dense table takes less memory as it is.
-        assert sparse.issparse(held) == (dense_bytes == 0 and kind is sparse.csr_array)
-        rows = table.batch(numpy.array([3, 0]))["x"]
-        assert rows.dtype == torch.float and rows.tolist() == [[6, 7], [0, 1]]
-
-
-@pytest.mark.parametrize("dense_bytes", [2**30, 0])
-def test_columns_come_in_the_order_of_the_vocabulary(dense_bytes, monkeypatch):
-    monkeypatch.setattr(tensor_loader, "DENSE_BYTES", dense_bytes)
-    vocab = vocabulary()
-    table = TensorTable(
-        {"labels": sparse.csr_array(numpy.array([[True, False, False], [False, True, True]]))},
-        {"labels": NamedColumns(["sweet", "red", "round"], "labels", "label", "f")},
-        ["f:1", "f:2"],
-    )
-    for _ in range(2):  # Asked again, nothing moves.
-        table.index_with(vocab)
-        assert table.batch(numpy.array([0, 1]))["labels"].tolist() == [[0, 0, 1], [1, 1, 0]]
-
-
 def test_workers_share_the_rows(monkeypatch):
-    from seal.dataset_readers import tensor_loader
-
     found = []
     for rank in range(3):
         monkeypatch.setattr(tensor_loader, "is_distributed", lambda: True)
@@ -189,7 +159,8 @@ def of_attributes(names="a b c"):
 def test_rows_in_the_order_asked_for(form, most_bytes, monkeypatch):
     monkeypatch.setattr(tensor_loader, "DENSE_BYTES", most_bytes)
     rows = table(FORMS[form](VALUES))
-    assert len(rows) == 4
+    # A dense table takes less memory as it is.
+    assert len(rows) == 4 and sparse.issparse(rows._matrices["features"]) == (most_bytes == 0 and form == "csr")
     batch = rows.batch(numpy.array([3, 0, 3]))
     expected = torch.tensor(VALUES[[3, 0, 3]]) * (2 if form == "integers" else 1)
     assert batch["features"].dtype == torch.float32 and torch.equal(batch["features"], expected.float())
@@ -204,12 +175,6 @@ def test_columns_in_the_order_of_the_vocabulary(most_bytes, monkeypatch):
         rows.index_with(of_attributes("c a b"))
         assert rows.columns["features"].names == ["c", "a", "b"]
         assert torch.equal(rows.batch(numpy.arange(4))["features"], torch.tensor(VALUES[:, [2, 0, 1]]).float())
-
-
-@pytest.mark.parametrize("names, word", [("a b", "'c' is not among"), ("a b c d", "'d' is missing")])
-def test_columns_that_the_vocabulary_lacks_or_has_more_of(names, word):
-    with pytest.raises(ConfigurationError, match=f"a.arff: the attribute {word}"):
-        table(VALUES).index_with(of_attributes(names))
 
 
 def test_a_batch_is_a_copy():
