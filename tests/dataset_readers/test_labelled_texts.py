@@ -35,19 +35,18 @@ def json_lines(*records):
 
 
 @pytest.mark.parametrize(
-    "name, content, expected",
+    "name, content, label_names, expected",
     [
-        ("a.jsonl", "", "json_lines"),
-        ("a.json.gz", "", "json_lines"),
-        ("a.csv", "", "csv"),
-        ("a.tsv", "", "tsv"),
-        ("notes.txt", '\n{"text": "a"}\n', "json_lines"),
+        ("a.jsonl", "", None, "json_lines"),
+        ("a.json.gz", "", None, "json_lines"),
+        ("a.csv", "", None, "csv"),
+        ("a.tsv", "", None, "tsv"),
+        ("a.tsv.gz", "", ["a"], "indexed_tsv"),
+        ("notes.txt", '\n{"text": "a"}\n', None, "json_lines"),
     ],
 )
-def test_format_by_name_or_first_line(write, name, content, expected):
-    assert format_of(write(name, content)) == expected and expected in FORMATS
-    if expected == "tsv":
-        assert format_of(name, TextOptions(label_names=["a"])) == "indexed_tsv"
+def test_format_by_name_or_first_line(write, name, content, label_names, expected):
+    assert format_of(write(name, content), TextOptions(label_names)) == expected and expected in FORMATS
 
 
 def test_a_format_that_cannot_be_told(tmp_path):
