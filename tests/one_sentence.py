@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from allennlp.common.checks import ConfigurationError
+
+from seal.registry import ConfigurationError
 
 
 def message_of(call: Callable, *args: Any, **options: Any) -> str:

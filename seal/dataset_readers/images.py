@@ -144,18 +144,14 @@ def read_image(path: str) -> Image.Image:
     return image.convert("RGB")
 
 
-def read_mask(path: str) -> Image.Image:
+def read_mask(path: str) -> tuple[Image.Image, str]:
     """
     A mask of 0 and 1, from a grey image of 0 and 1, or of 0 and white: 255, or 15 with four bits a pixel. In an image
     with a palette of greys the greys count. In one with a palette of colours, as annotation tools write it, the indices
     into the palette must be 0 and 1 (or 255), and the colours count: black, or nearly, is the background. Without a
-    black nothing tells what is the object, and the mask is an error.
+    black nothing tells what is the object, and the mask is an error. Beside it what kind of file it is of, in words;
+    none where it lacks the object or the background.
     """
-    return _read_mask(path)[0]
-
-
-def _read_mask(path: str) -> tuple[Image.Image, str]:
-    """A mask, and in words what kind of file it is of, where it has both an object and a background."""
     image, largest = _open(path)
     if image.mode not in ("1", "L", "P"):
         raise ConfigurationError(
@@ -258,7 +254,7 @@ def _read_folder(path: str, size: Optional[tuple[int, int]]) -> MaskedImages:
     pixels, of_masks = [], []
     kinds: dict[str, str] = {}
     for file, mask_file in pairs:
-        image, (mask, kind) = read_image(file), _read_mask(mask_file)
+        image, (mask, kind) = read_image(file), read_mask(mask_file)
         if kind:
             kinds.setdefault(kind, mask_file)
         if image.size != mask.size:

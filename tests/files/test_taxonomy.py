@@ -10,6 +10,7 @@ from scipy import sparse
 
 from seal.files import taxonomy as taxonomy_module
 from seal.files.taxonomy import CircularTaxonomy, Taxonomy
+from tests.one_sentence import message_of
 
 DIAMOND = [("thing", "red"), ("thing", "round"), ("red", "apple"), ("round", "apple")]
 
@@ -83,14 +84,11 @@ def test_a_chain_with_too_many_ancestors(monkeypatch):
     ],
 )
 def test_errors(labels, edges, message):
-    with pytest.raises(ConfigurationError) as error:
-        Taxonomy(labels, edges)
-    assert error.value.message == message
+    assert message_of(Taxonomy, labels, edges) == message
 
 
 def test_ancestors_of_an_unknown_label():
-    with pytest.raises(ConfigurationError, match="no label 'b'"):
-        Taxonomy(["a"]).ancestors("b")
+    assert message_of(Taxonomy(["a"]).ancestors, "b") == "The taxonomy has no label 'b'."
 
 
 @settings(max_examples=60, deadline=None)
