@@ -16,7 +16,7 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
-from seal.common.setting_checks import check_choice
+from seal.common.setting_checks import check_choice, whole_number
 from seal.files.kept_arrays import Matrix
 from seal.files.names import check_name
 from seal.files.paths import not_empty
@@ -209,7 +209,7 @@ def _attribute(where: str, line: str, number: int) -> Attribute:
     if not match:
         raise ConfigurationError(f"{where}: expected '@attribute name type', found {line[:60]!r}.")
     single, double, bare, kind = match.groups()
-    name = bare if bare is not None else unescape(single if single is not None else double)
+    name = unescape(single or double or "") if bare is None else bare
     check_name(name, f"{where}: the attribute's name")
     if kind.startswith("{"):
         if not kind.endswith("}"):
@@ -356,13 +356,12 @@ class _Rows:
                     f"{where}: expected 'index value' in the sparse row, found {text[end : end + 40].strip()!r}."
                 )
             digits = match[1].lstrip("0") or "0"
-            # Python refuses to convert thousands of digits.
-            if len(digits) > 9 or int(digits) >= len(self.attributes):
+            column = whole_number(digits)
+            if column is None or column >= len(self.attributes):
                 raise ConfigurationError(
                     f"{where}: the index {digits[:20]} is out of range; the last attribute is "
                     f"{len(self.attributes) - 1}."
                 )
-            column = int(digits)
             if column in row:
                 raise ConfigurationError(f"{where}: the index {column} comes twice in the sparse row.")
             row[column] = self._code(where, column, *_value(where, *match.groups()[1:4]))
@@ -430,7 +429,7 @@ def _numbers(text: str) -> numpy.ndarray:
 
 def _value(where: str, single: Optional[str], double: Optional[str], bare: Optional[str]) -> tuple[str, bool]:
     if bare is None:
-        return unescape(single if single is not None else double), True
+        return unescape(single or double or ""), True
     bare = bare.rstrip()
     if not bare or bare[0] in "'\"":
         what = f"the quote of {bare[:40]!r} is not closed" if bare else "a value between commas is empty"

@@ -3,6 +3,7 @@ The labels that texts may have, and their taxonomy.
 """
 
 import logging
+from functools import cached_property
 from typing import Optional
 
 from allennlp.common.checks import ConfigurationError
@@ -42,29 +43,27 @@ class LabelScheme:
         if ancestors and taxonomy is None:
             raise ConfigurationError("dataset_reader.ancestors: set 'taxonomy' too, which says what they are.")
         self.labels_path, self._taxonomy_path, self._ancestors = labels, taxonomy, ancestors
-        self._names: Optional[dict[str, None]] = None
-        self._taxonomy: Optional[Taxonomy] = None
-        # The labels that the taxonomy's file names: the taxonomy itself has those of the list as well.
-        self._placed: set[str] = set()
         self._ancestors_of: dict[str, list[str]] = {}
+
+    @cached_property
+    def _known(self) -> Optional[dict[str, None]]:
+        """The listed labels as the keys of a dictionary, for look-ups; `None` without a list."""
+        return None if self.labels_path is None else _read_names(self.labels_path)
+
+    @cached_property
+    def _of_file(self) -> Optional[Taxonomy]:
+        return None if self._taxonomy_path is None else read_taxonomy_file(self._taxonomy_path)
+
+    @cached_property
+    def _taxonomy(self) -> Optional[Taxonomy]:
+        return None if self._of_file is None else self._of_file.with_labels(self._known or ())
 
     def names(self) -> Optional[list[str]]:
         """The listed labels; `None` without a list."""
-        known = self._known()
-        return None if known is None else list(known)
-
-    def _known(self) -> Optional[dict[str, None]]:
-        """The listed labels as the keys of a dictionary, for look-ups; `None` without a list."""
-        if self.labels_path is not None and self._names is None:
-            self._names = _read_names(self.labels_path)
-        return self._names
+        return None if self._known is None else list(self._known)
 
     def taxonomy(self) -> Optional[Taxonomy]:
         """The taxonomy of the file, with the listed labels as its first ones; `None` without a file."""
-        if self._taxonomy_path is not None and self._taxonomy is None:
-            taxonomy = read_taxonomy_file(self._taxonomy_path)
-            self._placed = set(taxonomy.labels)
-            self._taxonomy = taxonomy.with_labels(self.names() or ())
         return self._taxonomy
 
     def complete(self, labels: list[str], source: str) -> list[str]:
@@ -72,9 +71,8 @@ class LabelScheme:
         The labels of a text and, where they are asked for, their ancestors. It is an error if one is not among the
         listed ones.
         """
-        known = self._known()
         for label in labels:
-            if known is not None and label not in known:
+            if self._known is not None and label not in self._known:
                 raise ConfigurationError(f"{source}: the label '{label}' is not in {self.labels_path}.")
         if not self._ancestors:
             return labels
@@ -93,13 +91,13 @@ class LabelScheme:
         """
         if not self._ancestors:
             return
-        self.taxonomy()
-        lacking = [label for label in labels if label not in self._placed]
+        placed = set(self._of_file.labels)
+        lacking = [label for label in labels if label not in placed]
         if not lacking:
             return
         listed = self.names()
         wanted, source = (labels, file_path) if listed is None else (listed, self.labels_path)
-        if not self._placed.intersection(wanted) and (listed is not None or len(labels) >= _MANY):
+        if not placed.intersection(wanted) and (listed is not None or len(labels) >= _MANY):
             raise ConfigurationError(
                 f"{self._taxonomy_path}: it has no label of {source}, such as '{lacking[0]}'; set "
                 "dataset_reader.taxonomy to one of these labels, or leave out 'ancestors'."
@@ -115,10 +113,9 @@ class LabelScheme:
 
     def _above(self, label: str) -> list[str]:
         """The ancestors of a label; none where the taxonomy lacks it."""
-        taxonomy, known = self.taxonomy(), self._known()
-        found = taxonomy.ancestors(label) if label in taxonomy.labels else []
+        found = self._taxonomy.ancestors(label) if label in self._taxonomy.labels else []
         for above in found:
-            if known is not None and above not in known:
+            if self._known is not None and above not in self._known:
                 raise ConfigurationError(
                     f"{self._taxonomy_path}: the label '{above}', above '{label}', is not in {self.labels_path}."
                 )

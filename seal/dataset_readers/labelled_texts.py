@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Optional
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.setting_checks import short
+from seal.common.setting_checks import short, whole_number
 from seal.files.names import clean_label
 from seal.files.other_formats import is_list, other_format, to_be_converted
 from seal.files.records import csv_records, read_json
@@ -141,14 +141,14 @@ def read_indexed_tsv(path: str, options: TextOptions = TextOptions()) -> Iterato
                     f"{where}: the labels must be numbers from 0, with commas between, found {cell[:40]!r}; where they "
                     "are names, set dataset_reader.format to 'tsv'."
                 )
-            # Python reads no number of thousands of digits. `1` and `01` are the same.
-            digits = item.lstrip("0") or "0"
-            if len(digits) > 18 or int(digits) >= len(names):
+            # `1` and `01` are the same.
+            number = whole_number(item.lstrip("0") or "0")
+            if number is None or number >= len(names):
                 raise ConfigurationError(
                     f"{where}: there is no label {item[:40]}; dataset_reader.labels lists {len(names)}, 0 to "
                     f"{len(names) - 1}."
                 )
-            labels[names[int(digits)]] = None
+            labels[names[number]] = None
         yield LabelledText(text, list(labels), where)
 
 

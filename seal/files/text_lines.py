@@ -137,13 +137,6 @@ def text_lines(path: str, expected: Optional[str] = None, json_lines: bool = Fal
     `ConfigurationError` where there is no such file, where it unpacks to more than `most_unpacked`, where it cannot be
     read or is not UTF-8, then with the number of the line; or where it has another format.
     """
-    lines = _lines(path)
-    if expected is None:
-        return lines
-    return _refusing_other_formats(path, expected, json_lines, lines)
-
-
-def _lines(path: str) -> Iterator[tuple[int, str]]:
     path = user_path(path)
     if os.path.isdir(path):
         raise ConfigurationError(f"{path}: this is a folder; name a file.")
@@ -151,29 +144,22 @@ def _lines(path: str) -> Iterator[tuple[int, str]]:
         raise ConfigurationError(
             f"{path}: there is no such file; put the data there (see data/README.md), or correct its path."
         )
-    number = 0
+    number, looks = 0, expected is not None
     try:
         # Bytes, so that only "\n" ends a line and an undecodable byte can be reported with its line.
         with opened(path) as file:
             for number, line in enumerate(file, start=1):
                 # Some editors put a byte order mark before the first line.
-                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+                if looks and not text.isspace():
+                    looks, found = False, other_format(text, json_lines)
+                    if found is not None:
+                        raise ConfigurationError(f"{path}:{number}: this looks like {found}; expected {expected}.")
+                yield number, text
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path}:{number}: {undecodable(error)}.") from error
     except READ_ERRORS as error:
         raise ConfigurationError(f"{path}:{number + 1}: the file cannot be read from here on ({error}).") from error
-
-
-def _refusing_other_formats(
-    path: str, expected: str, json_lines: bool, lines: Iterator[tuple[int, str]]
-) -> Iterator[tuple[int, str]]:
-    looks = True
-    for number, line in lines:
-        if looks and not line.isspace():
-            looks, found = False, other_format(line, json_lines)
-            if found is not None:
-                raise ConfigurationError(f"{path}:{number}: this looks like {found}; expected {expected}.")
-        yield number, line
 
 
 def undecodable(error: UnicodeDecodeError) -> str:
