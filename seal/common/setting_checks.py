@@ -113,6 +113,11 @@ def short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 column`, `2 columns`"""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def _listed(parts: list[str], word: str) -> str:
     """`a, b and c`"""
     *others, last = parts

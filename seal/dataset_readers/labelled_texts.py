@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Optional
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.setting_checks import short, whole_number
+from seal.common.setting_checks import counted, short, whole_number
 from seal.files.names import clean_label
 from seal.files.other_formats import is_list, other_format, to_be_converted
 from seal.files.records import csv_records, read_json
@@ -313,7 +313,7 @@ def _text_rows(path: str, labels: str) -> Iterator[tuple[str, str, str]]:
         if line.isspace():
             continue
         where, columns = f"{path}:{number}", line.rstrip("\r\n").split("\t")
-        found = f"{len(columns)} column{'' if len(columns) == 1 else 's'}"
+        found = counted(len(columns), "column")
         first, expected = expected is None, expected or len(columns)
         if expected not in (2, 3):
             raise ConfigurationError(

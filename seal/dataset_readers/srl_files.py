@@ -17,7 +17,7 @@ from seal.files.names import check_name, clean_name
 from seal.files.other_formats import to_be_converted
 from seal.files.paths import data_files, not_empty, with_packings
 from seal.files.records import read_json
-from seal.files.text_lines import column_lines, text_lines
+from seal.files.text_lines import cells_of, column_lines, text_lines
 
 _ENDINGS = ("_conll", ".conll", ".jsonl")
 _GOLD, _AUTO = "gold_conll", "auto_conll"
@@ -26,8 +26,6 @@ _CONLL_U_ENDINGS = with_packings((".conllu", ".conllup"))
 _JSON_LINES = "JSON lines, an object with 'words' and 'frames' a line"
 _COLUMNS = "columns of CoNLL-2012 (a file of JSON lines must end in .jsonl)"
 _WORD, _LEMMA, _FRAMESET, _FIRST_ROLE = 3, 6, 7, 11
-# Not str.split: a no-break space is part of a word, not a separator.
-_CELLS = re.compile(r"[^ \t\r\n\f\v]+")
 # One cell of a role column: it may open one span and may close one.
 _ROLE = re.compile(r"(?:\(([^()*]+))?\*(\))?")
 
@@ -194,7 +192,7 @@ def _parse_conll2012(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[Sr
     rows: list[list[str]] = []
     start = 0
     for number, line in lines:
-        row = _CELLS.findall(line)
+        row = cells_of(line)
         if not row or line.startswith(("#begin", "#end")):
             if rows:
                 yield _sentence(path, start, rows)

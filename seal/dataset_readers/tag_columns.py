@@ -8,19 +8,16 @@ from typing import Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.setting_checks import check_choice, short
+from seal.common.setting_checks import check_choice, counted, short
 from seal.files.names import clean_name
 from seal.files.other_formats import is_list
 from seal.files.paths import not_empty, user_path
 from seal.files.records import csv_rows
-from seal.files.text_lines import column_lines, without_packing
+from seal.files.text_lines import BLANKS, cells_of, column_lines, without_packing
 
 Column = Union[int, str]
 """A column by its place, counted from 0 or, below 0, from the last; or by its name."""
 
-_BLANKS = " \t\r\n\f\v"
-# Not str.split: a no-break space is (part of) a word, not a separator; Twitter POS has such words.
-_CELLS = re.compile(f"[^{_BLANKS}]+")
 _DOCUMENT_START = "-DOCSTART-"
 # What a header, in lower case, has over the columns of tokens and of tags.
 _HEADINGS_OF_TOKENS = ("word", "words", "token", "tokens", "form")
@@ -170,9 +167,8 @@ class TagColumns:
             if width is not None and len(row) != width:
                 expected = f"{width} columns are named" if self._names else f"the file's first row has {width}"
                 raise ConfigurationError(
-                    f"{path}:{number}: found {len(row)} column{'s' * (len(row) != 1)} where {expected} "
-                    f"(separated by {between}; a comment needs the reader's "
-                    "'comment')."
+                    f"{path}:{number}: found {counted(len(row), 'column')} where {expected} (separated by {between}; "
+                    "a comment needs the reader's 'comment')."
                 )
             if not checked:
                 # The first row must have the columns that are asked for; the others as many as the first.
@@ -221,22 +217,22 @@ class TagColumns:
             lines = ((number, line) for number, line in lines if not line.startswith(comment))
         if separator == "comma" or (separator is None and without_packing(path).endswith(_CSV)):
             for number, cells in csv_rows(path, lines):
-                row = [cell.strip(_BLANKS) for cell in cells]
+                row = [cell.strip(BLANKS) for cell in cells]
                 yield number, row if any(row) and row[0] != _DOCUMENT_START else [], "commas"
             return
         for number, line in lines:
-            text = line.strip(_BLANKS)
-            if not text or _CELLS.match(text)[0] == _DOCUMENT_START:
+            text = line.strip(BLANKS)
+            if not text or (text.startswith(_DOCUMENT_START) and cells_of(text)[0] == _DOCUMENT_START):
                 yield number, [], ""
                 continue
             if separator is None:
                 # A tab at an end may be that of an empty cell.
-                lacks_a_cell = self._tag is not None and "\t" in line and len(_CELLS.findall(line)) == 1
+                lacks_a_cell = self._tag is not None and "\t" in line and len(cells_of(line)) == 1
                 separator = "tab" if "\t" in text or lacks_a_cell else "blanks"
             if separator == "tab":
-                yield number, [cell.strip(_BLANKS) for cell in line.rstrip("\r\n").split("\t")], "tabs"
+                yield number, [cell.strip(BLANKS) for cell in line.rstrip("\r\n").split("\t")], "tabs"
             else:
-                yield number, _CELLS.findall(line), "blanks"
+                yield number, cells_of(line), "blanks"
 
     def _place(self, name: str, column: Column) -> int:
         key = f"dataset_reader.{name}"
@@ -260,8 +256,8 @@ class TagColumns:
         for name, place in wanted:
             if place is not None and not -len(row) <= place < len(row):
                 raise ConfigurationError(
-                    f"{where}: found {len(row)} column{'s' * (len(row) != 1)} where the {name} is in column "
-                    f"{place} (counted from 0)."
+                    f"{where}: found {counted(len(row), 'column')} where the {name} is in column {place} (counted "
+                    "from 0)."
                 )
         header = (*_HEADINGS_OF_TOKENS, *_HEADINGS_OF_SENTENCES), _HEADINGS_OF_TAGS
         if self._tag is not None and all(
@@ -279,8 +275,8 @@ class TagColumns:
                 if len(row) == 1 and "," in row[0]:
                     advice = "set separator to 'comma', or put a tab or a blank between the columns"
                 raise ConfigurationError(
-                    f"{where}: found {len(row)} column{'s' * (len(row) != 1)} where column "
-                    f"{self._token % len(row)} would be both token and {name}; {advice}."
+                    f"{where}: found {counted(len(row), 'column')} where column {self._token % len(row)} would be both "
+                    f"token and {name}; {advice}."
                 )
 
     def _add(self, sentence: TaggedSentence, number: int, row: list[str]) -> None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Optional, TypeVar
 
-from seal.common.setting_checks import short
+from seal.common.setting_checks import counted, short
 from seal.registry import ConfigurationError
 
 Repeatable = TypeVar("Repeatable", bound=Hashable)
@@ -111,8 +111,8 @@ def csv_records(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[i
             row = [""]
         if len(row) != len(names):
             raise ConfigurationError(
-                f"{where}: found {len(row)} cell{'s' * (len(row) != 1)}, and {len(names)} columns are named; a cell "
-                "with a separator in it is in double quotes."
+                f"{where}: found {counted(len(row), 'cell')}, and {len(names)} columns are named; a cell with a "
+                "separator in it is in double quotes."
             )
         yield number, dict(zip(names, row))
 

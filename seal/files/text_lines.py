@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import zlib
 from collections.abc import Iterator
 from typing import Any, Optional, Union
@@ -79,6 +80,9 @@ _OPENERS: dict[str, type[Union[gzip.GzipFile, bz2.BZ2File, lzma.LZMAFile]]] = {
 }
 #: What reading a file raises that is damaged, or packed in another way than its name says.
 READ_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError)
+#: What is between columns that no tab parts.
+BLANKS = " \t\r\n\f\v"
+_CELL = re.compile(f"[^{BLANKS}]+")
 #: As many bytes tell what a file is.
 HEAD = 64
 
@@ -165,6 +169,11 @@ def text_lines(path: str, expected: Optional[str] = None, json_lines: bool = Fal
 def undecodable(error: UnicodeDecodeError) -> str:
     """The message for a file that is not UTF-8, without its place."""
     return f"byte 0x{error.object[error.start]:02x} is not UTF-8; convert the file"
+
+
+def cells_of(line: str) -> list[str]:
+    """What is between ASCII blanks: a no-break space, unlike in `str.split`, is part of a word, as in Twitter POS."""
+    return _CELL.findall(line)
 
 
 def column_lines(path: str, expected: Optional[str] = None) -> Iterator[tuple[int, str]]:
