@@ -15,5 +15,5 @@ def message_of(call: Callable, *args: Any, **options: Any) -> str:
         if isinstance(found, Iterator):
             list(found)
     message = error.value.message
-    assert "\n" not in message and message.endswith(".")
+    assert "\n" not in message and message.endswith((".", "?", ".)"))
     return message

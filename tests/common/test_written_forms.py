@@ -23,46 +23,28 @@ def split(trained_on, text, splitter=EnglishSplitter, reader=TaggingReader):
 
 
 @pytest.mark.parametrize(
-    "text, expected",
+    "trained_on, text, expected",
     [
-        ('"It (really) works"', "`` It -LRB- really -RRB- works ''"),
-        ("\u201cIt (really) works\u201d\u2026", "`` It -LRB- really -RRB- works '' ..."),
-        ("``It {really} works''", "`` It -LCB- really -RCB- works ''"),
-        ("a well\u2010known \u2014 did n\u2019t", "a well - known -- did n't"),
-        ('" it "', "`` it ''"),
-        ('He said, "yes." "No!"', "He said , `` yes . '' `` No ! ''"),
-        ("(\"so\") '' [x]", "-LRB- `` so '' -RRB- '' [ x ]"),
+        (TREEBANK, '"It (really) works"', "`` It -LRB- really -RRB- works ''"),
+        (TREEBANK, "\u201cIt (really) works\u201d\u2026", "`` It -LRB- really -RRB- works '' ..."),
+        (TREEBANK, "``It {really} works''", "`` It -LCB- really -RCB- works ''"),
+        (TREEBANK, "a well\u2010known \u2014 did n\u2019t", "a well - known -- did n't"),
+        (TREEBANK, '" it "', "`` it ''"),
+        (TREEBANK, 'He said, "yes." "No!"', "He said , `` yes . '' `` No ! ''"),
+        (TREEBANK, "(\"so\") '' [x]", "-LRB- `` so '' -RRB- '' [ x ]"),
+        (NEWSPAPER, '"It (really) works"...', "\u201c It ( really ) works \u201d \u2026"),
+        (NEWSPAPER, "``It works'' -- yes", "\u201c It works \u201d \u2014 yes"),
+        (NEWSPAPER, "-LRB- so -RRB-", "( so )"),
+        (NEWSPAPER, "a well-known, state-of-the-art one - 1-2", "a well-known , state-of-the-art one \u2014 1 - 2"),
+        (TYPED, "\u201cIt works\u201d \u2026", '" It works " ...'),
+        (TYPED, "``It works'' \u2014 well\u2011known", '" It works " - well-known'),
+        (TYPED, "don\u2019t -LRB- x", "do n't ( x"),
+        (TYPED, "\u00abso\u00bb", '" so "'),
     ],
 )
 @pytest.mark.parametrize("reader", [TaggingReader, SrlReader])
-def test_as_a_treebank(text, expected, reader):
-    assert split([TREEBANK], text, reader=reader) == expected.split()
-
-
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        ('"It (really) works"...', "\u201c It ( really ) works \u201d \u2026"),
-        ("``It works'' -- yes", "\u201c It works \u201d \u2014 yes"),
-        ("-LRB- so -RRB-", "( so )"),
-        ("a well-known, state-of-the-art one - 1-2", "a well-known , state-of-the-art one \u2014 1 - 2"),
-    ],
-)
-def test_as_a_newspaper(text, expected):
-    assert split([NEWSPAPER], text) == expected.split()
-
-
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        ("\u201cIt works\u201d \u2026", '" It works " ...'),
-        ("``It works'' \u2014 well\u2011known", '" It works " - well-known'),
-        ("don\u2019t -LRB- x", "do n't ( x"),
-        ("\u00abso\u00bb", '" so "'),
-    ],
-)
-def test_as_typed(text, expected):
-    assert split([TYPED], text) == expected.split()
+def test_as_the_training_data_are_written(trained_on, text, expected, reader):
+    assert split([trained_on], text, reader=reader) == expected.split()
 
 
 @pytest.mark.parametrize("splitter", [EnglishSplitter, TweetSplitter, WhiteSpaceSplitter])

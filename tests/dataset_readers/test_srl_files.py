@@ -249,24 +249,6 @@ def test_counts_of_the_ewt_data(name, sentences, frames, by_bracket):
     assert sum(frame.sense is None for sentence in data for frame in sentence.frames) == by_bracket
 
 
-CONLL_U = """\
-# sent_id = 1
-1\tShe\tshe\tPRON\t_\t_\t2\tnsubj\t_\t_\t_\tA0
-2\tslept\tsleep\tVERB\t_\t_\t0\troot\t_\t_\tsleep.01\t_
-
-"""
-
-
-@pytest.mark.parametrize("name", ["a.conllu", "a.conllup", "a.conllu.gz", "a.conll", "a.txt"])
-@pytest.mark.parametrize("content", [CONLL_U, "\n" + CONLL_U.partition("\n")[2]])
-def test_conllu_is_refused_with_the_way_to_convert_it(write, name, content):
-    path = write(name, content)
-    assert message_of(read_srl_sentences, path) == (
-        f"{path}: CoNLL-U with roles is not read as it is; convert it first, by `python scripts/convert.py propbank "
-        f"{path} --out FILE.jsonl`, and read that file."
-    )
-
-
 @pytest.mark.parametrize(
     "line, expected",
     [

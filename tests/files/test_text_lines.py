@@ -64,13 +64,6 @@ def test_a_file_that_unpacks_to_too_much(tmp_path, monkeypatch):
             list(text_lines(str(path)))
 
 
-def test_a_compressed_file_must_say_so(tmp_path):
-    path = tmp_path / "lines.txt"
-    path.write_bytes(gzip.compress(b"one\ntwo\n"))
-    with pytest.raises(ConfigurationError, match="lines.txt: this is a packed file; its name must end in '.gz'"):
-        list(text_lines(str(path)))
-
-
 def test_line_ends_of_old_macs(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"Rose O\r\nsells O\r\n")
