@@ -181,9 +181,6 @@ class ParsingReader(SentenceReader):
     - `metadata`: a dictionary of `words`, `symbols` (the strings, or `None` without gold), `tags` (the parts of speech,
       which scoring needs to leave punctuation out, or `None`) and `source` (`file:line`, or `None`).
 
-    `FILE#train` and `FILE#valid` are two parts of one file, for data without a validation split: the first tree and
-    then every `valid_every`th one belong to the latter.
-
     # Parameters
 
     As for `SentenceReader`, except `also_check`.
@@ -212,11 +209,8 @@ class ParsingReader(SentenceReader):
 
     def _trees(self, paths: list[str], name: str) -> Iterator[_ReadTree]:
         """Those of all paths, which messages call `name`."""
-        trees = (tree for path in paths for tree in self._of_path(path))
+        trees = (tree for path in paths for tree in self._of_part(path, self._whole))
         return with_words(name, not_empty(trees, f"{name}: it has no tree with a word."))
-
-    def _of_path(self, file_path: str) -> Iterator[_ReadTree]:
-        return self._of_part(file_path, self._whole)
 
     def _whole(self, path: str) -> Iterator[_ReadTree]:
         for file in data_files(path, _ENDINGS, "trees in Penn Treebank brackets"):

@@ -1,7 +1,5 @@
 """
-The base class of the readers of sentences, and paths that name a part of a file, `FILE#train` and `FILE#valid`, for
-data sets without a validation split. Every `valid_every`th item, starting with the first, belongs to `valid`; all other
-items belong to `train`. Where a file has the `#` in its own name, the path is that file, whole.
+The base class of the readers of sentences, and paths that name a part of a file.
 """
 
 import itertools
@@ -33,7 +31,10 @@ _NO_ACCIDENT = 6
 
 class SentenceReader(DatasetReader):
     """
-    What readers of sentences share: token indexers that workers do not send, sharding, and a limit on length.
+    What readers of sentences share: token indexers that workers do not send, sharding, a limit on length, and paths
+    that name a part of a file, `FILE#train` and `FILE#valid`, for data without a validation split. Every
+    `valid_every`th item of all files of a path, starting with the first, belongs to `valid`; all others belong to
+    `train`. Where a file has the `#` in its own name, the path is that file, whole.
 
     # Parameters
 

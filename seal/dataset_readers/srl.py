@@ -23,9 +23,7 @@ logger = logging.getLogger(__name__)
 class SrlReader(SentenceReader):
     """
     Reads predicate-argument frames from CoNLL-2012 columns or BIO JSON lines, a file or a folder; the formats are
-    described at `read_srl_sentences`. For data without a test file,
-    `FILE#train` and `FILE#valid` are two parts of one: the first sentence and then every `valid_every`th one belong to
-    the latter.
+    described at `read_srl_sentences`.
 
     There is one instance a frame and, with `predicate_instances`, one more a sentence (also for a sentence
     without frames), which marks no predicate and trains the predicate finder. The fields of an instance:

@@ -43,8 +43,7 @@ class TaggingReader(SentenceReader):
       `None`) and, for a sentence of a file, `lines` (the line of each word).
     - `labelled`, with the option of that name: 1 where `tags` are gold, 0 where they are placeholders.
 
-    A path is a file, or a pattern with `*`. `FILE#train` and `FILE#valid` are two parts of one file, for data without a
-    validation split: the first sentence and then every `valid_every`th one belong to the latter.
+    A path is a file, or a pattern with `*`.
 
     CoNLL-2003 with the inputs of Tu, Pang & Gimpel 2020, section 6 ("NER+"):
 

@@ -42,9 +42,7 @@ class TextMultilabelReader(SentenceReader):
     - `metadata`: a dictionary of `labels` (the names, or `None` without gold) and `source` (`file:line` of the text, or
       `None`).
 
-    A path is a file, packed or not, or a pattern with `*`. Where a data set has no validation split, `FILE#train` and
-    `FILE#valid` are two parts of one file: the first text and then every `valid_every`th one, counted over all files
-    of the path, belong to the latter.
+    A path is a file, packed or not, or a pattern with `*`.
 
     The settings for a transformer, which reads the ids of wordpieces:
 
