@@ -111,6 +111,10 @@ def test_numbers_repeated_names(write):
         table_of(path, "maybe")
 
 
+KNOWN = "known are numeric, integer, real, string, date, {a,list,of,values} and hierarchical."
+CONTROL = "begins or ends with a control character, such as a line's end:"
+
+
 @pytest.mark.parametrize(
     "header, message",
     [
@@ -118,26 +122,19 @@ def test_numbers_repeated_names(write):
         ("", ":1: the file ends without a @data section."),
         ("@data\n1", ":1: @data comes before any @attribute."),
         ("@attribute a real\n@data\n\n% none\n", ":2: no row follows @data."),
-        (
-            "@attribute a 'date' 'yyyy'\n",
-            ":1: the attribute 'a' has the type \"'date' 'yyyy'\"; known are numeric, integer, real, string, "
-            "date, {a,list,of,values} and hierarchical.",
-        ),
-        ("@attribute a\n", ":1: the attribute 'a' has the type ''; known are numeric, integer, real, string, "
-         "date, {a,list,of,values} and hierarchical."),
+        ("@attribute a 'date' 'yyyy'\n", ":1: the attribute 'a' has the type \"'date' 'yyyy'\"; " + KNOWN),
+        ("@attribute a\n", ":1: the attribute 'a' has the type ''; " + KNOWN),
         ("@attribute 'a real\n", ":1: expected '@attribute name type', found \"@attribute 'a real\"."),
         ("@attribute a {x,y\n", ":1: the list of values of 'a' does not end in '}'."),
-        ("@attribute 'a\\r' real\n", ":1: the attribute's name begins or ends with a control character, such as a "
-         "line's end: 'a\\r'."),
-        ("@attribute a {x,'\\ny'}\n", ":1: a value of 'a' begins or ends with a control character, such as a line's "
-         "end: '\\ny'."),
+        ("@attribute 'a\\r' real\n", f":1: the attribute's name {CONTROL} 'a\\r'."),
+        ("@attribute a {x,'\\ny'}\n", f":1: a value of 'a' {CONTROL} '\\ny'."),
         ("@attribute a {x,y,x}\n", ":1: the attribute 'a' lists the value 'x' twice."),
         ("@attribute a {x,,y}\n", ":1: a value between commas is empty."),
         ("@attribute a {}\n", ":1: a value between commas is empty."),
-        ("@attribute a {x,'y}\n", ":1: the quote of \"'y\" is not closed."),
+        ("@attribute a {x,'y}\n", ':1: the quote of "\'y" is not closed.'),
         ("@relation r\n1,2\n", ":2: expected @relation, @attribute or @data, found '1,2'."),
     ],
-)  # fmt: skip
+)
 def test_header_errors(write, header, message):
     assert mistake_in(write("d.arff", header)) == message
 
