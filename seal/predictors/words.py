@@ -16,7 +16,7 @@ from spacy.tokenizer import Tokenizer
 
 from seal.common.tag_encodings import Span
 from seal.common.vocabularies import WRITTEN, names_of
-from seal.dataset_readers.fields import WrittenForms
+from seal.dataset_readers.written_forms import WrittenForms
 
 # spaCy's tokenizer splits a run without white space character by character, in time that grows with the square of
 # its length: 20,000 brackets take a minute. A longer run than this, which no English word is, becomes one word.
