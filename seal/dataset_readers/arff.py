@@ -17,7 +17,7 @@ from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
 from seal.common.setting_checks import check_choice, whole_number
-from seal.files.kept_arrays import Matrix
+from seal.files.matrices import Matrix
 from seal.files.names import check_name
 from seal.files.paths import not_empty
 from seal.files.text_lines import column_lines

@@ -13,7 +13,7 @@ from scipy import sparse
 from seal.dataset_readers.arff import ArffHeader, ArffTable
 from seal.dataset_readers.arff_labels import labels_of
 from seal.dataset_readers.feature_columns import FeaturePlan, is_binary
-from seal.files.kept_arrays import Matrix
+from seal.files.matrices import Matrix
 from seal.files.names import clean_name, composed
 
 logger = logging.getLogger(__name__)

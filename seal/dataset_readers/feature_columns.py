@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
 from seal.dataset_readers.arff import Attribute
-from seal.files.kept_arrays import Matrix, pieces
+from seal.files.matrices import Matrix, pieces
 
 # No, then yes. The words decide, and not their order in the file: Mulan's genbase lists {YES, NO}.
 _PAIRS = (("no", "yes"), ("false", "true"), ("0", "1"))

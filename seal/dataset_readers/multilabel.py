@@ -15,7 +15,8 @@ from seal.common.vocabularies import ATTRIBUTES, LABELS
 from seal.dataset_readers.fields import NamedColumns, NamesField
 from seal.dataset_readers.multilabel_files import MultilabelData, read_multilabel
 from seal.dataset_readers.tensor_loader import TensorTable, dense_rows
-from seal.files.kept_arrays import Arrays, Matrix, kept_or_read, pieces
+from seal.files.kept_arrays import Arrays, kept_or_read
+from seal.files.matrices import Matrix, pieces
 from seal.files.names import clean_label
 from seal.files.paths import expanded
 

@@ -14,7 +14,8 @@ from seal.dataset_readers.arff import ArffHeader, ArffTable, read_arff, read_hea
 from seal.dataset_readers.arff_labels import HIERARCHIES
 from seal.dataset_readers.column_plan import ColumnPlan
 from seal.dataset_readers.feature_columns import fill_missing
-from seal.files.kept_arrays import Arrays, GrowingMatrix, Matrix, matrix_of
+from seal.files.kept_arrays import Arrays
+from seal.files.matrices import GrowingMatrix, Matrix, matrix_of
 from seal.files.names import composed
 from seal.files.taxonomy import Taxonomy
 

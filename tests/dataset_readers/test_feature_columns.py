@@ -4,7 +4,7 @@ from scipy import sparse
 
 from seal.dataset_readers.arff import Attribute
 from seal.dataset_readers.feature_columns import fill_missing, is_binary
-from seal.files import kept_arrays
+from seal.files import matrices
 from tests.one_sentence import message_of
 
 
@@ -34,7 +34,7 @@ def filled(values, thin, names, missing):
 @pytest.mark.parametrize("piece", [2**20, 2])
 @pytest.mark.parametrize("thin", [False, True])
 def test_fills_with_means(thin, piece, monkeypatch):
-    monkeypatch.setattr(kept_arrays, "PIECE", piece)
+    monkeypatch.setattr(matrices, "PIECE", piece)
     nan = numpy.nan
     values = numpy.array([[1, nan, 0], [0, nan, nan], [nan, nan, 4]], numpy.float32)
     found, means = filled(values, thin, "abc", "mean")

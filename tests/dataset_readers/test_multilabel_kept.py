@@ -12,7 +12,7 @@ from scipy import sparse
 from seal.dataset_readers import arff, multilabel_files
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.tensor_loader import TensorLoader
-from seal.files import kept_arrays
+from seal.files import kept_arrays, matrices
 from seal.files.kept_arrays import is_mapped
 from tests.multilabel import ROWS, TASK_NET, run_settings, vocabulary, write_data
 from tests.one_sentence import message_of
@@ -207,7 +207,7 @@ def test_mistakes_are_told_at_every_start(cache, write):
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_memory_does_not_grow_with_the_rows(kind, cache, tmp_path, monkeypatch):
     monkeypatch.setattr(arff, "PIECE_ROWS", 200)
-    monkeypatch.setattr(kept_arrays, "PIECE", 2**12)
+    monkeypatch.setattr(matrices, "PIECE", 2**12)
     head = "".join(f"@attribute a{i} numeric\n" for i in range(40)) + "@attribute red {0,1}\n@data\n"
     rows = {"dense": [",".join(["0.5"] * 40) + f",{i}" for i in (0, 1)], "sparse": ["{3 1,7 2.5,40 1}", "{1 ?}"]}
 

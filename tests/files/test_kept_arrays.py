@@ -8,18 +8,14 @@ from pathlib import Path
 
 import numpy
 import pytest
-from scipy import sparse
 
 from seal.files import kept_arrays
 from seal.files.kept_arrays import (
     Arrays,
-    GrowingMatrix,
     MappedArrays,
     cache_folder,
     is_mapped,
     kept_or_read,
-    matrix_of,
-    pieces,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -308,32 +304,3 @@ def test_an_entry_of_a_folder_that_is_removed_stays_while_it_is_used(cache, tmp_
     found = one.kept()
     shutil.rmtree(cache)
     assert found.tolist() == [1, 2.5, 3] and one.kept().tolist() == [1, 2.5, 3] and one.times == 2
-
-
-VALUES = numpy.array([[1, 0, numpy.nan], [0, 0, 0], [2, 3, 0], [0, 0, 4], [5, 0, 6]], numpy.float32)
-
-
-@pytest.mark.parametrize("forms", ["dd", "ss", "ds", "sd", "dds", "dsd"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_rows_of_dense_and_sparse_parts(kind, forms, tmp_path, monkeypatch):
-    monkeypatch.setattr(kept_arrays, "PIECE", 4)
-    arrays = KINDS[kind](tmp_path)
-    growing = GrowingMatrix(arrays, "m", 3)
-    for form, part in zip(forms, numpy.array_split(VALUES, len(forms))):
-        growing.add(part if form == "d" else sparse.csr_array(part))
-    found = growing.matrix()
-    assert sparse.issparse(found) == ("s" in forms) and found.shape == (5, 3) and found.dtype == numpy.float32
-    whole = found.toarray() if sparse.issparse(found) else found
-    numpy.testing.assert_array_equal(whole, VALUES)
-    again = matrix_of(arrays, "m", 3)
-    numpy.testing.assert_array_equal(again.toarray() if sparse.issparse(again) else again, VALUES)
-    held = found.data if sparse.issparse(found) else found
-    growing.write(1, numpy.full_like(held[1:3], 9))
-    changed = growing.matrix()
-    changed = changed.data if sparse.issparse(changed) else changed
-    numpy.testing.assert_array_equal(changed, numpy.concatenate([held[:1], numpy.full_like(held[1:3], 9), held[3:]]))
-
-
-def test_pieces():
-    growing = list(pieces(5, kept_arrays.PIECE // 2))
-    assert growing == [(0, 2), (2, 4), (4, 5)] and list(pieces(0)) == [] and list(pieces(2, 10**9)) == [(0, 1), (1, 2)]
