@@ -37,6 +37,8 @@ def test_as_many_instances_as_rows(tmp_path, most, rows):
     data = write_data(tmp_path)
     loader = TensorLoader(MultilabelReader(**data["reader"], max_instances=most), data["path"])
     assert len(list(loader.iter_instances())) == rows
+    loader.index_with(vocabulary())
+    assert sum(len(batch["labels"]) for batch in loader) == rows
 
 
 def test_the_vocabulary_has_all_names_in_order(tmp_path):

@@ -112,13 +112,6 @@ def test_workers_share_the_rows(monkeypatch):
     assert sorted(found) == [2 * i for i in range(8)]
 
 
-def test_readers_hand_on_their_limit(tmp_path):
-    data = write_data(tmp_path)
-    loader = TensorLoader(MultilabelReader(**data["reader"], max_instances=2), data["path"])
-    loader.index_with(vocabulary())
-    assert [len(batch["labels"]) for batch in loader] == [2]
-
-
 def test_as_allennlp_makes_it(tmp_path):
     data = write_data(tmp_path)
     loader = DataLoader.from_params(
