@@ -56,16 +56,18 @@ class FeaturePlan:
         # Of the features that are not the codes of their column: the code that makes a 1.
         self._ones: dict[int, int] = {}
         for column in columns:
-            attribute = attributes[column]
-            if attribute.kind == "numeric" or is_binary(attribute):
-                yes = _place_of_yes(attribute) if attribute.kind == "nominal" else None
-                if yes not in (None, 1):
-                    self._ones[len(self.names)] = yes
+            attribute, first = attributes[column], len(self.names)
+            if attribute.kind == "numeric":
                 self.names.append(attribute.name)
+            elif is_binary(attribute):
+                self.names.append(attribute.name)
+                yes = _place_of_yes(attribute)
+                if yes != 1:
+                    self._ones[first] = yes
             else:
-                self._ones.update((len(self.names) + place, place) for place in range(len(attribute.values)))
                 self.names += [f"{attribute.name}={value}" for value in attribute.values]
-            self.columns += [column] * (len(self.names) - len(self.columns))
+                self._ones.update((first + place, place) for place in range(len(attribute.values)))
+            self.columns += [column] * (len(self.names) - first)
 
     def features_of(self, codes: Matrix) -> Matrix:
         """Of codes, `(rows, features)`: NaN where a value is missing, sparse where the codes are."""

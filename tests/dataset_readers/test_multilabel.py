@@ -8,6 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
 
+from seal.common.vocabularies import labels_of
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.tensor_loader import TensorLoader
 from tests.multilabel import ATTRIBUTES, HEAD, LABELS, ROWS, row, vocabulary, write_data
@@ -45,24 +46,15 @@ def test_the_vocabulary_has_all_names_in_order(tmp_path):
     rows = [(text, (gold[0], 1, 0)) for text, gold in ROWS]  # Nothing is sweet.
     data = write_data(tmp_path, rows)
     reader = MultilabelReader(**data["reader"])
-    for instances in (
-        TensorLoader(reader, data["path"]).iter_instances(),
-        reader.read(data["path"]),
-    ):
+    for instances in (TensorLoader(reader, data["path"]).iter_instances(), reader.read(data["path"])):
         vocab = Vocabulary.from_instances(instances)
-        for namespace, names in (("labels", LABELS), ("attribute_labels", ATTRIBUTES)):
-            index = vocab.get_index_to_token_vocabulary(namespace)
-            assert [index[i] for i in range(len(index))] == names
+        assert labels_of(vocab, "labels") == LABELS and labels_of(vocab, "attribute_labels") == ATTRIBUTES
 
 
 def test_instances_and_tables_are_the_same(tmp_path):
     data = write_data(tmp_path)
     reader = MultilabelReader(**data["reader"], standardize=True)
-    shuffled = Vocabulary()
-    for name in ("sweet", "red", "round"):
-        shuffled.add_token_to_namespace(name, "labels")
-    for name in ("size", "weight", "ripe"):
-        shuffled.add_token_to_namespace(name, "attribute_labels")
+    shuffled = vocabulary(["sweet", "red", "round"], ["size", "weight", "ripe"])
     batches = []
     for loader in (
         TensorLoader(reader, data["path"], batch_size=10),

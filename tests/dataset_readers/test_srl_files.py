@@ -249,6 +249,14 @@ def test_counts_of_the_ewt_data(name, sentences, frames, by_bracket):
     assert sum(frame.sense is None for sentence in data for frame in sentence.frames) == by_bracket
 
 
+def test_conllu_is_refused_with_the_way_to_convert_it(write):
+    path = write("a.conllu.gz", "# sent_id = 1\n")
+    assert message_of(read_srl_sentences, path) == (
+        f"{path}: CoNLL-U with roles is not read as it is; convert it first, by `python scripts/convert.py propbank "
+        f"{path} --out FILE.jsonl`, and read that file."
+    )
+
+
 @pytest.mark.parametrize(
     "line, expected",
     [
