@@ -43,13 +43,7 @@ def scores(found: list[list[int]], gold: list[set[int]]) -> dict[str, float]:
 
 
 def measured(model: str, tagger: str, data: str, most: Optional[int]) -> dict[str, dict[str, float]]:
-    """
-    The scores by what finds the predicates.
-
-    # Raises
-
-    `UserError` if `model` is no model of roles.
-    """
+    """The scores by what finds the predicates. Raises `UserError` if `model` is no model of roles."""
     from allennlp.models.archival import load_archive
 
     import seal  # noqa: F401

@@ -16,7 +16,7 @@ from typing import Optional
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scripts.measure.command import at_least_one, exit_status, make_folder
-from scripts.measure.configs import call, text
+from scripts.measure.configs import call, imported, text
 from scripts.measure.files import read_json, write_text
 from scripts.measure.suite import LIBRARY_FOLDER, ROOT, UserError
 
@@ -30,43 +30,29 @@ BATCHES_PER_CHECKPOINT = 250
 
 @dataclass(frozen=True)
 class ReadyModel:
-    """
-    # Parameters
-
-    task : `str`
-        The name of its library in `training_configs/lib`.
-    data : `str`
-        What is given to the library as `data`.
-    method : `str`
-    training : `str`
-        Settings of training, of which `--training` may change some.
-    files : `tuple[str, ...]`
-        The data's files, relative to the repository.
-    source : `str`
-        How to get them, as the end of a sentence that says that they are missing.
-    test : `str`, optional
-        A file, or a part of one, that no choice has seen.
-    takes : `str`
-        The time and the memory. The time is extrapolated, for semantic roles from 1,153 s for an epoch of cross-entropy
-        on a quarter of the sentences (docs/results/srl_ewt_quarter.md), though the model is a CRF; for the tagger from
-        82 s for an epoch of 1,000 tweets (docs/results/twitter_pos_minilm.md).
-    example : `str`
-        A sentence to predict.
-    """
-
+    #: The name of its library in `training_configs/lib`.
     task: str
+    #: What is given to the library as `data`.
     data: str
     method: str
+    #: Settings of training, of which `--training` may change some.
     training: str
+    #: The data's files, relative to the repository.
     files: tuple[str, ...]
+    #: How to get them, as the end of a sentence that says that they are missing.
     source: str
+    #: A file, or a part of one, that no choice has seen.
     test: Optional[str]
+    #: The time and the memory. The time is extrapolated, for semantic roles from 1,153 s for an epoch of cross-entropy
+    #: on a quarter of the sentences (docs/results/srl_ewt_quarter.md), though the model is a CRF; for the tagger from
+    #: 82 s for an epoch of 1,000 tweets (docs/results/twitter_pos_minilm.md).
     takes: str
+    #: A sentence to predict.
     example: str
 
     def config(self, encoder: str, training: str, library: str) -> str:
         """The text of the run's config, which lies beside its folder."""
-        head = f"{HEAD}local {self.task} = import {text(f'{library}/{self.task}.libsonnet')};\n\n"
+        head = HEAD + imported(self.task, library)
         more = f"trainer+: {{ checkpointer: {{ save_every_num_batches: {BATCHES_PER_CHECKPOINT} }} }}"
         if self.test is not None:
             more += f", test_data_path: {text(self.test)}, evaluate_on_test: true"
@@ -125,11 +111,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def check_data(model: ReadyModel) -> None:
-    """
-    # Raises
-
-    `UserError` if a file of the data is missing.
-    """
+    """Raises `UserError` if a file of the data is missing."""
     missing = [file for file in model.files if not (ROOT / file).is_file()]
     if missing:
         raise UserError(f"{' and '.join(missing)} missing: {model.source} (data/README.md).")
@@ -137,11 +119,8 @@ def check_data(model: ReadyModel) -> None:
 
 def encoder_of(name: Optional[str]) -> str:
     """
-    The encoder's name on the hub, or its folder as an absolute path.
-
-    # Raises
-
-    `UserError` if none is named and the package with MiniLM is not installed.
+    The encoder's name on the hub, or its folder as an absolute path. Raises `UserError` if none is named and the
+    package with MiniLM is not installed.
     """
     if name:
         return str(Path(name).absolute()) if Path(name).is_dir() else name
@@ -156,11 +135,8 @@ def encoder_of(name: Optional[str]) -> str:
 
 def train(run: Path, config: str, threads: int) -> int:
     """
-    Trains, or goes on where a training was stopped; returns the exit status.
-
-    # Raises
-
-    `UserError` if the folder has a training of other settings, or files of something else.
+    Trains, or goes on where a training was stopped; returns the exit status. Raises `UserError` if the folder has a
+    training of other settings, or files of something else.
     """
     written = run.with_name("config.jsonnet")
     # A training that was refused leaves nothing in its folder.

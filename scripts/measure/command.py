@@ -51,13 +51,7 @@ def exit_status(run: Callable[[], Optional[int]], stopped: str = "stopped") -> i
 
 
 def at_least_one(arguments: argparse.Namespace, *names: str) -> None:
-    """
-    Checks arguments that are numbers.
-
-    # Raises
-
-    `UserError` if one of them is given and below 1.
-    """
+    """Checks arguments that are numbers. Raises `UserError` if one of them is given and below 1."""
     for name in names:
         value = getattr(arguments, name)
         if value is not None and value < 1:
@@ -66,11 +60,8 @@ def at_least_one(arguments: argparse.Namespace, *names: str) -> None:
 
 def check_folder(option: str, folder: Path) -> None:
     """
-    Checks the path of a folder, which need not exist.
-
-    # Raises
-
-    `UserError` if there cannot be such a folder, since it or one above it is a file.
+    Checks the path of a folder, which need not exist. Raises `UserError` if there cannot be such a folder, since it or
+    one above it is a file.
     """
     for path in (folder, *folder.parents):
         if path.exists() and not path.is_dir():
@@ -79,11 +70,8 @@ def check_folder(option: str, folder: Path) -> None:
 
 def make_folder(option: str, folder: Path) -> None:
     """
-    Makes a folder, if there is none, so that nothing is measured that cannot be written.
-
-    # Raises
-
-    `UserError` if there cannot be such a folder, or no file can be made in it.
+    Makes a folder, if there is none, so that nothing is measured that cannot be written. Raises `UserError` if there
+    cannot be such a folder, or no file can be made in it.
     """
     check_folder(option, folder)
     try:
@@ -96,11 +84,8 @@ def make_folder(option: str, folder: Path) -> None:
 
 def check_file(option: str, path: Path) -> None:
     """
-    Checks the path of a file, which need not exist.
-
-    # Raises
-
-    `UserError` if there cannot be such a file, since it is a folder or one above it is a file.
+    Checks the path of a file, which need not exist. Raises `UserError` if there cannot be such a file, since it is a
+    folder or one above it is a file.
     """
     if path.is_dir():
         raise UserError(f"--{option}: {path} is a folder, not a file.")

@@ -26,10 +26,20 @@ def text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def imported(name: str, folder: str, file: Optional[str] = None) -> str:
+    """The import of a library of a folder, under the name of its file or another, at the start of a config."""
+    return f"local {name} = import {text(f'{folder}/{file or name}.libsonnet')};\n\n"
+
+
 def call(function: str, arguments: dict[str, str]) -> str:
     """A call with named arguments, each a jsonnet expression, one a line."""
     lines = "".join(f"  {name}={expression},\n" for name, expression in arguments.items())
     return f"{function}(\n{lines})\n"
+
+
+def taken(more: dict[str, str], names: Iterable[str]) -> dict[str, str]:
+    """Those of the settings that have these names, which are taken out."""
+    return {name: more.pop(name) for name in names if name in more}
 
 
 # The JSON text of what was evaluated: the libraries do not change while a script runs.
@@ -38,10 +48,7 @@ _EVALUATED: dict[str, str] = {}
 
 def evaluated(source: str) -> Any:
     """
-    The value of a jsonnet expression, whose imports have absolute paths; evaluated once in a process.
-
-    # Raises
-
+    The value of a jsonnet expression, whose imports have absolute paths; evaluated once in a process. Raises
     `RuntimeError` if it cannot be evaluated.
     """
     if source not in _EVALUATED:
@@ -90,11 +97,7 @@ def listed(sign: str, values: dict[str, Any]) -> str:
 def setting_value(expression: str, family: Optional[str] = None) -> Any:
     """
     What a jsonnet expression of `--settings` evaluates to. It may name the library of its suite's `family`, as the
-    config does: `tagging.energies(tagging.whole.ge_b)`.
-
-    # Raises
-
-    `RuntimeError` if it cannot be evaluated.
+    config does: `tagging.energies(tagging.whole.ge_b)`. Raises `RuntimeError` if it cannot be evaluated.
     """
     with suppress(ValueError):
         return json.loads(expression)  # As nearly all are; jsonnet takes a hundred times as long.

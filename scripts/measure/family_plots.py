@@ -2,17 +2,13 @@
 
 from pathlib import Path
 
-import matplotlib
+import pandas
+from matplotlib.lines import Line2D
 
-matplotlib.use("Agg")  # No window: a figure must not need a screen.
-
-import matplotlib.pyplot as plt  # noqa: E402
-import pandas  # noqa: E402
-
-from scripts.measure.cells import gains, present_methods  # noqa: E402
-from scripts.measure.family_tables import present_suites  # noqa: E402
-from scripts.measure.files import replacing  # noqa: E402
-from scripts.measure.suite import Family, Suite  # noqa: E402
+from scripts.measure.cells import gains, present_methods
+from scripts.measure.drawing import hide_box, panels, save
+from scripts.measure.family_tables import present_suites
+from scripts.measure.suite import Family, Suite
 
 COLOURS = ["#777777", "#c1121f", "#d95f02", "#1b9e77", "#2f5d8a", "#b0529a", "#a6761d"]
 MARKERS = "osD^vPX*<>hp"
@@ -42,14 +38,8 @@ def draw_family(family: Family, suites: dict[str, Suite], table: pandas.DataFram
     headline = {metric: heading for metric, heading in family.headline.items() if metric in set(ours["metric"])}
     # Room for every point of a data set, whatever their number.
     width = max(7.0, 3.2 + len(sets) * max(1.2, 0.13 * len(methods)))
-    figure, axes = plt.subplots(
-        len(headline),
-        1,
-        figsize=(width, max(4.2 * len(headline), 0.23 * (len(methods) + 6))),
-        sharex=True,
-        squeeze=False,
-        layout="constrained",
-    )
+    height = max(4.2 * len(headline), 0.23 * (len(methods) + 6))
+    figure, axes = panels(len(headline), 1, (width, height), sharex=True)
     notes: list[str] = []
     for panel, (metric, heading) in zip(axes[:, 0], headline.items()):
         notes += _points(panel, some, methods, sets, ours[ours["metric"] == metric])
@@ -61,9 +51,7 @@ def draw_family(family: Family, suites: dict[str, Suite], table: pandas.DataFram
     figure.supxlabel("; ".join(dict.fromkeys(notes)), fontsize=8)
     if label:
         figure.suptitle(label)
-    with replacing(path) as draft:
-        figure.savefig(draft, dpi=150)
-    plt.close(figure)
+    save(figure, path)
 
 
 def _points(panel, suite: Suite, methods: list[str], sets: list[str], table: pandas.DataFrame) -> list[str]:
@@ -100,7 +88,7 @@ def _points(panel, suite: Suite, methods: list[str], sets: list[str], table: pan
     panel.set_xlim(-0.5, len(sets) - 0.5)
     panel.margins(y=0.08)
     panel.grid(axis="y", linewidth=0.4, alpha=0.6)
-    panel.spines[["top", "right"]].set_visible(False)
+    hide_box(panel)
     said = {
         "bars: the sample deviation, over seeds, of gains with the same seed": True in seeds,
         "no bar: one seed": False in seeds,
@@ -124,12 +112,12 @@ def _styles(suite: Suite, methods: list[str]) -> dict[str, tuple]:
 def _legend(suite: Suite, methods: list[str]) -> tuple:
     """The methods below the names of their groups."""
     handles, names, group = [], [], None
-    empty = plt.Line2D([], [], linestyle="none")
+    empty = Line2D([], [], linestyle="none")
     for name, (colour, marker) in _styles(suite, methods).items():
         if suite.methods[name].group != group:
             group = suite.methods[name].group
             handles.append(empty)
             names.append(group.replace(", ", ",\n"))
-        handles.append(plt.Line2D([], [], color=colour, marker=marker, markersize=5, linestyle="none"))
+        handles.append(Line2D([], [], color=colour, marker=marker, markersize=5, linestyle="none"))
         names.append(suite.methods[name].title)
     return handles, names

@@ -4,7 +4,7 @@ import json
 from functools import lru_cache
 from typing import Any, Optional
 
-from scripts.measure.configs import call, library_value, listed, not_evaluated, text
+from scripts.measure.configs import call, imported, library_value, listed, not_evaluated, text
 from scripts.measure.idle_settings import MAY_BE_IDLE
 from scripts.measure.suite import Settings, UserError
 
@@ -56,19 +56,13 @@ class Grid:
     def experiment(self, dataset: str, method: str, settings: Settings) -> str:
         """
         The config's text. It has none of the settings that the method does not read, which the library refuses: several
-        methods may be given the same.
-
-        # Raises
-
-        `UserError` if the library cannot be evaluated with the settings.
+        methods may be given the same. Raises `UserError` if the library cannot be evaluated with the settings.
         """
         used = self.read(dataset, method, settings.more)
         more = {name: value for name, value in settings.more if name in used}
         tuned = is_tuned(dict(settings.more))
         given = {"epochs": str(settings.epochs), "seed": str(settings.seed), **more}
-        return f"local {self._name} = import {text(f'{settings.library}/{self._file}')};\n\n" + self.call(
-            dataset, method, given, tuned
-        )
+        return imported(self._name, settings.library) + self.call(dataset, method, given, tuned)
 
     def call(self, dataset: str, method: str, settings: dict[str, str], tuned: bool = False) -> str:
         """
@@ -117,11 +111,7 @@ class Grid:
 
 def is_tuned(settings: dict[str, str]) -> bool:
     """
-    Whether settings, jsonnet values, ask for those of ours.
-
-    # Raises
-
-    `UserError` if `tuned` is neither true nor false.
+    Whether settings, jsonnet values, ask for those of ours. Raises `UserError` if `tuned` is neither true nor false.
     """
     tuned = settings.get("tuned", "false")
     if tuned not in ("true", "false"):

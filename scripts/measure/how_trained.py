@@ -18,19 +18,12 @@ WIDTH = 80
 
 
 class Trained(NamedTuple):
-    """
-    # Parameters
-
-    settings : `dict[str, str]`, optional
-        The settings that it was given; `None` for a run that is older than the record of them.
-    own : `list[str]`
-        The names of those that were given for its method alone.
-    """
-
     suite: str
     method: str
     seed: int
+    #: The settings that it was given; `None` for a run that is older than the record of them.
     settings: Optional[dict[str, str]]
+    #: The names of those that were given for its method alone.
     own: list[str]
 
 

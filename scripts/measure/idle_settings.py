@@ -84,11 +84,8 @@ def refuse_idle(
     read: Callable[[str], bool] = lambda key: False,
 ) -> None:
     """
-    Refuses an `idle_setting`. `trained` is the end of "changes nothing in what", for the message.
-
-    # Raises
-
-    `UserError` if there is one, or as for `idle_setting`.
+    Refuses an `idle_setting`. `trained` is the end of "changes nothing in what", for the message. Raises `UserError` if
+    there is one, or as for `idle_setting`.
     """
     idle = idle_setting(given, writers, family, read)
     if idle is not None:

@@ -2,17 +2,13 @@
 
 from pathlib import Path
 
-import matplotlib
+import numpy
+import pandas
+from matplotlib.patches import Rectangle
 
-matplotlib.use("Agg")  # No window: a figure must not need a screen.
-
-import matplotlib.pyplot as plt  # noqa: E402
-import numpy  # noqa: E402
-import pandas  # noqa: E402
-
-from scripts.measure.cells import present_methods  # noqa: E402
-from scripts.measure.files import replacing  # noqa: E402
-from scripts.measure.suite import Suite  # noqa: E402
+from scripts.measure.cells import present_methods
+from scripts.measure.drawing import hide_box, panels, save
+from scripts.measure.suite import Suite
 
 COLOURS = {"dev": "#9db8d2", "test": "#2f5d8a"}
 
@@ -23,13 +19,7 @@ def draw_results(suites: dict[str, Suite], table: pandas.DataFrame, path: Path, 
     if not present:
         return
     columns = max(len(suite.statistics) for suite in present)
-    figure, axes = plt.subplots(
-        len(present),
-        columns,
-        figsize=(5.6 * columns, 3.8 * len(present)),
-        squeeze=False,
-        layout="constrained",
-    )
+    figure, axes = panels(len(present), columns, (5.6 * columns, 3.8 * len(present)))
     for row, suite in zip(axes, present):
         ours = table[table["suite"] == suite.name]
         for panel, metric in zip(row, suite.statistics):
@@ -38,13 +28,11 @@ def draw_results(suites: dict[str, Suite], table: pandas.DataFrame, path: Path, 
             panel.axis("off")
     # Outside of the panels, where it covers no number.
     splits = _splits(table)
-    swatches = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[split]) for split in splits]
+    swatches = [Rectangle((0, 0), 1, 1, color=COLOURS[split]) for split in splits]
     figure.legend(swatches, splits, loc="outside right upper", frameon=False, fontsize=8)
     if label:
         figure.suptitle(label)
-    with replacing(path) as draft:
-        figure.savefig(draft, dpi=150)
-    plt.close(figure)
+    save(figure, path)
 
 
 def _splits(table: pandas.DataFrame) -> list[str]:
@@ -90,4 +78,4 @@ def _bars(panel, suite: Suite, table: pandas.DataFrame, metric: str) -> None:
         panel.set_ylabel(suite.metrics[metric])
     panel.set_xticks(range(len(methods)), [suite.methods[name].title for name in methods], rotation=20, ha="right")
     panel.set_title(f"{suite.name}: {suite.metrics[metric]}")
-    panel.spines[["top", "right"]].set_visible(False)
+    hide_box(panel)

@@ -5,18 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+import pandas
+import torch
 
-matplotlib.use("Agg")  # No window: a figure must not need a screen.
-
-import matplotlib.pyplot as plt  # noqa: E402
-import pandas  # noqa: E402
-import torch  # noqa: E402
-
-from scripts.measure.files import replacing  # noqa: E402
-from seal.metrics import example_f1  # noqa: E402
-from seal.models import MultilabelModel  # noqa: E402
-from seal.samplers.gradient_based_inference import GradientBasedInference  # noqa: E402
+from scripts.measure.drawing import hide_box, panels, save
+from seal.metrics import example_f1
+from seal.models import MultilabelModel
+from seal.samplers.gradient_based_inference import GradientBasedInference
 
 STARTS = {
     "task_net": "the task-net's output",
@@ -30,24 +25,15 @@ LARGEST = 2**26
 
 @dataclass(frozen=True)
 class Descent:
-    """
-    The settings of gradient-based inference.
+    """The settings of gradient-based inference."""
 
-    # Parameters
-
-    steps : `int`
-        The number of steps.
-    step_size : `float`
-        In units of labels, which go from 0 to 1.
-    optimizer : `str`
-        The name of the optimizer that takes the steps, as for `GradientBasedInference`.
-    restarts : `int`
-        The number of starting points for each row, where these are random.
-    """
-
+    #: The number of steps.
     steps: int
+    #: In units of labels, which go from 0 to 1.
     step_size: float
+    #: The name of the optimizer that takes the steps, as for `GradientBasedInference`.
     optimizer: str
+    #: The number of starting points for each row, where these are random.
     restarts: int
 
     def restarts_of(self, start: str) -> int:
@@ -143,7 +129,7 @@ def _known(model, features, gold, empty_f1) -> torch.Tensor:
 
 def draw(table: pandas.DataFrame, lines: dict[str, float], path: Path, title: str) -> None:
     """A panel of F1 and one of the energy, against the step."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    figure, [(left, right)] = panels(1, 2, (11, 4.2))
     for place, (start, rows) in enumerate(table.groupby("start", sort=False)):
         colour, name = COLOURS[start], f"from {STARTS[start]}"
         # Descents often end in the same point: a line that lies below another one is wider, so that both are seen.
@@ -161,14 +147,12 @@ def draw(table: pandas.DataFrame, lines: dict[str, float], path: Path, title: st
     right.set_title(_cut(right, table, lines), fontsize=8)
     for panel in (left, right):
         panel.set_xlabel("step of the descent")
-        panel.spines[["top", "right"]].set_visible(False)
+        hide_box(panel)
     handles, names = left.get_legend_handles_labels()
     where = {"loc": "outside lower center", "ncols": 3, "frameon": False, "fontsize": 8}
     figure.legend([*handles, gold], [*names, "gold (its energy)"], **where)
     figure.suptitle(title, fontsize=10)
-    with replacing(path) as draft:
-        figure.savefig(draft, dpi=150)
-    plt.close(figure)
+    save(figure, path)
 
 
 def _cut(panel: Any, table: pandas.DataFrame, lines: dict[str, float]) -> str:

@@ -40,11 +40,8 @@ class Runner:
 
     def finish(self, run: Run) -> None:
         """
-        Trains and scores the run, going on from wherever an earlier call was killed.
-
-        # Raises
-
-        `RunFailed`, or `UserError` where another process has begun the run with other settings meanwhile.
+        Trains and scores the run, going on from wherever an earlier call was killed. Raises `RunFailed`, or `UserError`
+        where another process has begun the run with other settings meanwhile.
         """
         if self._stopped.is_set():
             raise Stopped()

@@ -15,31 +15,20 @@ class RunFailed(Exception):
 
 @dataclass
 class Run:
-    """
-    # Parameters
-
-    folder : `Path`
-        Where everything of the run lies.
-    config : `str`
-        Its jsonnet.
-    epochs : `int`
-        The largest number of epochs; for the progress bar.
-    splits : `tuple[str, ...]`
-        The splits that are to be scored, the validation split among them.
-    given : `dict[str, str]`, optional (default = `{}`)
-        What the command line sets in it besides method and seed: names and jsonnet values.
-    own : `tuple[str, ...]`, optional (default = `()`)
-        The names among these that are for its method alone.
-    """
-
     suite: Suite
     method: str
     seed: int
+    #: Where everything of the run lies.
     folder: Path
+    #: Its jsonnet.
     config: str
+    #: The largest number of epochs; for the progress bar.
     epochs: int
+    #: The splits that are to be scored, the validation split among them.
     splits: tuple[str, ...]
+    #: What the command line sets in it besides method and seed: names and jsonnet values.
     given: dict[str, str] = field(default_factory=dict)
+    #: The names among these that are for its method alone.
     own: tuple[str, ...] = ()
     state: str = "waiting"
 
@@ -96,11 +85,8 @@ class Run:
     def check_settings(self) -> None:
         """
         Refuses to mix two experiments in one folder or in one training. A finished training is kept even if its config
-        now evaluates to something else: `provenance.changes` reports this.
-
-        # Raises
-
-        `UserError` if the folder has a run with other settings, or a training to be resumed that began with others.
+        now evaluates to something else: `provenance.changes` reports this. Raises `UserError` if the folder has a run
+        with other settings, or a training to be resumed that began with others.
         """
         config = self.folder / "config.jsonnet"
         if config.is_file() and config.read_text(encoding="utf-8") != self.config:

@@ -76,11 +76,8 @@ Space = dict[str, Union[Range, Choice]]
 
 def read_space(path: Path) -> Space:
     """
-    The space that a JSON file describes: by dotted key, a list of values or the ends of a range.
-
-    # Raises
-
-    `UserError` if it cannot be read or is none.
+    The space that a JSON file describes: by dotted key, a list of values or the ends of a range. Raises `UserError` if
+    it cannot be read or is none.
     """
     try:
         content = read_json(path.read_text(encoding="utf-8"), "this is not JSON", str(path))

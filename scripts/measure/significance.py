@@ -42,11 +42,8 @@ def paired_bootstrap(
 
 def pooled(frames: dict[int, pandas.DataFrame], key: Sequence[str]) -> pandas.DataFrame:
     """
-    The counts of each example summed over the runs of a method (by seed), in the order of the key.
-
-    # Raises
-
-    `UnlikeExamples`
+    The counts of each example summed over the runs of a method (by seed), in the order of the key. Raises
+    `UnlikeExamples`.
     """
     names = list(key)
     ordered = [frame.sort_values(names, ignore_index=True) for frame in frames.values()]

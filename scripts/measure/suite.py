@@ -43,25 +43,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Method:
-    """
-    # Parameters
-
-    title : `str`
-        The name in tables and figures.
-    write : `Callable[[Settings], str]`
-        The text of the run's jsonnet config.
-    packages : `tuple[str, ...]`
-        What `allennlp train` has to import.
-    recovers : `bool`
-        Whether a run that was killed and resumed ends like one that was not. If not, it starts afresh.
-    group : `str`
-        The heading that a family's tables have it under.
-    """
-
+    #: The name in tables and figures.
     title: str
+    #: The text of the run's jsonnet config.
     write: Callable[[Settings], str]
+    #: What `allennlp train` has to import.
     packages: tuple[str, ...] = ("seal",)
+    #: Whether a run that was killed and resumed ends like one that was not. If not, it starts afresh.
     recovers: bool = True
+    #: The heading that a family's tables have it under.
     group: str = ""
 
 
@@ -87,66 +77,42 @@ class Scores:
 
 @dataclass(frozen=True)
 class Suite:
-    """
-    # Parameters
-
-    name, dataset, title : `str`
-    methods : `dict[str, Method]`
-    data : `Callable[[], dict[str, Optional[str]]]`
-        The path of each split, relative to the repository; `None` where the data set has no such split.
-    epochs : `int`
-        The number of epochs unless `--epochs` is given.
-    metrics : `dict[str, str]`
-        The names of the metrics of a split and their headings.
-    key : `tuple[str, ...]`
-        The columns that name an example, the same in every run.
-    statistics : `dict[str, Statistic]`
-        The metrics whose difference from the baseline is tested.
-    score : `Callable[[Path, dict[str, str], tuple[str, ...]], tuple[dict[str, Scores], dict[str, float]]]`
-        Maps a run's folder, the paths of splits and the packages to import to the scores of each split and to facts
-        of the model: its number of `parameters`, and further ones for the training table.
-    encoder : `str`, optional
-        A sentence that asks for `--encoder` where the suite needs one; `None` where it needs none.
-    takes_encoder : `bool`
-        Whether it takes `--encoder` without needing it.
-    baseline : `str`
-        The method that the others are compared with.
-    selection : `str`
-        The metric by which the best epoch is chosen.
-    validation : `str`
-        The split by which the best epoch is chosen.
-    default_splits : `tuple[str, ...]`, optional
-        The splits that are scored unless `--splits` is given; `None`: all.
-    takes_fraction : `bool`
-        Whether `--fraction` may be below 1.
-    setting_names : `Callable[[str], list[str]]`, optional
-        Maps the name of a method to the names that `--settings` may set; `None` where it may set none.
-    read : `Callable[[str, tuple[tuple[str, str], ...]], list[str]]`, optional
-        Maps the name of a method and its settings to the names of those that change its config, where the
-        library tells.
-    family : `str`, optional
-        The family of suites, one a data set, that it belongs to.
-    """
-
     name: str
     dataset: str
     title: str
     methods: dict[str, Method]
+    #: The path of each split, relative to the repository; `None` where the data set has no such split.
     data: Callable[[], dict[str, Optional[str]]]
+    #: The number of epochs unless `--epochs` is given.
     epochs: int
+    #: The names of the metrics of a split and their headings.
     metrics: dict[str, str]
+    #: The columns that name an example, the same in every run.
     key: tuple[str, ...]
+    #: The metrics whose difference from the baseline is tested.
     statistics: dict[str, Statistic]
+    #: Maps a run's folder, the paths of splits and the packages to import to the scores of each split and to facts of
+    #: the model: its number of `parameters`, and further ones for the training table.
     score: Callable[[Path, dict[str, str], tuple[str, ...]], tuple[dict[str, Scores], dict[str, float]]]
+    #: A sentence that asks for `--encoder` where the suite needs one; `None` where it needs none.
     encoder: Optional[str] = None
+    #: Whether it takes `--encoder` without needing it.
     takes_encoder: bool = False
+    #: The method that the others are compared with.
     baseline: str = "cross_entropy"
+    #: The metric by which the best epoch is chosen.
     selection: str = "f1"
+    #: The split by which the best epoch is chosen.
     validation: str = "dev"
+    #: The splits that are scored unless `--splits` is given; `None`: all.
     default_splits: Optional[tuple[str, ...]] = None
+    #: Whether `--fraction` may be below 1.
     takes_fraction: bool = True
+    #: Maps the name of a method to the names that `--settings` may set; `None` where it may set none.
     setting_names: Optional[Callable[[str], list[str]]] = None
+    #: Maps the name of a method and its settings to the names of those that change its config, where the library tells.
     read: Optional[Callable[[str, tuple[tuple[str, str], ...]], list[str]]] = None
+    #: The family of suites, one a data set, that it belongs to.
     family: Optional[str] = None
 
     @property
@@ -159,29 +125,32 @@ class Suite:
         return {split: path for split, path in self.data().items() if split != "train" and path}
 
 
+def of_family(family: str, dataset: str, validation: str = "dev", **more: Any) -> Suite:
+    """The suite of a family on one of its data sets, whose test data is scored only on request: when all is chosen."""
+    return Suite(
+        name=f"{family}_{dataset}",
+        dataset=dataset,
+        family=family,
+        validation=validation,
+        default_splits=(validation,),
+        takes_fraction=False,
+        **more,
+    )
+
+
 @dataclass(frozen=True)
 class Family:
-    """
-    The same methods on several data sets: `--suite NAME --datasets ...`, with tables over the data sets.
-
-    # Parameters
-
-    name, title : `str`
-    default : `str`
-        The data set that is taken unless `--datasets` is given.
-    headline : `dict[str, str]`
-        The metrics that have a table over the data sets, and its heading.
-    steps : `dict[str, list[tuple[str, str]]]`, optional (default = `{}`)
-        A change, and the pairs of methods that differ in it: before, after.
-    apart : `str`, optional
-        A data set whose gains would dominate the mean, so that there is a mean without it, too.
-    """
+    """The same methods on several data sets: `--suite NAME --datasets ...`, with tables over the data sets."""
 
     name: str
     title: str
+    #: The data set that is taken unless `--datasets` is given.
     default: str
+    #: The metrics that have a table over the data sets, and its heading.
     headline: dict[str, str]
+    #: A change, and the pairs of methods that differ in it: before, after.
     steps: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    #: A data set whose gains would dominate the mean, so that there is a mean without it, too.
     apart: Optional[str] = None
 
     def suites(self, suites: dict[str, Suite]) -> dict[str, Suite]:

@@ -7,15 +7,11 @@ import math
 import re
 from pathlib import Path
 
-import matplotlib
+import pandas
 
-matplotlib.use("Agg")  # No window: a figure must not need a screen.
-
-import matplotlib.pyplot as plt  # noqa: E402
-import pandas  # noqa: E402
-
-from scripts.measure.files import read_json, replacing  # noqa: E402
-from scripts.measure.suite import UserError  # noqa: E402
+from scripts.measure.drawing import hide_box, panels, save
+from scripts.measure.files import read_json
+from scripts.measure.suite import UserError
 
 # What trainer callbacks trace.
 TRACES = ("inference_networks.csv", "inference.csv")
@@ -130,8 +126,7 @@ def draw(table: pandas.DataFrame, path: Path, title: str = "") -> None:
     values, groups = list(table["value"].unique()), list(table["group"].unique())
     columns = min(2, len(values))
     lines = -(-len(values) // columns)
-    size = (5.2 * columns + 0.6, 3.6 * lines)
-    figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, layout="constrained")
+    figure, axes = panels(lines, columns, (5.2 * columns + 0.6, 3.6 * lines))
     for panel in axes.flat[len(values) :]:
         panel.axis("off")
     for panel, value in zip(axes.flat, values):
@@ -157,14 +152,12 @@ def draw(table: pandas.DataFrame, path: Path, title: str = "") -> None:
         panel.set_xlabel(rows["axis"].iloc[0])
         panel.xaxis.get_major_locator().set_params(integer=True)
         panel.grid(linewidth=0.4, alpha=0.6)
-        panel.spines[["top", "right"]].set_visible(False)
+        hide_box(panel)
     handles, names = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     if title:
         figure.suptitle(title)
-    with replacing(path) as draft:
-        figure.savefig(draft, dpi=150)
-    plt.close(figure)
+    save(figure, path)
 
 
 def summary(table: pandas.DataFrame) -> str:

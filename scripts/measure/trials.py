@@ -111,11 +111,7 @@ def ranked(study: Any) -> list[Any]:
 
 def load(config: str, overrides: dict[str, Any]) -> Any:
     """
-    The config with the overrides and without test data.
-
-    # Raises
-
-    `UserError` if it has a mistake, or cannot be searched.
+    The config with the overrides and without test data. Raises `UserError` if it has a mistake, or cannot be searched.
     """
     from allennlp.common import Params
 
@@ -160,33 +156,21 @@ class Trainings:
                 tell[-1](trainer, epoch, metrics)
 
     def check(self, overrides: dict[str, Any]) -> None:
-        """
-        Builds what would be trained.
-
-        # Raises
-
-        `UserError` if it cannot be built.
-        """
+        """Builds what would be trained. Raises `UserError` if it cannot be built."""
         self._run(load(self._config, overrides), overrides, dry_run=True)
 
     def metrics(self) -> dict[str, Any]:
         """
-        What the run's `metrics.json` has after the config was trained as it is.
-
-        # Raises
-
-        `NonFiniteLoss` if the training diverges; `UserError` if the config is refused.
+        What the run's `metrics.json` has after the config was trained as it is. Raises `NonFiniteLoss` if the training
+        diverges; `UserError` if the config is refused.
         """
         return self._run(load(self._config, {}), {})
 
     def train(self, overrides: dict[str, Any], tell: Tell) -> float:
         """
         The best score of the run, as its `metrics.json` has it. `tell` is called with the epochs of the last phase,
-        counted from 0: earlier phases train another net than the one that predicts.
-
-        # Raises
-
-        `NonFiniteLoss` if the training diverges; `UserError` if the config is refused; what `tell` raises.
+        counted from 0: earlier phases train another net than the one that predicts. Raises `NonFiniteLoss` if the
+        training diverges; `UserError` if the config is refused; what `tell` raises.
         """
         params = load(self._config, overrides)
         first = start_of_last_phase(params.params["trainer"])

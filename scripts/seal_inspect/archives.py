@@ -30,14 +30,19 @@ def archive_of(args: argparse.Namespace) -> Archive:
     return load_archive(args.archive_file, cuda_device=args.cuda_device, overrides=args.overrides)
 
 
-def loader_of(archive: Archive, input_file: str, in_order: bool = False) -> DataLoader:
-    """A loader of the data, set as for the model's validation; with `in_order` the rows keep the order of the file."""
+def loader_of(archive: Archive, input_file: str, in_order: bool = False, quiet: bool = False) -> DataLoader:
+    """
+    A loader of the data, set as for the model's validation; with `in_order` the rows keep the order of the file, and
+    `quiet` is without a progress bar.
+    """
     settings = archive.config.as_dict(quiet=True)
     settings = settings.get("validation_data_loader") or settings["data_loader"]
     # A config may give a type's name alone.
     settings = {"type": settings} if isinstance(settings, str) else deepcopy(settings)
-    settings = Params(_in_order(settings) if in_order else settings)
-    loader = DataLoader.from_params(settings, reader=archive.validation_dataset_reader, data_path=input_file)
+    settings = _in_order(settings) if in_order else settings
+    if quiet and settings.get("type") != "tensors":  # That of tensors always is, and has no such option.
+        settings = {"quiet": True, **settings}
+    loader = DataLoader.from_params(Params(settings), reader=archive.validation_dataset_reader, data_path=input_file)
     loader.index_with(archive.model.vocab)
     loader.set_target_device(next(archive.model.parameters()).device)
     return loader

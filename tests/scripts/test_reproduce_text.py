@@ -11,9 +11,9 @@ from sklearn.metrics import f1_score
 
 from scripts import reproduce
 from scripts.measure.files import read_json
+from scripts.measure.scores import TrainedRun
 from scripts.measure.suite import Settings, UserError, all_suites
 from scripts.measure.suites import text
-from scripts.measure.trained_run import TrainedRun
 from tests.scripts.trained_here import trained_here
 
 ROOT = Path(__file__).resolve().parents[2]

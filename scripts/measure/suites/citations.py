@@ -3,10 +3,10 @@
 from functools import lru_cache, partial
 from typing import Any, Optional
 
-from scripts.measure.configs import call, library_value, listed, text
-from scripts.measure.suite import Family, Method, Settings, Suite
+from scripts.measure.configs import call, imported, library_value, listed, taken
+from scripts.measure.scores import TAGS
+from scripts.measure.suite import Family, Method, Settings, Suite, of_family
 from scripts.measure.suites import tagging
-from scripts.measure.tagging_scores import KEY, score
 from seal_inspect.significance import ACCURACY
 
 LABELLED = {"cora_5": 5, "cora_10": 10, "cora_50": 50}
@@ -65,9 +65,9 @@ def setting_names(method: str) -> list[str]:
 def experiment(labelled: int, method: str, kind: str, settings: Settings) -> str:
     # The library refuses those that this kind does not read; they may be for methods of the other kind.
     more = {name: value for name, value in settings.more if name not in library()["unread"][kind]}
-    arguments = {name: more.pop(name) for name in ARGUMENTS.get(method, ()) if name in more}
+    arguments = taken(more, ARGUMENTS.get(method, ()))
     training = listed(": ", {"epochs": settings.epochs, "seed": settings.seed, **more})
-    return f"local citations = import {text(settings.library + '/citation_tagging.libsonnet')};\n\n" + call(
+    return imported("citations", settings.library, "citation_tagging") + call(
         f"citations.{kind}",
         {
             "labelled": str(labelled),
@@ -87,23 +87,19 @@ def methods(labelled: int) -> dict[str, Method]:
 
 
 def suite(dataset: str, labelled: int) -> Suite:
-    return Suite(
-        name=f"citations_{dataset}",
-        dataset=dataset,
+    return of_family(
+        "citations",
+        dataset,
         title=f"citation fields, Cora with {labelled} labelled references",
         methods=methods(labelled),
         data=data,
         epochs=library()["training"]["epochs"],
         metrics={"accuracy": "accuracy"},
-        key=KEY,
+        key=TAGS.key,
         statistics={"accuracy": ACCURACY},
-        score=score,
+        score=TAGS,
         selection="accuracy",
-        # Test is scored only on request, when everything has been chosen.
-        default_splits=("dev",),
-        takes_fraction=False,
         setting_names=setting_names,
-        family="citations",
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Optional
 
-from scripts.measure.configs import call, listed, text, with_overrides
+from scripts.measure.configs import call, imported, listed, with_overrides
 from scripts.measure.suite import Method, Settings, Suite
 from scripts.measure.suites import multilabel, tagging
 from scripts.measure.suites import text as texts
@@ -22,26 +22,16 @@ TIMES = {"_twice": 2, "_five_times": 5}
 
 @dataclass(frozen=True)
 class Task:
-    """
-    # Parameters
-
-    library, dataset : `str`
-        As in `training_configs/lib`.
-    plain, title : `str`
-        The method below the structure, and its title.
-    encoder : `str`
-    training : `dict[str, object]`
-        Settings beside the number of updates; jsonnet values.
-    size : `int`, optional
-        The number of training instances; `None` where the library has a `fraction`.
-    """
-
+    #: As in `training_configs/lib`.
     library: str
     dataset: str
+    #: The method below the structure, and its title.
     plain: str
     title: str
     encoder: str
+    #: Settings beside the number of updates; jsonnet values.
     training: dict[str, object]
+    #: The number of training instances; `None` where the library has a `fraction`.
     size: Optional[int] = None
 
     def methods(self) -> dict[str, tuple[str, str]]:
@@ -68,7 +58,7 @@ class Task:
         if self.size is None:
             training["fraction"] = repr(settings.fraction)
         base = "" if library == "multilabel" else f"{library}.training.{self.dataset} "
-        config = f"local {library} = import {text(f'{settings.library}/{library}.libsonnet')};\n\n" + call(
+        config = imported(library, settings.library) + call(
             f"{library}.experiment",
             {
                 "data": f"{path} {{ unlabelled: {path}.train }}",

@@ -3,8 +3,8 @@
 from functools import partial
 
 from scripts.measure.grid import Grid
-from scripts.measure.multilabel_scores import KEY, score
-from scripts.measure.suite import Family, Suite, grouped_methods
+from scripts.measure.scores import LABEL_SETS
+from scripts.measure.suite import Family, Suite, grouped_methods, of_family
 from seal_inspect.significance import mean_f1
 
 # By the papers' groups, which are the headings of the tables.
@@ -56,9 +56,10 @@ library, data, setting_names, experiment = GRID.library, GRID.data, GRID.setting
 
 
 def suite(dataset: str) -> Suite:
-    return Suite(
-        name=f"multilabel_{dataset}",
-        dataset=dataset,
+    return of_family(
+        "multilabel",
+        dataset,
+        validation="valid",
         title=f"multi-label classification, {dataset}",
         methods=grouped_methods(METHODS, partial(experiment, dataset)),
         data=partial(data, dataset),
@@ -81,16 +82,11 @@ def suite(dataset: str) -> Suite:
             "subset_accuracy_own": "exact match, own",
             "subset_accuracy_structured": "exact match, structure",
         },
-        key=KEY,
+        key=LABEL_SETS.key,
         statistics={"f1": mean_f1("f1"), "f1_tuned": mean_f1("f1_tuned")},
-        score=score,
-        validation="valid",
-        # Test is scored only on request, when everything has been chosen.
-        default_splits=("valid",),
-        takes_fraction=False,
+        score=LABEL_SETS,
         setting_names=partial(setting_names, dataset),
         read=partial(GRID.read, dataset),
-        family="multilabel",
     )
 
 

@@ -3,11 +3,10 @@
 from functools import lru_cache, partial
 from typing import Any, Optional
 
-from scripts.measure.configs import call, library_value, listed, text
-from scripts.measure.encoder_choice import OF_BILSTM, EncoderChoice
-from scripts.measure.method_arguments import SHARED
-from scripts.measure.parsing_scores import KEY, score
-from scripts.measure.suite import Family, Settings, Suite, grouped_methods
+from scripts.measure.configs import call, imported, library_value, listed, taken
+from scripts.measure.scores import TREES
+from scripts.measure.suite import Family, Settings, Suite, grouped_methods, of_family
+from scripts.measure.suite_arguments import OF_BILSTM, SHARED, EncoderChoice
 from scripts.measure.suites.tagging import ARGUMENTS as OF_TAGGING
 from seal_inspect.significance import EXACT, f1_of_counts
 
@@ -64,28 +63,27 @@ def setting_names(dataset: str, method: str) -> list[str]:
 
 def experiment(dataset: str, method: str, settings: Settings) -> str:
     more = dict(settings.more)
-    arguments = {name: more.pop(name) for name in ARGUMENTS.get(method, ()) if name in more}
-    of_experiment = {name: more.pop(name) for name in ("energies", "beam") if name in more}
+    arguments = taken(more, ARGUMENTS.get(method, ()))
+    of_experiment = taken(more, ("energies", "beam"))
     encoder = ENCODERS.call("parsing", "bilstm", settings, more)
     training = "sample" if dataset == "sample" else "default"
-    return f"local parsing = import {text(settings.library + '/parsing.libsonnet')};\n\n" + call(
+    of_training = listed(": ", {"epochs": settings.epochs, "seed": settings.seed, **more})
+    return imported("parsing", settings.library) + call(
         "parsing.experiment",
         {
             "data": f"parsing.data.{dataset}",
             "encoder": encoder,
             "method": f"parsing.method.{method}({listed('=', arguments)})",
-            "training": f"parsing.training.{training} {{ "
-            + listed(": ", {"epochs": settings.epochs, "seed": settings.seed, **more})
-            + " }",
+            "training": f"parsing.training.{training} {{ {of_training} }}",
             **of_experiment,
         },
     )
 
 
 def suite(dataset: str) -> Suite:
-    return Suite(
-        name=f"parsing_{dataset}",
-        dataset=dataset,
+    return of_family(
+        "parsing",
+        dataset,
         title=f"constituency parsing, {dataset}",
         methods=grouped_methods(METHODS, partial(experiment, dataset)),
         data=partial(data, dataset),
@@ -97,16 +95,11 @@ def suite(dataset: str) -> Suite:
             "exact_match": "exact trees",
             "step_accuracy": "steps",
         },
-        key=KEY,
+        key=TREES.key,
         statistics={"f1": f1_of_counts(), "exact_match": EXACT},
-        score=score,
+        score=TREES,
         takes_encoder=True,
-        selection="f1",
-        # Test is scored only on request, when everything has been chosen.
-        default_splits=("dev",),
-        takes_fraction=False,
         setting_names=partial(setting_names, dataset),
-        family="parsing",
     )
 
 

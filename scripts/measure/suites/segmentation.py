@@ -5,8 +5,8 @@ from functools import partial
 import numpy
 
 from scripts.measure.grid import Grid
-from scripts.measure.segmentation_scores import KEY, score
-from scripts.measure.suite import Family, Suite, grouped_methods
+from scripts.measure.scores import MASKS
+from scripts.measure.suite import Family, Suite, grouped_methods, of_family
 from seal_inspect.significance import Statistic
 
 # By the papers' groups, which are the headings of the tables.
@@ -30,15 +30,16 @@ library, data, setting_names, experiment = GRID.library, GRID.data, GRID.setting
 
 
 def suite(dataset: str) -> Suite:
-    return Suite(
-        name=f"segmentation_{dataset}",
-        dataset=dataset,
+    return of_family(
+        "segmentation",
+        dataset,
+        validation="valid",
         title=f"binary segmentation, {dataset}",
         methods=grouped_methods(METHODS, partial(experiment, dataset)),
         data=partial(data, dataset),
         epochs=library()[dataset]["epochs"],
         metrics={"mean_iou": "mean IoU", "global_iou": "global IoU", "pixel_accuracy": "pixel accuracy"},
-        key=KEY,
+        key=MASKS.key,
         statistics={
             "mean_iou": Statistic(("iou", "images"), lambda sums: 100 * sums["iou"] / sums["images"]),
             "global_iou": Statistic(
@@ -46,15 +47,10 @@ def suite(dataset: str) -> Suite:
                 lambda sums: 100 * sums["intersection"] / numpy.maximum(sums["union"], 1),
             ),
         },
-        score=score,
+        score=MASKS,
         selection="mean_iou",
-        validation="valid",
-        # Test is scored only on request, when everything has been chosen.
-        default_splits=("valid",),
-        takes_fraction=False,
         setting_names=partial(setting_names, dataset),
         read=partial(GRID.read, dataset),
-        family="segmentation",
     )
 
 

@@ -4,11 +4,10 @@ import re
 from functools import partial
 from typing import Optional
 
-from scripts.measure.configs import call, library_value, listed, text, with_overrides
-from scripts.measure.encoder_choice import OF_BILSTM, EncoderChoice
-from scripts.measure.method_arguments import SHARED
-from scripts.measure.srl_scores import KEY, score
+from scripts.measure.configs import call, imported, library_value, listed, taken, text, with_overrides
+from scripts.measure.scores import FRAMES
 from scripts.measure.suite import ROOT, Method, Settings, Suite
+from scripts.measure.suite_arguments import OF_BILSTM, SHARED, EncoderChoice
 from seal_inspect.significance import Statistic, f1_of_counts
 
 METHODS = {
@@ -88,18 +87,18 @@ def setting_names(method: str) -> list[str]:
 def experiment(dataset: str, method: str, settings: Settings) -> str:
     """A config of ours: the data set's settings in `training_configs/lib/srl.libsonnet`, and those asked for."""
     more = dict(settings.more)
-    of_method = listed("=", {name: more.pop(name) for name in ARGUMENTS.get(method, ()) if name in more})
-    energies = more.pop("energies", None)
+    of_method = listed("=", taken(more, ARGUMENTS.get(method, ())))
+    of_experiment = taken(more, ("energies",))
     encoder = ENCODERS.call("srl", "bilstm", settings, more)
     of_training = {"epochs": settings.epochs, "fraction": repr(settings.fraction), "seed": settings.seed, **more}
-    config = f"local srl = import {text(settings.library + '/srl.libsonnet')};\n\n" + call(
+    config = imported("srl", settings.library) + call(
         "srl.experiment",
         {
             "data": f"srl.data.{dataset}",
             "encoder": encoder,
             "method": CALLS.get(method, f"srl.method.{method}({{}})").format(of_method).replace(", )", ")"),
             "training": f"srl.training.{training(dataset, settings.encoder)} {{ {listed(': ', of_training)} }}",
-            **({} if energies is None else {"energies": energies}),
+            **of_experiment,
         },
     )
     if settings.fraction == 1:
@@ -113,9 +112,7 @@ def srl_bert(settings: Settings) -> str:
     A config of allennlp-models' own BERT tagger, with our data, epochs and learning rates; gradient norm 1 and dropout
     0.1 on BERT's vectors are those of its published config.
     """
-    return f"""local srl = import {text(settings.library + "/srl.libsonnet")};
-
-local encoder = {text(settings.encoder)};
+    return f"""{imported("srl", settings.library)}local encoder = {text(settings.encoder)};
 local training = srl.training.ewt + srl.encoder.transformer(encoder).rates;
 local reader = {{ type: 'srl_bert_baseline', bert_model_name: encoder }};
 {{
@@ -172,13 +169,13 @@ COMMON = dict(
         "duplicates": "duplicates",
         "predicate_f1": "predicate F1",
     },
-    key=KEY,
+    key=FRAMES.key,
     statistics={
         "f1": f1_of_counts(),
         "ucr": Statistic(("duplicate", "frame"), lambda sums: 100 * sums["duplicate"] / sums["frame"]),
         "exact_match": Statistic(("exact", "frame"), lambda sums: 100 * sums["exact"] / sums["frame"]),
     },
-    score=score,
+    score=FRAMES,
     setting_names=setting_names,
 )
 

@@ -3,11 +3,10 @@
 from functools import lru_cache, partial
 from typing import Any, Optional
 
-from scripts.measure.configs import call, library_value, listed, text
-from scripts.measure.encoder_choice import OF_BILSTM, EncoderChoice
-from scripts.measure.method_arguments import SHARED
-from scripts.measure.suite import Family, Settings, Suite, grouped_methods
-from scripts.measure.tagging_scores import KEY, score
+from scripts.measure.configs import call, imported, library_value, listed, taken
+from scripts.measure.scores import TAGS
+from scripts.measure.suite import Family, Settings, Suite, grouped_methods, of_family
+from scripts.measure.suite_arguments import OF_BILSTM, SHARED, EncoderChoice
 from seal_inspect.significance import ACCURACY, EXACT, f1_of_counts
 
 # By the groups that are the headings of the tables.
@@ -79,14 +78,14 @@ def setting_names(dataset: str, method: str) -> list[str]:
 
 def experiment(dataset: str, method: str, settings: Settings) -> str:
     more = dict(settings.more)
-    arguments = {name: more.pop(name) for name in ARGUMENTS.get(method, ()) if name in more}
+    arguments = taken(more, ARGUMENTS.get(method, ()))
     method, energies = WITH_ENERGY.get(method, (method, "tagging.energies()"))
     energies = more.pop("energies", energies)
     encoder = ENCODERS.call("tagging", BILSTM.get(dataset, "bilstm"), settings, more)
     # Its settings of training, except the epochs, which `training` sets.
     transformer = "" if settings.encoder is None else " + tagging.training.transformer"
     training = listed(": ", {"epochs": settings.epochs, "seed": settings.seed, **more})
-    return f"local tagging = import {text(settings.library + '/tagging.libsonnet')};\n\n" + call(
+    return imported("tagging", settings.library) + call(
         "tagging.experiment",
         {
             "data": f"tagging.data.{dataset}",
@@ -105,24 +104,20 @@ def suite(dataset: str) -> Suite:
     if spans:
         metrics = {"f1": "F1", "precision": "precision", "recall": "recall", **metrics}
         statistics["f1"] = f1_of_counts()
-    return Suite(
-        name=f"tagging_{dataset}",
-        dataset=dataset,
+    return of_family(
+        "tagging",
+        dataset,
         title=f"sequence labelling, {dataset}",
         methods=grouped_methods(METHODS, partial(experiment, dataset)),
         data=partial(data, dataset),
         epochs=library()[dataset]["training"]["epochs"],
         metrics=metrics,
-        key=KEY,
+        key=TAGS.key,
         statistics=statistics,
-        score=score,
+        score=TAGS,
         takes_encoder=True,
         selection="f1" if spans else "accuracy",
-        # Test is scored only on request, when everything has been chosen.
-        default_splits=("dev",),
-        takes_fraction=False,
         setting_names=partial(setting_names, dataset),
-        family="tagging",
     )
 
 

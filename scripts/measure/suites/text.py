@@ -3,11 +3,10 @@
 from functools import lru_cache, partial
 from typing import Any, Optional
 
-from scripts.measure.configs import call, library_value, listed, text
-from scripts.measure.encoder_choice import EncoderChoice
-from scripts.measure.method_arguments import SHARED
-from scripts.measure.suite import Family, Method, Settings, Suite
-from scripts.measure.text_scores import KEY, score
+from scripts.measure.configs import call, imported, library_value, listed, taken
+from scripts.measure.scores import TEXTS
+from scripts.measure.suite import Family, Method, Settings, Suite, of_family
+from scripts.measure.suite_arguments import SHARED, EncoderChoice
 from seal_inspect.significance import f1_of_counts, mean_f1
 
 METHODS = {
@@ -55,14 +54,14 @@ def setting_names(dataset: str, method: str) -> list[str]:
 def experiment(dataset: str, method: str, settings: Settings) -> str:
     """A config of ours: the data set's settings in `training_configs/lib/text.libsonnet`, and those asked for."""
     more = dict(settings.more)
-    of_method = {name: more.pop(name) for name in ARGUMENTS.get(method, ()) if name in more}
+    of_method = taken(more, ARGUMENTS.get(method, ()))
     encoder = ENCODERS.call("text", "cnn", settings, more)
     if method == "nce_shared":
         of_method["share_encoder"] = "true"
     function = "nce" if method == "nce_shared" else method
     training = {"epochs": str(settings.epochs), "seed": str(settings.seed), **more}
     base = dataset if library()[dataset]["own_training"] else "default"
-    return f"local text = import {text(settings.library + '/text.libsonnet')};\n\n" + call(
+    return imported("text", settings.library) + call(
         "text.experiment",
         {
             "data": f"text.data.{dataset}",
@@ -74,9 +73,9 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
 
 
 def suite(dataset: str) -> Suite:
-    return Suite(
-        name=f"text_{dataset}",
-        dataset=dataset,
+    return of_family(
+        "text",
+        dataset,
         title=f"multi-label classification of texts, {dataset}",
         methods={name: Method(title, partial(experiment, dataset, name)) for name, title in METHODS.items()},
         data=partial(data, dataset),
@@ -99,21 +98,17 @@ def suite(dataset: str) -> Suite:
             "subset_accuracy_own": "exact match, own",
             "subset_accuracy_structured": "exact match, structure",
         },
-        key=KEY,
+        key=TEXTS.key,
         statistics={
             "micro_f1": f1_of_counts(),
             "micro_f1_tuned": f1_of_counts("_tuned"),
             "f1": mean_f1("f1"),
         },
-        score=score,
+        score=TEXTS,
         # Without a transformer, the encoder is a convolutional network over the data's own words.
         takes_encoder=dataset != "sample",
         selection=library()[dataset]["training"]["metric"],
-        # Test is scored only on request, when everything has been chosen.
-        default_splits=("dev",),
-        takes_fraction=False,
         setting_names=partial(setting_names, dataset),
-        family="text",
     )
 
 

@@ -1,8 +1,8 @@
-"""The encoder of a suite's runs: one of words, or the transformer that `--encoder` names."""
+"""The arguments that `--settings` may give to the methods and encoders of suites."""
 
 from dataclasses import dataclass
 
-from scripts.measure.configs import listed, text
+from scripts.measure.configs import listed, taken, text
 from scripts.measure.suite import Settings, UserError
 
 #: The arguments that every BiLSTM of a library over `training_configs/lib/tagging_encoders.libsonnet` has.
@@ -12,9 +12,35 @@ OF_BILSTM = (
 )
 
 
+_DRAWS = ("num_samples", "energy_weight", "share_encoder")
+_IMPLICIT = ("energy_weight", "solver_steps", "damping", "last_layer", "share_encoder")
+#: Of the methods that tagging, texts, roles and citations share: those of the functions in
+#: `training_configs/lib/methods.libsonnet`.
+SHARED: dict[str, tuple[str, ...]] = {
+    "margin": ("energy_weight", "cost", "share_encoder"),
+    "nce": (*_DRAWS, "straight_through"),
+    "ranking": (*_DRAWS, "straight_through"),
+    "regression_discrete": _DRAWS,
+    "spen_end_to_end": (
+        "inference_steps",
+        "step_size",
+        "momentum",
+        "entropy_weight",
+        "truncation",
+        "checkpoint",
+        "weights",
+    ),
+    "structured": ("structure", "folds", "folds_with_loss_net"),
+    "implicit_cd": ("num_samples", *_IMPLICIT),
+    "implicit_ssvm": (*_IMPLICIT, "cost"),
+}
+
+
 @dataclass(frozen=True)
 class EncoderChoice:
     """
+    The encoder of a suite's runs: one of words, or the transformer that `--encoder` names.
+
     `of_words` and `of_transformer` are the arguments that `--settings` may give to the one and to the other, which are
     functions of the suite's library.
     """
@@ -30,17 +56,14 @@ class EncoderChoice:
     def call(self, library: str, words: str, settings: Settings, more: dict[str, str]) -> str:
         """
         The call of `library`'s encoder, with its settings, which are taken out of `more`. `words` is the name of its
-        function for an encoder that reads words.
-
-        # Raises
-
-        `UserError` if `more` has a setting of the other kind of encoder.
+        function for an encoder that reads words. Raises `UserError` if `more` has a setting of the other kind of
+        encoder.
         """
         if settings.encoder is None:
             own, other, told = self.of_words, self.of_transformer, "a transformer; name one with --encoder"
         else:
             own, other, told = self.of_transformer, self.of_words, f"{self.words}; leave it out, or --encoder"
-        arguments = {name: more.pop(name) for name in own if name in more}
+        arguments = taken(more, own)
         for name in other:
             if name in more:
                 raise UserError(f"--settings: '{name}' is of {told}.")

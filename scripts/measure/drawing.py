@@ -1,0 +1,26 @@
+"""What the figures of measurements share: panels that need no screen, and files that are whole or not there."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from scripts.measure.files import replacing
+
+
+def panels(rows: int, columns: int, size: tuple[float, float], **more: Any) -> tuple[Figure, numpy.ndarray]:
+    """A figure of `size`, in inches, and its panels, `(rows, columns)`."""
+    figure = Figure(figsize=size, layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, **more)
+
+
+def hide_box(panel: Axes) -> None:
+    """Leaves the two axes alone."""
+    panel.spines[["top", "right"]].set_visible(False)
+
+
+def save(figure: Figure, path: Path) -> None:
+    with replacing(path) as draft:
+        figure.savefig(draft, dpi=150)
