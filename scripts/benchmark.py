@@ -4,12 +4,14 @@ import argparse
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-# The suites, each with the options that it takes and some other suites do not.
+# The suites, each with the options that it takes and some other suites do not. The suite `srl` is `SrlBenchmark` of
+# `measure/bench_srl.py`.
 SUITES = {
     "srl": ("encoder", "layers", "width", "warmup_steps"),
     "multilabel": ("dataset",),
@@ -22,7 +24,7 @@ SUITES = {
     "processes": ("encoder", "layers", "width"),
     "gpu": ("encoder", "layers", "width"),
 }
-DEFAULTS = {"dataset": None, "encoder": None, "layers": 6, "width": 384, "warmup_steps": 100}
+DEFAULTS = {"dataset": "sample", "encoder": None, "layers": 6, "width": 384, "warmup_steps": 100}
 
 EPILOG = """\
 Timings are taken in rounds; each round measures every method once. A ratio is the median over rounds of the
@@ -82,12 +84,12 @@ examples:
 
 
 def parser() -> argparse.ArgumentParser:
-    result = argparse.ArgumentParser(
-        description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    result.add_argument("--suite", required=True, help=f"what is measured: {', '.join(SUITES)}; or all")
-    result.add_argument("--out", required=True, type=Path, help="the folder for the results")
-    result.add_argument(
+    style = argparse.RawDescriptionHelpFormatter
+    result = argparse.ArgumentParser(description=__doc__, epilog=EPILOG, formatter_class=style)
+    add = result.add_argument
+    add("--suite", required=True, help=f"what is measured: {', '.join(SUITES)}; or all")
+    add("--out", required=True, type=Path, help="the folder for the results")
+    add(
         "--cases",
         help="separated by commas (default: all): of srl, step, training, metrics, prediction, memory; of multilabel, "
         "step, inference, evaluation, prediction, memory, load, epoch; of implicit, step, solver, memory; "
@@ -96,42 +98,35 @@ def parser() -> argparse.ArgumentParser:
         "width; of processes, srl_cross_entropy, srl_nce, tagging_cross_entropy, tagging_nce; of gpu, agreement, "
         "synchronisations, step, compiled",
     )
-    result.add_argument(
-        "--dataset", help="of multilabel: the data set with the rows and nets (default: sample, the embedded one)"
-    )
-    result.add_argument(
+    add("--dataset", help="of multilabel: the data set with the rows and nets (default: sample, the embedded one)")
+    add(
         "--methods",
         help="separated by commas (default: all; the baseline always runs): the methods whose steps, epochs and memory "
         "are measured; the other cases have methods of their own",
     )
-    result.add_argument(
-        "--encoder", help="a transformer's name on the hub, or a local folder (default: random weights)"
-    )
-    result.add_argument("--layers", type=int, help=f"of the random encoder (default: {DEFAULTS['layers']})")
-    result.add_argument("--width", type=int, help=f"of the random encoder (default: {DEFAULTS['width']})")
-    result.add_argument("--repeats", type=int, default=5, help="rounds (default: %(default)s)")
-    result.add_argument("--batches", type=int, default=8, help="batches of a round (default: %(default)s)")
-    result.add_argument(
+    add("--encoder", help="a transformer's name on the hub, or a local folder (default: random weights)")
+    add("--layers", type=int, help=f"of the random encoder (default: {DEFAULTS['layers']})")
+    add("--width", type=int, help=f"of the random encoder (default: {DEFAULTS['width']})")
+    add("--repeats", type=int, default=5, help="rounds (default: %(default)s)")
+    add("--batches", type=int, default=8, help="batches of a round (default: %(default)s)")
+    add(
         "--warmup-steps",
         type=int,
         help=f"of training before the second timing of steps; 0: no such timing (default: {DEFAULTS['warmup_steps']})",
     )
-    result.add_argument(
+    add(
         "--device",
         choices=("cpu", "gpu", "cuda"),
         help="where steps and predictions run; gpu and cuda are the same (default: on a GPU where there is one)",
     )
-    result.add_argument("--threads", type=int, default=1, help="of torch (default: %(default)s)")
+    add("--threads", type=int, default=1, help="of torch (default: %(default)s)")
     return result
 
 
 def choose(option: str, given: Optional[str], known: list[str]) -> list[str]:
     """
-    The names in the comma-separated list `given`, or all `known` names if it is `None`.
-
-    # Raises
-
-    `UserError` if the list is empty or has a name that is not known.
+    The names in the comma-separated list `given`, or all `known` names if it is `None`. Raises `UserError` if the list
+    is empty or has a name that is not known.
     """
     from scripts.measure.suite import UserError
 
@@ -146,11 +141,8 @@ def choose(option: str, given: Optional[str], known: list[str]) -> list[str]:
 
 def fill_in(arguments: argparse.Namespace) -> None:
     """
-    Sets options that were not given to their defaults.
-
-    # Raises
-
-    `UserError` if an option was given that the suite does not take.
+    Sets options that were not given to their defaults. Raises `UserError` if an option was given that the suite does
+    not take.
     """
     from scripts.measure.suite import UserError
 
@@ -163,11 +155,7 @@ def fill_in(arguments: argparse.Namespace) -> None:
 
 def choose_device(device: Optional[str]) -> None:
     """
-    Hides the GPUs for `cpu`; torch looks for them later.
-
-    # Raises
-
-    `UserError` for `gpu` and `cuda`, where there is none.
+    Hides the GPUs for `cpu`; torch looks for them later. Raises `UserError` for `gpu` and `cuda`, where there is none.
     """
     from scripts.measure.suite import UserError
 
@@ -183,10 +171,7 @@ def choose_device(device: Optional[str]) -> None:
 def run_all(arguments: argparse.Namespace) -> None:
     """
     Every suite in a process of its own: memory is a process's peak, and a suite that fails does not stop the others.
-
-    # Raises
-
-    `UserError` if a suite failed, or an option is for one suite.
+    Raises `UserError` if a suite failed, or an option is for one suite.
     """
     from scripts.measure.suite import UserError
 
@@ -211,124 +196,35 @@ def run_all(arguments: argparse.Namespace) -> None:
         raise UserError(f"these suites failed: {', '.join(failed)}; what was measured is in {arguments.out}.")
 
 
-# The functions below import torch and AllenNLP, which takes seconds: `run` checks first what can be checked without.
-
-
-def _with_encoder(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What the suites of a transformer are made with."""
-    return {
-        "encoder": arguments.encoder,
-        "repeats": arguments.repeats,
-        "num_batches": arguments.batches,
-        "threads": arguments.threads,
-        "layers": arguments.layers,
-        "width": arguments.width,
-    }
-
-
-def srl(arguments: argparse.Namespace) -> Any:
-    """The cases that were asked for, and the object whose methods measure them."""
-    from scripts.measure.bench_srl import CASES, SrlBenchmark
-    from scripts.measure.bench_srl_parts import METHODS
-
-    cases = choose("cases", arguments.cases, list(CASES))
-    methods = choose("methods", arguments.methods, list(METHODS))
-    return cases, SrlBenchmark(methods, warmup_steps=arguments.warmup_steps, **_with_encoder(arguments))
-
-
-def multilabel(arguments: argparse.Namespace) -> Any:
-    """As `srl`."""
-    from scripts.measure.bench_multilabel import CASES, MultilabelBenchmark
-    from scripts.measure.bench_multilabel_parts import METHODS, is_present
+def chosen_dataset(given: str) -> str:
+    """Raises `UserError` if the library has no such data set, or its files are not there."""
+    from scripts.measure.bench_multilabel_parts import is_present
     from scripts.measure.configs import library_value
     from scripts.measure.suite import UserError
 
-    cases = choose("cases", arguments.cases, list(CASES))
-    methods = choose("methods", arguments.methods, METHODS)
     known = library_value("multilabel.libsonnet", "std.objectFields(lib.data)")
-    datasets = choose("dataset", arguments.dataset or "sample", known)
-    if len(datasets) != 1:
+    dataset, *others = choose("dataset", given, known)
+    if others:
         raise UserError(f"--dataset: name one of {', '.join(known)}.")
-    dataset = datasets[0]
     if not is_present(dataset):
         raise UserError(f"--dataset: the data of {dataset} are not there: see data/README.md.")
-    return cases, MultilabelBenchmark(methods, dataset, arguments.repeats, arguments.batches, arguments.threads)
+    return dataset
 
 
-def implicit(arguments: argparse.Namespace) -> Any:
-    """As `srl`."""
-    from scripts.measure.bench_implicit import CASES, ImplicitBenchmark
-    from scripts.measure.bench_implicit_parts import VARIANTS
-
-    cases = choose("cases", arguments.cases, list(CASES))
-    methods = choose("methods", arguments.methods, list(VARIANTS))
-    return cases, ImplicitBenchmark(methods, arguments.repeats, arguments.batches, arguments.threads)
-
-
-def text(arguments: argparse.Namespace) -> Any:
-    """As `srl`."""
-    from scripts.measure.bench_text import CASES, METHODS, TextBenchmark
-
-    cases = choose("cases", arguments.cases, list(CASES))
-    methods = choose("methods", arguments.methods, list(METHODS))
-    return cases, TextBenchmark(methods, **_with_encoder(arguments))
-
-
-def tagging(arguments: argparse.Namespace) -> Any:
-    """As `srl`."""
-    from scripts.measure.bench_tagging import CASES, TaggingBenchmark
-    from scripts.measure.bench_tagging_parts import METHODS
-
-    cases = choose("cases", arguments.cases, list(CASES))
-    methods = choose("methods", arguments.methods, METHODS)
-    return cases, TaggingBenchmark(methods, arguments.repeats, arguments.batches, arguments.threads)
-
-
-def segmentation(arguments: argparse.Namespace) -> Any:
-    """As `srl`."""
-    from scripts.measure.bench_segmentation import CASES, METHODS, SegmentationBenchmark
-
-    cases = choose("cases", arguments.cases, list(CASES))
-    methods = choose("methods", arguments.methods, METHODS)
-    return cases, SegmentationBenchmark(methods, arguments.repeats, arguments.batches, arguments.threads)
-
-
-def chains(arguments: argparse.Namespace) -> Any:
-    """As `srl`."""
-    from scripts.measure.bench_chains import CASES, SPACES, ChainsBenchmark
-
-    # Libraries and data that need not be there.
-    at_hand = ",".join(case for case in CASES if case not in ("peers", "prediction_ewt"))
-    cases = choose("cases", arguments.cases or at_hand, list(CASES))
-    choose("methods", arguments.methods, list(SPACES))  # They are few, and all are measured.
-    return cases, ChainsBenchmark(arguments.repeats, arguments.batches, arguments.threads)
-
-
-def growth(arguments: argparse.Namespace) -> Any:
-    """As `srl`."""
-    from scripts.measure.bench_growth import CASES, GrowthBenchmark
-
-    cases = choose("cases", arguments.cases, list(CASES))
-    choose("methods", arguments.methods, ["nce"])  # A case has the method that its title names.
-    return cases, GrowthBenchmark(arguments.repeats, arguments.batches, arguments.threads)
-
-
-def processes(arguments: argparse.Namespace) -> Any:
-    """As `srl`."""
-    from scripts.measure.bench_processes import CASES, VARIANTS, ProcessesBenchmark
-
-    cases = choose("cases", arguments.cases, list(CASES))
-    variants = choose("methods", arguments.methods, list(VARIANTS))
-    return cases, ProcessesBenchmark(variants, **_with_encoder(arguments))
-
-
-def gpu(arguments: argparse.Namespace) -> Any:
-    """As `srl`."""
-    from scripts.measure.bench_gpu import CASES, VARIANTS, GpuBenchmark
-
-    cases = choose("cases", arguments.cases, list(CASES))
-    methods = choose("methods", arguments.methods, list(VARIANTS))
-    return cases, GpuBenchmark(methods, **_with_encoder(arguments))
+def build(arguments: argparse.Namespace) -> tuple[list[str], Any]:
+    """The cases that were asked for, and the object whose methods measure them."""
+    suite = arguments.suite
+    # It imports torch and AllenNLP, which takes seconds: `run` checks first what can be checked without.
+    kind = getattr(import_module(f"scripts.measure.bench_{suite}"), f"{suite.title()}Benchmark")
+    at_hand = ",".join(case for case in kind.cases if case not in kind.on_demand)
+    cases = choose("cases", arguments.cases or at_hand, list(kind.cases))
+    methods = choose("methods", arguments.methods, list(kind.methods))
+    more = {option: getattr(arguments, option) for option in SUITES[suite]}
+    if "dataset" in more:
+        more["dataset"] = chosen_dataset(more["dataset"])
+    return cases, kind(
+        methods, repeats=arguments.repeats, num_batches=arguments.batches, threads=arguments.threads, **more
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -358,20 +254,8 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.encoder = str(Path(arguments.encoder).absolute())
     if arguments.suite == "all":
         return run_all(arguments)
-    builds = {
-        "srl": srl,
-        "multilabel": multilabel,
-        "implicit": implicit,
-        "text": text,
-        "tagging": tagging,
-        "segmentation": segmentation,
-        "chains": chains,
-        "growth": growth,
-        "processes": processes,
-        "gpu": gpu,
-    }
     with mistakes_of_the_library():
-        cases, benchmark = builds[arguments.suite](arguments)
+        cases, benchmark = build(arguments)
 
     import pandas
     import torch

@@ -1,9 +1,10 @@
 """What suites of the benchmark share: their loop over cases, batches, models, predictions, a trainer of steps alone."""
 
 import copy
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import torch
 from allennlp.common import Params
@@ -13,11 +14,41 @@ from allennlp.nn.util import move_to_device
 from allennlp.training import Trainer
 from tqdm import tqdm
 
+from scripts.measure.bench_encoder import save_random_bert, title_of
 from scripts.measure.bench_rows import Row
 
 
 class Benchmark:
-    """A suite. Each of its cases is a method, by name, that measures something and returns the rows."""
+    """
+    A suite. Each of its cases is a method, by name, that measures something and returns the rows.
+
+    # Parameters
+
+    methods : `Sequence[str]`
+        Those of the suite's `methods` that are measured; the `baseline` always is, since the ratios are to it.
+    repeats : `int`
+        Rounds of each timing.
+    num_batches : `int`
+        Batches of a round.
+    threads : `int`
+        Of torch.
+    """
+
+    #: What can be measured: of cases, what each is, and of methods, their names.
+    cases: dict[str, Any]
+    methods: Iterable[str]
+    #: Cases that run only where they are named, as they need libraries or data that need not be there.
+    on_demand: tuple[str, ...] = ()
+    baseline = "cross_entropy"
+    #: For the title: the data, and their sizes or the encoder.
+    data = "random"
+    description: str
+
+    def __init__(self, methods: Sequence[str] = (), repeats: int = 5, num_batches: int = 8, threads: int = 1) -> None:
+        torch.set_num_threads(threads)
+        self._methods = list(dict.fromkeys([self.baseline, *methods]))
+        self._repeats, self._num_batches, self._threads = repeats, num_batches, threads
+        self._folder = tempfile.TemporaryDirectory(prefix="seal-benchmark-")
 
     def run(self, cases: list[str]) -> list[Row]:
         return [row for case in tqdm(cases, desc="cases") for row in getattr(self, case)()]
@@ -27,6 +58,31 @@ class Benchmark:
         from scripts.measure.bench_plots import draw_benchmark
 
         draw_benchmark(table, path, title)
+
+
+class EncoderBenchmark(Benchmark):
+    """
+    A suite with a transformer.
+
+    # Parameters
+
+    encoder : `str`, optional
+        A local folder or a name on the hub; `None`: a BERT with random weights, of `layers` and `width`.
+    """
+
+    def __init__(
+        self, methods: Sequence[str], encoder: Optional[str] = None, layers: int = 6, width: int = 384, **rounds: int
+    ) -> None:
+        super().__init__(methods, **rounds)
+        self._encoder, self._layers, self._width = encoder, layers, width
+        self.description = title_of(encoder, layers, width)
+
+    def encoder_of(self, words: Iterable[str]) -> str:
+        """The encoder's name; one with random weights has a vocabulary of these words."""
+        if self._encoder is None:
+            folder = Path(self._folder.name) / "encoder"
+            self._encoder = save_random_bert(folder, words, self._layers, self._width)
+        return self._encoder
 
 
 class Batches(DataLoader):

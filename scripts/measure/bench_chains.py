@@ -44,24 +44,12 @@ PREDICTION_EPOCHS = 15
 
 
 class ChainsBenchmark(Benchmark):
-    """
-    # Parameters
+    """Its methods are few, and all are measured."""
 
-    repeats : `int`
-        Rounds of each timing.
-    num_batches : `int`
-        Batches of a round.
-    """
-
+    cases, methods, on_demand = CASES, METHODS, ("prediction_ewt", "peers")
+    baseline = "independent"
     data = "random; of prediction, the SRL sample"
-
-    def __init__(self, repeats: int = 5, num_batches: int = 8, threads: int = 1) -> None:
-        torch.set_num_threads(threads)
-        self._repeats, self._num_batches = repeats, num_batches
-        self.description = f"{2 * LABELS + 1} tags, {TOKENS} tokens, {DRAWS} draws, batch {BATCH}"
-        tags = ["O"] + [f"{prefix}-{number}" for number in range(LABELS) for prefix in "BI"]
-        words = [f"w{number}" for number in range(1000)]
-        self._vocab = Vocabulary(tokens_to_add={"tokens": words, "tags": tags}, non_padded_namespaces=["tags"])
+    description = f"{2 * LABELS + 1} tags, {TOKENS} tokens, {DRAWS} draws, batch {BATCH}"
 
     def step(self) -> list[Row]:
         generator = torch.Generator().manual_seed(0)
@@ -83,10 +71,10 @@ class ChainsBenchmark(Benchmark):
                   energies=[{{ type: 'local' }}, {{ type: 'self_attention', hidden_dim: 256, pooling: 'sum' }}],
                 )""",
             )
-            model = bench_base.build_model(config["model"], self._vocab)
+            model = bench_base.build_model(config["model"], _vocabulary())
             cases[name] = bench_base.build_trainer(config["trainer"], model, Batches(batches)).train
         timings = interleaved(cases, self._repeats)
-        return seconds_rows("chains", "step", timings, self._num_batches, "independent")
+        return seconds_rows("chains", "step", timings, self._num_batches, self.baseline)
 
     def space(self) -> list[Row]:
         rows = []
@@ -95,11 +83,11 @@ class ChainsBenchmark(Benchmark):
         for what, work in WORK.items():
             cases = {}
             for name, kind in SPACES.items():
-                space = kind(self._vocab, encoding="BIO")
+                space = kind(_vocabulary(), encoding="BIO")
                 gold = space.sample(logits, 1)[:, 0]
                 cases[name] = _repeated(work, space, logits, gold, self._num_batches)
             timings = interleaved(cases, self._repeats)
-            rows += seconds_rows("chains", what, timings, self._num_batches, "independent")
+            rows += seconds_rows("chains", what, timings, self._num_batches, self.baseline)
             calls = {name: counted_calls(case) / self._num_batches for name, case in cases.items()}
             rows += [Row("chains", what, name, "calls", value, None, None) for name, value in calls.items()]
         return rows
@@ -164,6 +152,12 @@ class ChainsBenchmark(Benchmark):
 
     def peers(self) -> list[Row]:
         return peers(self._repeats)
+
+
+def _vocabulary() -> Vocabulary:
+    tags = ["O"] + [f"{prefix}-{number}" for number in range(LABELS) for prefix in "BI"]
+    words = [f"w{number}" for number in range(1000)]
+    return Vocabulary(tokens_to_add={"tokens": words, "tags": tags}, non_padded_namespaces=["tags"])
 
 
 def _config(method: str, data: str = "sample") -> dict[str, Any]:

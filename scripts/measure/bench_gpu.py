@@ -3,9 +3,7 @@ The benchmark of a GPU: whether it computes what the CPU does, how often a train
 ways to compute gain.
 """
 
-import tempfile
 import time
-from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
 import torch
@@ -14,8 +12,7 @@ from allennlp.data.data_loaders import SimpleDataLoader
 import seal  # noqa: F401
 from scripts.measure import bench_gpu_parts as parts
 from scripts.measure import bench_srl_parts as srl
-from scripts.measure.bench_base import Batches, Benchmark, build_trainer
-from scripts.measure.bench_encoder import save_random_bert, title_of
+from scripts.measure.bench_base import Batches, EncoderBenchmark, build_trainer
 from scripts.measure.bench_rows import Row, seconds_rows
 from scripts.measure.bench_timing import epoch_of, interleaved, train_epoch
 from scripts.measure.suite import UserError
@@ -44,29 +41,19 @@ SIZES = (32, 128)
 
 
 class Variant(NamedTuple):
-    """
-    # Parameters
-
-    method : `str`
-        Of `bench_srl_parts.METHODS`.
-    changes : `dict[str, Any]`, optional
-        To the config's `trainer`.
-    optimizer : `str`, optional
-        Of both players; `None`: the config's, which is fused.
-    tf32 : `bool`
-        Matrix products of single precision with 10 bits of their factors' fractions.
-    """
-
+    #: Of `bench_srl_parts.METHODS`.
     method: str
+    #: To the config's `trainer`.
     changes: Optional[dict[str, Any]] = None
+    #: Of both players; `None`: the config's, which is fused.
     optimizer: Optional[str] = None
+    #: Matrix products of single precision with 10 bits of their factors' fractions.
     tf32: bool = False
 
 
-BASELINE = "cross_entropy"
 MIXED = {"use_amp": True}
 VARIANTS = {
-    BASELINE: Variant("cross_entropy"),
+    "cross_entropy": Variant("cross_entropy"),
     "cross_entropy_not_fused": Variant("cross_entropy", optimizer="adamw"),
     "cross_entropy_tf32": Variant("cross_entropy", tf32=True),
     "cross_entropy_mixed": Variant("cross_entropy", MIXED),
@@ -83,43 +70,22 @@ VARIANTS = {
 }
 
 
-class GpuBenchmark(Benchmark):
+class GpuBenchmark(EncoderBenchmark):
     """
-    # Parameters
-
-    methods : `list[str]`
-        Of `VARIANTS`; of `step`.
-    encoder : `str`, optional
-        Of `step`; `None`: a BERT with random weights, of `layers` and `width`.
-    repeats : `int`
-        Rounds of each timing.
-    num_batches : `int`
-        Batches of a round.
+    Methods and encoder are those of `step`.
 
     # Raises
 
     `UserError` where there is no GPU.
     """
 
+    cases, methods = CASES, VARIANTS
     data = "the samples; of steps, English Web Treebank where it is there"
 
-    def __init__(
-        self,
-        methods: list[str],
-        encoder: Optional[str] = None,
-        repeats: int = 5,
-        num_batches: int = 8,
-        threads: int = 1,
-        layers: int = 6,
-        width: int = 384,
-    ) -> None:
+    def __init__(self, *arguments: Any, **options: Any) -> None:
         if not torch.cuda.is_available():
             raise UserError("--suite gpu: torch finds no GPU here.")
-        torch.set_num_threads(threads)
-        self._methods = list(dict.fromkeys([BASELINE, *methods]))
-        self._repeats, self._num_batches = repeats, num_batches
-        self._encoder, self._layers, self._width = encoder, layers, width
-        self.description = title_of(encoder, layers, width)
+        super().__init__(*arguments, **options)
 
     def agreement(self) -> list[Row]:
         """Relative: the norm of the difference over that of what the CPU computes."""
@@ -146,12 +112,9 @@ class GpuBenchmark(Benchmark):
         return rows
 
     def step(self) -> list[Row]:
-        folder = tempfile.TemporaryDirectory(prefix="bench-gpu-")
         self.data, train, dev = srl.read_data()
         vocab = srl.label_vocabulary(train + dev)
-        encoder = self._encoder or save_random_bert(
-            Path(folder.name) / "encoder", (word for item in train for word in item.words), self._layers, self._width
-        )
+        encoder = self.encoder_of(word for item in train for word in item.words)
         reader, rows = srl.build_reader(encoder), []
         for size in SIZES:
             instances = srl.as_instances(reader, srl.draw_batches(train, self._num_batches, seed=0, size=size))
@@ -167,7 +130,7 @@ class GpuBenchmark(Benchmark):
                 trainer = build_trainer(settings, model, Batches(batches), **(variant.changes or {}))
                 cases[name] = parts.with_tf32(variant.tf32, epoch_of(trainer))
             timings = interleaved(cases, self._repeats)
-            rows += seconds_rows("gpu", f"step, {size} rows", timings, len(batches), BASELINE)
+            rows += seconds_rows("gpu", f"step, {size} rows", timings, len(batches), self.baseline)
             del cases
             torch.cuda.empty_cache()
         return rows

@@ -1,7 +1,6 @@
 """The benchmark of growth: how the cost of a training step grows with each size, beside the power in its formula."""
 
 import math
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -30,21 +29,12 @@ STILL = "epochs: 1, task_net_lr: 0, loss_net_lr: 0"
 
 
 class Growth(NamedTuple):
-    """
-    # Parameters
-
-    title : `str`
-    sizes : `tuple[int, ...]`
-    power : `float`
-        Of the size, in the term of a step's operations that grows fastest: the slope that the cost tends to where both
-        axes are logarithmic.
-    term : `str`
-        That term.
-    """
-
     title: str
     sizes: tuple[int, ...]
+    #: Of the size, in the term of a step's operations that grows fastest: the slope that the cost tends to where both
+    #: axes are logarithmic.
     power: float
+    #: That term.
     term: str
 
 
@@ -62,23 +52,11 @@ CASES = {
 
 class GrowthBenchmark(Benchmark):
     """
-    The data are random: a step's time does not depend on their meaning.
-
-    # Parameters
-
-    repeats : `int`
-        Rounds of each timing.
-    num_batches : `int`
-        Batches of a round.
+    The data are random: a step's time does not depend on their meaning. A case has the method that its title names.
     """
 
-    data = "random"
-
-    def __init__(self, repeats: int = 5, num_batches: int = 3, threads: int = 1) -> None:
-        torch.set_num_threads(threads)
-        self._repeats, self._num_batches = repeats, num_batches
-        self._folder = tempfile.TemporaryDirectory(prefix="bench-growth-")
-        self.description = f"steps of {ROWS} rows, {SENTENCES} sentences or {TEXTS} texts"
+    cases, methods, baseline = CASES, ("nce",), "nce"
+    description = f"steps of {ROWS} rows, {SENTENCES} sentences or {TEXTS} texts"
 
     def labels(self) -> list[Row]:
         return self._grown("labels", lambda size: self._label_sets(labels=size))

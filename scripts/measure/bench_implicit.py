@@ -4,8 +4,6 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-import torch
-
 import seal  # noqa: F401
 from scripts.measure import bench_implicit_parts as parts
 from scripts.measure.bench_base import Benchmark
@@ -21,24 +19,11 @@ CASES = {
 
 
 class ImplicitBenchmark(Benchmark):
-    """
-    # Parameters
+    cases, methods, baseline = CASES, parts.VARIANTS, parts.BASELINE
 
-    methods : `list[str]`
-        Of `bench_implicit_parts.VARIANTS`.
-    repeats : `int`
-        Rounds of each timing.
-    num_batches : `int`
-        Batches of a round of steps.
-    """
-
-    data = "random"
-
-    def __init__(self, methods: list[str], repeats: int = 5, num_batches: int = 8, threads: int = 1) -> None:
-        torch.set_num_threads(threads)
-        self._threads, self._repeats = threads, repeats
-        self._methods = [parts.BASELINE] + [name for name in methods if name != parts.BASELINE]
-        self._batches = parts.random_batches(num_batches)
+    def __init__(self, *arguments: Any, **rounds: int) -> None:
+        super().__init__(*arguments, **rounds)
+        self._batches = parts.random_batches(self._num_batches)
         rows = len(self._batches[0]["labels"])
         self.description = f"batches of {rows} rows, {parts.FEATURES} features, {parts.LABELS} labels"
 

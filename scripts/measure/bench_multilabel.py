@@ -3,7 +3,7 @@ The multi-label benchmark: what a step, inference, evaluation, prediction and re
 """
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,28 +42,16 @@ class MultilabelBenchmark(Benchmark):
 
     dataset : `str`
         Of `training_configs/lib/multilabel_data.libsonnet`.
-    repeats : `int`
-        Rounds of each timing.
-    num_batches : `int`
-        Batches of a round of steps.
     """
 
-    def __init__(
-        self,
-        methods: list[str],
-        dataset: str = "sample",
-        repeats: int = 5,
-        num_batches: int = 8,
-        threads: int = 1,
-    ) -> None:
-        torch.set_num_threads(threads)
-        self._threads, self._repeats = threads, repeats
-        # The ratios are to cross-entropy, so it always runs.
-        self._methods = [parts.BASELINE] + [name for name in methods if name != parts.BASELINE]
+    cases, methods = CASES, parts.METHODS
+
+    def __init__(self, methods: Sequence[str], dataset: str = "sample", **rounds: int) -> None:
+        super().__init__(methods, **rounds)
         self.data = dataset
         loader = parts.read_split(dataset)
         self._all_batches = list(loader)
-        self._batches = self._all_batches[:num_batches]
+        self._batches = self._all_batches[: self._num_batches]
         self._all = {name: torch.cat([batch[name] for batch in self._all_batches]) for name in self._batches[0]}
         shape = (len(self._all["features"]), self._all["features"].shape[1], self._all["labels"].shape[1])
         # A pass over few rows is too short to be timed, so the rows are repeated.

@@ -10,8 +10,9 @@ import json
 import os
 import sys
 import time
+from itertools import islice
 
-from scripts.measure.own_process import STEPS, peak_memory, peaks
+from scripts.measure.own_process import STEPS, peak_memory, peaks_of
 
 
 def measure(what: str, threads: int, *arguments: str) -> dict[str, float]:
@@ -39,15 +40,10 @@ def measure(what: str, threads: int, *arguments: str) -> dict[str, float]:
         from scripts.measure import bench_implicit_parts as implicit
 
         batches = implicit.random_batches(STEPS)
-        before = peak_memory()
-        train_epoch(implicit.build_trainer(arguments[0], batches))
-    else:
-        dataset, method = arguments
-        loader = parts.read_split(dataset)
-        batches = [batch for batch, _ in zip(loader, range(STEPS))]
-        before = peak_memory()
-        train_epoch(parts.build_trainer(dataset, method, batches, **parts.ONE_STEP))
-    return peaks(before)
+        return peaks_of(lambda: train_epoch(implicit.build_trainer(arguments[0], batches)))
+    dataset, method = arguments
+    batches = list(islice(parts.read_split(dataset), STEPS))
+    return peaks_of(lambda: train_epoch(parts.build_trainer(dataset, method, batches, **parts.ONE_STEP)))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from torch.nn.functional import one_hot
 
 from scripts.measure.bench_rows import Row, memory_rows, seconds_rows
 from scripts.measure.bench_timing import interleaved
-from scripts.measure.own_process import peak_memory, peaks
+from scripts.measure.own_process import peaks_of
 from seal.output_spaces import CrfTagSequence
 from seal.registry import ConfigurationError
 
@@ -31,10 +31,7 @@ Works = dict[str, dict[str, Callable[[], object]]]
 
 def peers(repeats: int) -> list[Row]:
     """
-    Seconds of each operation for each library, over ours; and of the largest batch the peak memory.
-
-    # Raises
-
+    Seconds of each operation for each library, over ours; and of the largest batch the peak memory. Raises
     `ConfigurationError` where a library is not installed.
     """
     rows = []
@@ -55,13 +52,7 @@ def peers(repeats: int) -> list[Row]:
 def _peaks_of(case: Callable[[], object]) -> dict[str, float]:
     """The peak memory of a fork of this process that runs `case` once, and what it adds."""
     receives, sends = multiprocessing.Pipe(duplex=False)
-
-    def measure() -> None:
-        before = peak_memory()
-        case()
-        sends.send(peaks(before))
-
-    process = multiprocessing.get_context("fork").Process(target=measure)
+    process = multiprocessing.get_context("fork").Process(target=lambda: sends.send(peaks_of(case)))
     process.start()
     found = receives.recv()
     process.join()

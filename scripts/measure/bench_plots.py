@@ -4,14 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+import pandas
+from matplotlib.figure import Figure
 
-matplotlib.use("Agg")  # No window: a figure must not need a screen.
-
-import matplotlib.pyplot as plt  # noqa: E402
-import pandas  # noqa: E402
-
-from scripts.measure.files import replacing  # noqa: E402
+from scripts.measure.drawing import hide_box, panels, save
 
 
 def draw_benchmark(table: pandas.DataFrame, path: Path, title: str) -> None:
@@ -25,14 +21,7 @@ def draw_benchmark(table: pandas.DataFrame, path: Path, title: str) -> None:
     # A line of panels is as high as its panel with the most bars needs.
     bars_of = [len(rows["method"].unique()) for _, rows in groups]
     heights = [max(2.9, 0.9 + 0.24 * max(bars_of[line * columns : (line + 1) * columns])) for line in range(lines)]
-    figure, axes = plt.subplots(
-        lines,
-        columns,
-        figsize=(5 * columns, sum(heights)),
-        squeeze=False,
-        layout="constrained",
-        height_ratios=heights,
-    )
+    figure, axes = panels(lines, columns, (5 * columns, sum(heights)), height_ratios=heights)
     for panel in axes.flat[len(groups) :]:
         panel.axis("off")
     for panel, ((case, metric), rows) in zip(axes.flat, groups):
@@ -42,7 +31,7 @@ def draw_benchmark(table: pandas.DataFrame, path: Path, title: str) -> None:
         panel.margins(x=0.15)
         panel.set_title(f"{case}: {metric}", fontsize=9)
         panel.set_xlabel("ratio to the baseline", fontsize=8)
-        panel.spines[["top", "right"]].set_visible(False)
+        hide_box(panel)
     _save(figure, path, title)
 
 
@@ -52,9 +41,7 @@ def draw_growth(table: pandas.DataFrame, path: Path, title: str, growths: Mappin
     groups = list(timed.groupby("case", sort=False))
     columns = min(4, len(groups))
     lines = -(-len(groups) // columns)
-    figure, axes = plt.subplots(
-        lines, columns, figsize=(3.6 * columns, 3.2 * lines), squeeze=False, layout="constrained"
-    )
+    figure, axes = panels(lines, columns, (3.6 * columns, 3.2 * lines))
     for panel in axes.flat[len(groups) :]:
         panel.axis("off")
     for panel, (case, rows) in zip(axes.flat, groups):
@@ -75,7 +62,7 @@ def draw_processes(table: pandas.DataFrame, path: Path, title: str) -> None:
     """A panel a case: the examples a second by the number of processes, and a line of as many times those of one."""
     speeds = table[table["metric"] == "examples_per_second"]
     groups = list(speeds.groupby("case", sort=False))
-    figure, axes = plt.subplots(1, len(groups), figsize=(3.6 * len(groups), 3.4), squeeze=False, layout="constrained")
+    figure, axes = panels(1, len(groups), (3.6 * len(groups), 3.4))
     for panel, (case, rows) in zip(axes.flat, groups):
         found = rows.set_index("method")["value"]
         for suffix, style, label in (
@@ -101,11 +88,9 @@ def _finish_curves(panel: Any, title: str, what: str) -> None:
     panel.set_ylabel(what, fontsize=8)
     panel.tick_params(labelsize=8)
     panel.legend(fontsize=7, frameon=False, loc="upper left")
-    panel.spines[["top", "right"]].set_visible(False)
+    hide_box(panel)
 
 
-def _save(figure: Any, path: Path, title: str) -> None:
+def _save(figure: Figure, path: Path, title: str) -> None:
     figure.suptitle(title, fontsize=9)
-    with replacing(path) as draft:
-        figure.savefig(draft, dpi=150)
-    plt.close(figure)
+    save(figure, path)

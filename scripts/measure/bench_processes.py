@@ -6,9 +6,8 @@ import traceback
 from multiprocessing.connection import wait
 from pathlib import Path
 from statistics import mean, median
-from typing import Any, Optional
+from typing import Any
 
-import torch
 from allennlp.common.util import find_open_port
 from allennlp.data.data_loaders import SimpleDataLoader
 from torch import multiprocessing
@@ -16,8 +15,7 @@ from torch import multiprocessing
 import seal  # noqa: F401
 from scripts.measure import bench_srl_parts as srl
 from scripts.measure import bench_tagging_parts as tagging
-from scripts.measure.bench_base import Benchmark
-from scripts.measure.bench_encoder import save_random_bert, title_of
+from scripts.measure.bench_base import EncoderBenchmark
 from scripts.measure.bench_processes_worker import Measured, Net, Variant, Worker
 from scripts.measure.bench_rows import Row, seconds_rows
 from scripts.measure.bench_timing import Timing, median_ratio
@@ -46,40 +44,16 @@ VARIANTS = {
 SENTENCES = 32
 
 
-class ProcessesBenchmark(Benchmark):
-    """
-    Each process has batches as large as the one process has, on a CPU.
+class ProcessesBenchmark(EncoderBenchmark):
+    """Each process has batches as large as the one process has, on a CPU. The encoder is that of the SRL nets."""
 
-    # Parameters
+    cases, methods, baseline = CASES, VARIANTS, ALONE
+    data = "English Web Treebank or the sample; of tags, random"
 
-    variants : `list[str]`
-        Of `VARIANTS`.
-    encoder : `str`, optional
-        Of the SRL nets; `None`: a BERT with random weights, of `layers` and `width`.
-    repeats : `int`
-        Rounds of each timing.
-    num_batches : `int`
-        Batches of a round.
-    """
-
-    def __init__(
-        self,
-        variants: list[str],
-        encoder: Optional[str] = None,
-        repeats: int = 5,
-        num_batches: int = 8,
-        threads: int = 1,
-        layers: int = 6,
-        width: int = 384,
-    ) -> None:
-        torch.set_num_threads(threads)
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # Or each fork would warn of it.
-        self._threads, self._repeats, self._num_batches = threads, repeats, num_batches
-        self._variants = {name: VARIANTS[name] for name in dict.fromkeys([ALONE, *variants])}
-        self._encoder, self._layers, self._width = encoder, layers, width
-        self._folder = tempfile.TemporaryDirectory(prefix="bench-processes-")
-        self.data = "English Web Treebank or the sample; of tags, random"
-        self.description = title_of(encoder, layers, width)
+        self._variants = {name: VARIANTS[name] for name in self._methods}
 
     def srl_cross_entropy(self) -> list[Row]:
         return self._rows("srl_cross_entropy", self._srl("cross_entropy"))
@@ -101,11 +75,7 @@ class ProcessesBenchmark(Benchmark):
     def _srl(self, method: str) -> Net:
         _, train, dev = srl.read_data()
         vocab = srl.label_vocabulary(train + dev)
-        folder = Path(self._folder.name) / "encoder"
-        if self._encoder is None:
-            words = (word for item in train for word in item.words)
-            self._encoder = save_random_bert(folder, words, self._layers, self._width)
-        encoder = self._encoder
+        encoder = self.encoder_of(word for item in train for word in item.words)
         drawn = srl.draw_batches(train, self._num_batches, seed=0)
         instances = srl.as_instances(srl.build_reader(encoder), drawn)
         batches = list(SimpleDataLoader(instances, srl.BATCH_SIZE, vocab=vocab))

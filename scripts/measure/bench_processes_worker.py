@@ -17,46 +17,26 @@ from seal.training.devices import GradientExchange
 
 
 class Variant(NamedTuple):
-    """
-    # Parameters
-
-    processes : `int`
-    nodes : `int`
-        On how many nodes they are: each node has a first process.
-    at_the_end : `bool`
-        Whether a turn's gradients are sent in one piece when it ends, in place of in buckets.
-    in_parts : `bool`
-        With `trainer.shard_optimizer_states`.
-    unlike : `bool`
-        Whether the workers are at different batches, so that one waits for another's longer sentences.
-    apart : `bool`
-        Whether each trains a net of its own at the same time: what the machine allows, without an exchange.
-    """
-
     processes: int
+    #: On how many nodes they are: each node has a first process.
     nodes: int = 1
+    #: Whether a turn's gradients are sent in one piece when it ends, in place of in buckets.
     at_the_end: bool = False
+    #: With `trainer.shard_optimizer_states`.
     in_parts: bool = False
+    #: Whether the workers are at different batches, so that one waits for another's longer sentences.
     unlike: bool = False
+    #: Whether each trains a net of its own at the same time: what the machine allows, without an exchange.
     apart: bool = False
 
 
 class Net(NamedTuple):
-    """
-    # Parameters
-
-    settings : `dict[str, Any]`
-        Of the trainer.
-    model : `Callable[[], Model]`
-    batches : `list[TensorDict]`
-        Those of an epoch.
-    rows : `int`
-        Of a batch.
-    """
-
+    #: Of the trainer.
     settings: dict[str, Any]
     model: Callable[[], Model]
+    #: Those of an epoch.
     batches: list[TensorDict]
+    #: Of a batch.
     rows: int
 
 

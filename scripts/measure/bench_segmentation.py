@@ -16,10 +16,10 @@ from allennlp.training import Trainer
 import seal  # noqa: F401
 from scripts.measure.bench_base import Batches, Benchmark, build_model, build_trainer, predicts
 from scripts.measure.bench_rows import Row, memory_rows, seconds_rows, speed_rows
-from scripts.measure.bench_timing import epoch_of, interleaved, train_epoch
+from scripts.measure.bench_timing import epoch_of, interleaved
 from scripts.measure.configs import library_value
 from scripts.measure.grid import Grid
-from scripts.measure.own_process import STEPS, in_own_process, peak_memory, peaks
+from scripts.measure.own_process import STEPS, in_own_process, peaks_of
 from scripts.measure.suites.segmentation import METHODS as GROUPS
 from seal.dataset_readers.segmentation import as_input
 
@@ -42,25 +42,10 @@ PREDICTED: dict[str, dict[str, Any]] = {
 
 
 class SegmentationBenchmark(Benchmark):
-    """
-    # Parameters
+    cases, methods = CASES, METHODS
 
-    methods : `list[str]`
-        Of `METHODS`, for the cases `step` and `memory`.
-    repeats : `int`
-        Rounds of each timing.
-    num_batches : `int`
-        Batches of a round.
-    threads : `int`
-        Of torch.
-    """
-
-    data = "random"
-
-    def __init__(self, methods: list[str], repeats: int = 5, num_batches: int = 8, threads: int = 1) -> None:
-        torch.set_num_threads(threads)
-        self._methods = list(dict.fromkeys([BASELINE, *methods]))
-        self._repeats, self._num_batches, self._threads = repeats, num_batches, threads
+    def __init__(self, *arguments: Any, **rounds: int) -> None:
+        super().__init__(*arguments, **rounds)
         sizes = library_value("segmentation.libsonnet", f"lib.data.{DATASET}")
         self._size, self._crop = sizes["size"], sizes["crop"]
         self.description = f"images of {self._size} pixels a side, crops of {self._crop}"
@@ -91,10 +76,8 @@ class SegmentationBenchmark(Benchmark):
         return memory_rows("segmentation", found, BASELINE)
 
     def peaks_of_steps(self, method: str) -> dict[str, float]:
-        """`peak`, and less what imports, data and model take, `added`, in MiB; needs a process of its own."""
-        trainer, before = self.build_trainer(method), peak_memory()
-        train_epoch(trainer)
-        return peaks(before)
+        """What they add to imports, data and model, as `peaks_of`; needs a process of its own."""
+        return peaks_of(epoch_of(self.build_trainer(method)))
 
     def build_trainer(self, method: str) -> Trainer:
         """The config's trainer on crops, with learning rates of 0, so that updates change nothing."""

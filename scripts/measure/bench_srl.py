@@ -1,16 +1,15 @@
 """The SRL benchmark: what a training step, the metrics and a prediction cost."""
 
-import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any, Optional
+from typing import Any
 
 import torch
 
 import seal  # noqa: F401
 from scripts.measure import bench_srl_parts as parts
-from scripts.measure.bench_base import Benchmark
-from scripts.measure.bench_encoder import save_random_bert, title_of
+from scripts.measure.bench_base import EncoderBenchmark
 from scripts.measure.bench_rows import Row, memory_rows, seconds_of, seconds_rows, speed_rows
 from scripts.measure.bench_srl_memory import memory_of_steps, write_longest
 from scripts.measure.bench_timing import Stopwatch, epoch_of, interleaved, median_ratio, timed, train_epoch
@@ -25,55 +24,32 @@ CASES = {
 }
 
 
-class SrlBenchmark(Benchmark):
+class SrlBenchmark(EncoderBenchmark):
     """
     # Parameters
 
-    encoder : `str`, optional
-        A local folder or a name on the hub; `None`: a BERT with random weights, of `layers` and `width`.
-    repeats : `int`
-        Rounds of each timing.
-    num_batches : `int`
-        Batches of a round.
     warmup_steps : `int`
         Steps of cross-entropy training between "at the start" and "after N steps".
     """
 
-    def __init__(
-        self,
-        methods: list[str],
-        encoder: Optional[str] = None,
-        repeats: int = 5,
-        num_batches: int = 8,
-        warmup_steps: int = 100,
-        threads: int = 1,
-        layers: int = 6,
-        width: int = 384,
-    ) -> None:
-        torch.set_num_threads(threads)
-        self._threads, self._repeats, self._warmup_steps = threads, repeats, warmup_steps
-        # The ratios are to cross-entropy, so it always runs.
-        self._methods = [BASELINE] + [name for name in methods if name != BASELINE]
-        self._folder = tempfile.TemporaryDirectory(prefix="seal-benchmark-")
+    cases, methods = CASES, parts.METHODS
+
+    def __init__(self, methods: Sequence[str], warmup_steps: int = 100, **options: Any) -> None:
+        super().__init__(methods, **options)
+        self._warmup_steps = warmup_steps
+        # The usual rate of a pretrained encoder would hardly change random weights in so few steps.
+        self._learning_rate = 5e-5 if self._encoder else 5e-4
         self.data, train, self._dev = parts.read_data()
         self._train = train
         self._vocab = parts.label_vocabulary(train + self._dev)
-        self.description = title_of(encoder, layers, width)
-        self._encoder = encoder or save_random_bert(
-            Path(self._folder.name) / "encoder",
-            (word for item in train for word in item.words),
-            layers,
-            width,
-        )
-        # The usual rate of a pretrained encoder would hardly change random weights in so few steps.
-        self._learning_rate = 5e-5 if encoder else 5e-4
-        reader = parts.build_reader(self._encoder)
-        self._instances = parts.as_instances(reader, parts.draw_batches(train, num_batches, seed=0))
+        reader = parts.build_reader(self.encoder_of(word for item in train for word in item.words))
+        self._instances = parts.as_instances(reader, parts.draw_batches(train, self._num_batches, seed=0))
         self._warmup = parts.as_instances(reader, parts.draw_batches(train, warmup_steps, seed=1))
-        self._num_batches = -(-len(self._instances) // parts.BATCH_SIZE)
         rows = sum(len(item.frames) for item in train)
         # Of the training sentences, so many that their frames fill the batches.
-        self._fraction = min(1.0, num_batches * parts.BATCH_SIZE / rows)
+        self._fraction = min(1.0, self._num_batches * parts.BATCH_SIZE / rows)
+        # There may be fewer than were asked for.
+        self._num_batches = -(-len(self._instances) // parts.BATCH_SIZE)
         self._trainers: dict[str, Any] = {}
 
     def step(self) -> list[Row]:

@@ -14,7 +14,7 @@ from allennlp.data import Vocabulary
 import seal  # noqa: F401, I001
 from scripts.measure import bench_srl_parts as parts
 from scripts.measure.bench_timing import train_epoch
-from scripts.measure.own_process import STEPS, in_own_process, peak_memory, peaks
+from scripts.measure.own_process import STEPS, in_own_process, peaks_of
 from seal.dataset_readers.srl_files import SrlSentence
 
 
@@ -44,10 +44,12 @@ def measure(method: str, encoder: str, threads: int, path: Path) -> dict[str, fl
     for words, predicate, tags in content["rows"]:
         instances.append(reader.text_to_instance(words=words, predicate=predicate, tags=tags))
         reader.apply_token_indexers(instances[-1])
-    before = peak_memory()
-    trainer = parts.build_trainer(method, parts.build_model(method, encoder, vocab), instances, encoder, 1e-5)
-    train_epoch(trainer)
-    return peaks(before)
+
+    def steps() -> None:
+        model = parts.build_model(method, encoder, vocab)
+        train_epoch(parts.build_trainer(method, model, instances, encoder, 1e-5))
+
+    return peaks_of(steps)
 
 
 if __name__ == "__main__":

@@ -18,16 +18,9 @@ BASELINE = "srl_bert"
 
 
 class Epoch(NamedTuple):
-    """
-    # Parameters
-
-    run : `Callable[[], None]`
-        The epoch: batches are formed of instances that are in memory, padded, and trained on.
-    rows, places : `int`
-        The instances that it trains on, and what they take of the encoder's pieces, padding included.
-    """
-
+    #: The epoch: batches are formed of instances that are in memory, padded, and trained on.
     run: Callable[[], None]
+    #: The instances that it trains on, and what they take of the encoder's pieces, padding included.
     rows: int
     places: int
 

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import torch
-
 import seal  # noqa: F401
 from scripts.measure import bench_tagging_parts as parts
 from scripts.measure.bench_base import Batches, Benchmark, predicts
@@ -27,24 +25,8 @@ PREDICTED = ("cross_entropy", "crf", "compound_stacked", "spen")
 
 
 class TaggingBenchmark(Benchmark):
-    """
-    # Parameters
-
-    methods : `list[str]`
-        Of `bench_tagging_parts.METHODS`, for the case `step`.
-    repeats : `int`
-        Rounds of each timing.
-    num_batches : `int`
-        Batches of a round.
-    """
-
-    data = "random"
-
-    def __init__(self, methods: list[str], repeats: int = 5, num_batches: int = 8, threads: int = 1) -> None:
-        torch.set_num_threads(threads)
-        self._repeats, self._num_batches = repeats, num_batches
-        self._methods = [parts.BASELINE] + [name for name in methods if name != parts.BASELINE]
-        self.description = f"{parts.TAGS} tags, {parts.SHORTEST} to {parts.LONGEST} words, BiLSTM"
+    cases, methods = CASES, parts.METHODS
+    description = f"{parts.TAGS} tags, {parts.SHORTEST} to {parts.LONGEST} words, BiLSTM"
 
     def step(self) -> list[Row]:
         rows = []

@@ -6,25 +6,21 @@ prints the peak memory of a step, for which it has to be a process of its own.""
 
 import json
 import sys
-import tempfile
 from collections.abc import Iterable
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
-import torch
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
 from allennlp.training import Trainer
 
 import seal  # noqa: F401
-from scripts.measure.bench_base import Benchmark, build_model, build_trainer
-from scripts.measure.bench_encoder import save_random_bert, title_of
+from scripts.measure.bench_base import EncoderBenchmark, build_model, build_trainer
 from scripts.measure.bench_rows import Row, memory_rows, seconds_rows
-from scripts.measure.bench_timing import epoch_of, interleaved, train_epoch
+from scripts.measure.bench_timing import epoch_of, interleaved
 from scripts.measure.configs import library_value, text
-from scripts.measure.own_process import STEPS, in_own_process, peak_memory, peaks
+from scripts.measure.own_process import STEPS, in_own_process, peaks_of
 from scripts.measure.suite import ROOT
 from seal.dataset_readers.labelled_texts import TextOptions, read_labelled_texts
 
@@ -32,26 +28,16 @@ BASELINE = "cross_entropy"
 
 
 class Measured(NamedTuple):
-    """
-    # Parameters
-
-    method : `str`
-        Of `training_configs/lib`.
-    parts : `int`
-        The number of parts that a batch is split into. Each has an implicit gradient of its own, so that an update
-        takes less memory.
-    mixed : `bool`
-        Mixed precision.
-    reuse : `bool`
-        Whether one pass of the loss-net's encoder serves both nets.
-    layers : `int`, optional
-        Of the loss-net's encoder; `None`: all.
-    """
-
+    #: Of `training_configs/lib`.
     method: str
+    #: The number of parts that a batch is split into. Each has an implicit gradient of its own, so that an update takes
+    #: less memory.
     parts: int = 1
+    #: Mixed precision.
     mixed: bool = False
+    #: Whether one pass of the loss-net's encoder serves both nets.
     reuse: bool = False
+    #: Of the loss-net's encoder; `None`: all.
     layers: Optional[int] = None
 
 
@@ -78,40 +64,19 @@ BATCH_SIZE = 32
 MAX_LENGTH = 128
 
 
-class TextBenchmark(Benchmark):
+class TextBenchmark(EncoderBenchmark):
     """
-    # Parameters
-
-    methods : `list[str]`
-    encoder : `str`, optional
-        `None`: a BERT with random weights, of `layers` and `width`.
-    repeats : `int`
-        Rounds of each timing.
-    num_batches : `int`
-        Batches of a round. They have the first texts of Reuters or, where that is missing, of the sample: those that
-        are cut at `MAX_LENGTH` if there are enough, so that a batch and its parts have the same padding.
-    threads : `int`
-        Of torch.
+    Batches have the first texts of Reuters or, where that is missing, of the sample: those that are cut at `MAX_LENGTH`
+    if there are enough, so that a batch and its parts have the same padding.
     """
 
-    def __init__(
-        self,
-        methods: list[str],
-        encoder: Optional[str],
-        repeats: int,
-        num_batches: int,
-        threads: int,
-        layers: int = 6,
-        width: int = 384,
-    ) -> None:
-        torch.set_num_threads(threads)
-        self._methods = list(dict.fromkeys([BASELINE, *methods]))
-        self._repeats, self._num_batches, self._threads = repeats, num_batches, threads
-        self._folder = tempfile.TemporaryDirectory(prefix="bench-text-")
+    cases, methods = CASES, METHODS
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self.data = next(name for name in ("reuters", "sample") if is_present(name))
         self._paths = paths(self.data)
-        self.description = title_of(encoder, layers, width)
-        self._encoder = encoder or save_random_bert(Path(self._folder.name) / "bert", self._words(), layers, width)
+        self.encoder_of(self._words())
         self._instances = self._read()
         self._vocab = Vocabulary.from_instances(self._instances)
 
@@ -126,10 +91,8 @@ class TextBenchmark(Benchmark):
         return memory_rows("text", found, BASELINE)
 
     def peaks_of_steps(self, method: str) -> dict[str, float]:
-        """`peak`, and less what imports, data and model take, `added`, in MiB; needs a process of its own."""
-        trainer, before = self._trainer(method), peak_memory()
-        train_epoch(trainer)
-        return peaks(before)
+        """What they add to imports, data and model, as `peaks_of`; needs a process of its own."""
+        return peaks_of(epoch_of(self._trainer(method)))
 
     def _words(self) -> list[str]:
         path = str(ROOT / self._paths["train"].partition("#")[0])
@@ -197,5 +160,5 @@ def is_present(dataset: str) -> bool:
 
 if __name__ == "__main__":
     _method, _encoder, _threads = sys.argv[1:]
-    _benchmark = TextBenchmark([_method], _encoder, repeats=1, num_batches=STEPS, threads=int(_threads))
+    _benchmark = TextBenchmark([_method], encoder=_encoder, repeats=1, num_batches=STEPS, threads=int(_threads))
     print(json.dumps(_benchmark.peaks_of_steps(_method)))

@@ -4,6 +4,7 @@ import json
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from scripts.measure.suite import ROOT
@@ -22,10 +23,12 @@ def in_own_process(module: str, *arguments: str) -> dict[str, float]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def peaks(before: float) -> dict[str, float]:
-    """`peak`, and less `before`, `added`, in MiB; with a GPU, both are the peak of its memory."""
+def peaks_of(work: Callable[[], object]) -> dict[str, float]:
+    """`peak`, and less what was held before it, `added`, in MiB; with a GPU, both are the peak of its memory."""
     import torch  # A parent that only starts processes does not need it.
 
+    before = peak_memory()
+    work()
     if torch.cuda.is_available():
         peak = torch.cuda.max_memory_allocated() / MIB
         return {"peak": peak, "added": peak}

@@ -2,19 +2,15 @@
 scripts/benchmark.py --suite chains: what it compares, and a run with the smallest settings.
 """
 
-import pandas
-
-from scripts import benchmark
 from scripts.measure import bench_chains as bench
+from tests.scripts.benchmarks import table_of
 
 
 def test_a_run(tmp_path, monkeypatch):
     monkeypatch.setattr(bench, "LABELS", 3)
     monkeypatch.setattr(bench, "TOKENS", 4)
     monkeypatch.setattr(bench, "PREDICTION_BATCH", 8)
-    arguments = ["--suite", "chains", "--repeats", "1", "--batches", "1", "--out", str(tmp_path)]
-    assert benchmark.main(arguments) == 0
-    table = pandas.read_csv(tmp_path / "benchmark.csv")
+    table = table_of(tmp_path, "chains", "--batches", "1")
     timed = table[table["metric"] == "cpu_seconds"].groupby("case")["method"].agg(list)
     learned = {"learning from 8 frames": ["passes over the data", "a sparse matrix"]}
     assert timed.to_dict() == {**{case: list(bench.SPACES) for case in ("step", *bench.WORK)}, **learned}

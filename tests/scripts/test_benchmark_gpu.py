@@ -4,13 +4,13 @@ scripts/benchmark.py --suite gpu: what can be checked without a GPU, and a run w
 
 import warnings
 
-import pandas
 import pytest
 import torch
 
 from scripts import benchmark
 from scripts.measure import bench_gpu as bench
 from scripts.measure import bench_gpu_parts as parts
+from tests.scripts.benchmarks import table_of
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no GPU here")
 
@@ -55,9 +55,7 @@ def test_a_run(tmp_path, monkeypatch):
     monkeypatch.setattr(bench, "CONFIGS", ("multilabel_nce",))
     monkeypatch.setattr(bench, "SIZES", (8,))
     cases = ["--cases", "agreement,synchronisations,step", "--layers", "1", "--width", "32", "--methods", "nce_20"]
-    sizes = ["--repeats", "1", "--batches", "2"]
-    assert benchmark.main(["--suite", "gpu", "--out", str(tmp_path), *cases, *sizes]) == 0
-    table = pandas.read_csv(tmp_path / "benchmark.csv")
+    table = table_of(tmp_path, "gpu", *cases, "--batches", "2")
     differences = table[table["metric"] == "relative_difference"]
     assert (differences["value"] < 1e-4).sum() >= len(differences) - 2
     assert (table[table["metric"] == "all"]["value"] > 0).all()

@@ -4,16 +4,15 @@ scripts/benchmark.py --suite multilabel: that it times what it says, and a run w
 
 import math
 
-import pandas
 import pytest
 import torch
 
 from scripts import benchmark
 from scripts.measure import bench_multilabel as bench
 from scripts.measure import bench_multilabel_parts as parts
-from scripts.measure.bench_rows import Row
 from scripts.measure.bench_timing import counted_operations, train_epoch
 from seal.dataset_readers.multilabel import MultilabelReader
+from tests.scripts.benchmarks import steps_of, still_steps_of, table_of
 
 
 @pytest.fixture(scope="module")
@@ -30,28 +29,17 @@ def test_every_method_is_timed():
 def test_timed_steps_are_updates_that_change_nothing(method, batches):
     still = dict(task_net_lr=0.0, loss_net_lr=0.0)
     trainer = parts.build_trainer("sample", method, batches, **parts.ONE_STEP, **still)
-    before = {name: value.clone() for name, value in trainer.model.state_dict().items()}
-    train_epoch(trainer)
-    steps = {
-        name: {float(state["step"]) for state in player.state_dict()["state"].values()}
-        for name, player in trainer.optimizer.players.items()
-    }
+    steps = still_steps_of(trainer)
     # The phase that the method ends in: an update a batch of each net that moves there, of the others none.
     moving = [parts.LAST_PHASE[method]] if method in parts.LAST_PHASE else list(steps)
     assert steps == {name: ({2.0} if name in moving else set()) for name in steps}
-    for name, value in trainer.model.state_dict().items():
-        assert torch.equal(value, before[name])
 
 
 def test_the_papers_steps_change_the_nets(batches):
     trainer = parts.build_trainer("bibtex", "nce", batches)
     before = {name: value.clone() for name, value in trainer.model.state_dict().items()}
     train_epoch(trainer)
-    steps = {
-        name: {float(state["step"]) for state in player.state_dict()["state"].values()}
-        for name, player in trainer.optimizer.players.items()
-    }
-    assert steps == {"task_net": {10.0}, "loss_net": {24.0}}
+    assert steps_of(trainer) == {"task_net": {10.0}, "loss_net": {24.0}}
     after = trainer.model.state_dict()
     changed = [name for name, value in after.items() if not torch.equal(value, before[name])]
     assert any(name.startswith("task_net") for name in changed)
@@ -88,10 +76,7 @@ def test_a_small_benchmark(tmp_path, monkeypatch, capsys, memory_of_forks):
     monkeypatch.setattr(bench, "PREDICTION_ROWS", 1000)
     monkeypatch.setattr(bench, "LOAD_SHAPE", (30, 40, 20))
     monkeypatch.setattr(bench, "EPOCH_DATASETS", ("sample",))
-    arguments = ["--suite", "multilabel", "--out", str(tmp_path), "--methods", "nce"]
-    assert benchmark.main([*arguments, "--repeats", "1", "--batches", "1"]) == 0
-    table = pandas.read_csv(tmp_path / "benchmark.csv")
-    assert list(table.columns) == ["suite", "case", "method", "metric", "value", "baseline", "ratio"]
+    table = table_of(tmp_path, "multilabel", "--methods", "nce", "--batches", "1")
     cases = set(table["case"])
     assert {"step", "inference, 2 steps", "evaluation", "prediction", "memory", "epoch of sample"} < cases
     assert "load, 30 rows, 40 features, 20 labels" in cases and len(cases) == 7
@@ -110,28 +95,7 @@ def test_a_small_benchmark(tmp_path, monkeypatch, capsys, memory_of_forks):
     assert best["value"].item() == table.loc[table["metric"] == "examples_per_cpu_second"].pipe(
         lambda rows: rows[rows["case"].str.startswith("inference")]["value"].max()
     )
-    assert (tmp_path / "benchmark.png").stat().st_size > 10_000
     assert "data sample, 800 rows, 320 features, 30 labels" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    "arguments, word",
-    [
-        (["--suite", "multilabel", "--cases", "metrics"], "inference"),
-        (["--suite", "multilabel", "--methods", "nse"], "nse"),
-        (["--suite", "multilabel", "--dataset", "bibtexx"], "bibtexx"),
-        (["--suite", "multilabel", "--dataset", "eurlexev"], "eurlexev"),
-        (["--suite", "multilabel", "--dataset", ","], "one"),
-        (["--suite", "multilabel", "--encoder", "bert"], "--encoder"),
-        (["--suite", "srl", "--dataset", "bibtex"], "--dataset"),
-    ],
-)
-def test_mistakes_end_in_a_sentence(arguments, word, tmp_path, monkeypatch, capsys):
-    if "eurlexev" in arguments:
-        monkeypatch.setattr(parts, "is_present", lambda dataset: False)
-    assert benchmark.main([*arguments, "--out", str(tmp_path)]) == 2
-    message = capsys.readouterr().err
-    assert message.startswith("error: ") and word in message and message.count("\n") == 1
 
 
 def test_operations_are_counted():
@@ -149,14 +113,7 @@ def test_where_nothing_can_be_measured_a_sentence_says_so(tmp_path, capsys, monk
 def test_a_file_is_read_without_the_cache_and_twice_with_it(tmp_path, monkeypatch, memory_of_forks):
     monkeypatch.setattr(bench, "LOAD_SHAPE", (30, 40, 20))
     monkeypatch.setenv("SEAL_CACHE", str(tmp_path / "mine"))
-    assert benchmark.main(["--suite", "multilabel", "--cases", "load", "--out", str(tmp_path)]) == 0
-    table = pandas.read_csv(tmp_path / "benchmark.csv").query("metric == 'cpu_seconds'").set_index("method")
+    table = table_of(tmp_path, "multilabel", "--cases", "load").query("metric == 'cpu_seconds'").set_index("method")
     assert list(table.index) == ["reader", "first start", "second start"]
     assert (table.baseline[1:] == table.value["reader"]).all() and (table.ratio[1:] > 0).all()
     assert not (tmp_path / "mine").exists()
-
-
-def test_what_has_no_ratio_has_no_figure(tmp_path):
-    rows = [Row("multilabel", "load", "reader", "seconds", 1.0, None, None)]
-    bench.MultilabelBenchmark(["nce"]).draw(pandas.DataFrame(rows), tmp_path / "benchmark.png", "none")
-    assert not (tmp_path / "benchmark.png").exists()

@@ -1,19 +1,17 @@
 """scripts/benchmark.py --suite segmentation: that it times what it says, and a run with the smallest settings."""
 
-import pandas
 import pytest
 import torch
 from allennlp.common import Params
 from allennlp.data import DatasetReader
 
-from scripts import benchmark
 from scripts.measure import bench_segmentation as bench
-from scripts.measure.bench_timing import train_epoch
 from scripts.measure.configs import library_value
 from scripts.measure.suite import ROOT
 from seal.dataset_readers.tensor_loader import TensorLoader
 from tests.experiments import config as config_of
 from tests.experiments import expression
+from tests.scripts.benchmarks import still_steps_of, table_of
 
 TRAINED = {"dvn": ["loss_net"], "cross_entropy": ["task_net"], "spen_end_to_end": ["task_net"]}
 
@@ -47,16 +45,8 @@ def test_all_methods_have_the_batches_of_the_baseline(loader):
 @pytest.mark.parametrize("method", bench.METHODS)
 def test_timed_steps_are_updates_that_change_nothing(method):
     trainer = bench.SegmentationBenchmark([method], num_batches=2).build_trainer(method)
-    before = {name: value.clone() for name, value in trainer.model.state_dict().items()}
-    train_epoch(trainer)
-    steps = {
-        name: {float(state["step"]) for state in player.state_dict()["state"].values()}
-        for name, player in trainer.optimizer.players.items()
-    }
     # An update a batch of each net that there is.
-    assert steps == {name: {2.0} for name in TRAINED.get(method, ["task_net", "loss_net"])}
-    for name, value in trainer.model.state_dict().items():
-        assert torch.equal(value, before[name])
+    assert still_steps_of(trainer) == dict.fromkeys(TRAINED.get(method, ["task_net", "loss_net"]), {2.0})
 
 
 def test_predictions_are_those_of_the_configs():
@@ -70,10 +60,7 @@ def test_predictions_are_those_of_the_configs():
 
 def test_a_small_benchmark(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(bench, "batch_size", {"data_loader": 2, "validation_data_loader": 1}.get)
-    arguments = ["--suite", "segmentation", "--out", str(tmp_path), "--methods", "nce"]
-    assert benchmark.main([*arguments, "--repeats", "1", "--batches", "1", "--cases", "step,prediction"]) == 0
-    table = pandas.read_csv(tmp_path / "benchmark.csv")
-    assert list(table.columns) == ["suite", "case", "method", "metric", "value", "baseline", "ratio"]
+    table = table_of(tmp_path, "segmentation", "--methods", "nce", "--batches", "1", "--cases", "step,prediction")
     seconds = table[table["metric"].isin(["seconds", "cpu_seconds"])].set_index(["case", "method", "metric"])
     assert len(seconds) == 4
     speeds = table[table["metric"] == "examples_per_second"].set_index(["case", "method"])
@@ -85,14 +72,12 @@ def test_a_small_benchmark(tmp_path, monkeypatch, capsys):
     for method in ("cross_entropy", "nce"):
         taken = seconds.loc[("step, batch 2", method, "seconds"), "value"]
         assert speeds.loc[("training, batch 2", method), "value"] == pytest.approx(2 / taken)
-    assert (tmp_path / "benchmark.png").stat().st_size > 10_000
     assert "data random, images of 32 pixels a side, crops of 24" in capsys.readouterr().out
 
 
 def test_memory_of_steps(tmp_path, memory_of_clean_forks):
-    arguments = ["--suite", "segmentation", "--cases", "memory", "--methods", "cross_entropy", "--out", str(tmp_path)]
-    assert benchmark.main(arguments) == 0
-    table = pandas.read_csv(tmp_path / "benchmark.csv").set_index(["method", "metric"])
+    table = table_of(tmp_path, "segmentation", "--cases", "memory", "--methods", "cross_entropy")
+    table = table.set_index(["method", "metric"])
     assert table["ratio"].tolist() == [1, 1]
     # Of the process, imports take the most.
     assert 0 < table["value"]["cross_entropy", "added_mib"] < 0.5 * table["value"]["cross_entropy", "peak_mib"]

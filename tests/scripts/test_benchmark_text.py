@@ -1,27 +1,23 @@
 """scripts/benchmark.py --suite text: the table of a run with a tiny model."""
 
-import pandas
-
-from scripts import benchmark
 from scripts.measure import bench_text
+from tests.scripts.benchmarks import table_of
 
 
 def test_a_step_of_each_method_against_cross_entropy(tmp_path):
-    arguments = ["--suite", "text", "--cases", "step", "--methods", "nce_20_mixed,nce_20_shared"]
-    arguments += ["--repeats", "1", "--batches", "1", "--layers", "1", "--width", "32"]
-    assert benchmark.main([*arguments, "--out", str(tmp_path)]) == 0
-    table = pandas.read_csv(tmp_path / "benchmark.csv").set_index(["method", "metric"])
+    arguments = ["--cases", "step", "--methods", "nce_20_mixed,nce_20_shared"]
+    table = table_of(tmp_path, "text", *arguments, "--batches", "1", "--layers", "1", "--width", "32")
+    table = table.set_index(["method", "metric"])
     for method in ("cross_entropy", "nce_20_mixed", "nce_20_shared"):
         for metric in ("seconds", "cpu_seconds"):
             row = table.loc[(method, metric)]
             assert row["value"] > 0 and (method != "cross_entropy" or row["ratio"] == 1)
-    assert (tmp_path / "benchmark.png").stat().st_size > 1000
 
 
 def test_a_batch_and_its_parts_are_padded_alike(monkeypatch):
     monkeypatch.setattr(bench_text, "is_present", lambda name: name == "sample")
     monkeypatch.setattr(bench_text, "MAX_LENGTH", 12)
-    made = bench_text.TextBenchmark(["implicit_cd_in_8_parts"], None, 1, num_batches=2, threads=1, layers=1, width=32)
+    made = bench_text.TextBenchmark(["implicit_cd_in_8_parts"], repeats=1, num_batches=2, layers=1, width=32)
     assert [len(instance["tokens"]) for instance in made._instances] == [12] * 64
 
 
@@ -34,16 +30,7 @@ def test_where_few_texts_are_long_the_others_follow():
 def test_memory_of_a_batch_in_parts(tmp_path, memory_of_clean_forks):
     """An implicit gradient that is taken in parts needs fewer graphs in memory at once."""
     methods = "implicit_cd,implicit_cd_in_8_parts"
-    arguments = ["--suite", "text", "--cases", "memory", "--methods", methods, "--layers", "1", "--width", "128"]
-    assert benchmark.main([*arguments, "--out", str(tmp_path)]) == 0
-    table = pandas.read_csv(tmp_path / "benchmark.csv").set_index(["method", "metric"])["value"]
+    table = table_of(tmp_path, "text", "--cases", "memory", "--methods", methods, "--layers", "1", "--width", "128")
+    table = table.set_index(["method", "metric"])["value"]
     added = {name: table[name, "added_mib"] for name in ("cross_entropy", *methods.split(","))}
     assert 0 < added["implicit_cd_in_8_parts"] < 0.85 * added["implicit_cd"]
-    assert (tmp_path / "benchmark.png").stat().st_size > 1000
-
-
-def test_mistakes_are_told(tmp_path, capsys):
-    cases = ((["--dataset", "reuters"], "text takes none"), (["--cases", "load"], "there is no 'load'"))
-    for arguments, message in cases:
-        assert benchmark.main(["--suite", "text", *arguments, "--out", str(tmp_path)]) == 2
-        assert message in capsys.readouterr().err
