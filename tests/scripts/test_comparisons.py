@@ -182,6 +182,8 @@ VALUES.update({("beta", 2): 4.5, ("beta", 3): 9.5})
 
 
 def test_the_deviation_is_the_samples():
+    assert cells.mean_and_deviation([]) == "–"
+    assert cells.mean_and_deviation([81.234]) == "81.23"
     values = [1.0, 2.0, 4.0, 9.0]
     assert cells.mean_and_deviation(values) == f"4.00 ± {statistics.stdev(values):.2f}" == "4.00 ± 3.56"
 

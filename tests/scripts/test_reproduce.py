@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import shutil
 import signal
 import sys
@@ -10,20 +9,18 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
-import numpy
 import pandas
 import pytest
 import torch
 from allennlp.training.checkpointer import Checkpointer
 
 from scripts import reproduce
-from scripts.measure import cells, configs, provenance, results, significance
+from scripts.measure import configs, provenance, results
 from scripts.measure.command import Stopped
 from scripts.measure.files import locked, read_json, write_gzip, write_json, write_text
 from scripts.measure.runner import Runner, epoch_seconds, first_epochs
 from scripts.measure.suite import Method, Settings, UserError, all_suites
 from scripts.measure.suites import srl
-from seal_inspect.significance import Statistic
 from tests.forked import Forked
 from tests.scripts.trained_here import trained_here
 from tests.scripts.written_configs import ROOT, evaluated
@@ -33,87 +30,16 @@ TINY = ["--suite", "srl_sample", "--seeds", "1", "--epochs", "3", "--fraction", 
 TINY += ["--overrides", '{"validation_dataset_reader.fraction": 0.05}']
 
 SUITES = all_suites()
-KEY = ("source", "predicate", "nth")
 
 
-# Statistics and tables.
-
-
-def frames(seed, count=40):
-    generator = random.Random(seed)
-    rows = []
-    for index in range(count):
-        correct = generator.randint(0, 3)
-        predicted, gold = correct + generator.randint(0, 2), correct + generator.randint(0, 2)
-        rows.append((f"file:{index}", 0, 0, correct, predicted, gold, int(generator.random() < 0.2), 1))
-    columns = ["source", "predicate", "nth", "correct", "predicted", "gold", "duplicate", "frame"]
-    return pandas.DataFrame(rows, columns=columns)
-
-
-def slow_f1(table, draw):
-    correct, predicted, gold = (
-        sum(table[name].tolist()[index] for index in draw) for name in ("correct", "predicted", "gold")
-    )
-    precision, recall = correct / predicted, correct / gold
-    return 100 * 2 * precision * recall / (precision + recall)
+# Statistics and files.
 
 
 def test_f1_and_ucr_are_those_of_the_counts():
-    table = frames(0)
-    sums = {name: table[name].to_numpy(float).sum() for name in table.columns[3:]}
     statistics = SUITES["srl_sample"].statistics
-    assert statistics["f1"].value(sums) == pytest.approx(slow_f1(table, range(len(table))))
-    assert statistics["ucr"].value(sums) == pytest.approx(100 * table["duplicate"].mean())
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-def test_bootstrap_agrees_with_a_slow_one(seed):
-    first, second = frames(0), frames(seed)
-    f1 = SUITES["srl_sample"].statistics["f1"]
-    found = significance.paired_bootstrap(first, second, KEY, f1, resamples=4000)
-    observed = slow_f1(second, range(40)) - slow_f1(first, range(40))
-    first, second = ({name: table[name] for name in table} for table in (first, second))
-    generator = random.Random(5)
-    extreme = 0
-    for _ in range(1000):
-        draw = [generator.randrange(40) for _ in range(40)]
-        extreme += abs(slow_f1(second, draw) - slow_f1(first, draw) - observed) >= abs(observed)
-    assert found.difference == pytest.approx(observed)
-    # Two estimates of one probability: their difference has a deviation below 0.018.
-    assert found.p_value == pytest.approx(extreme / 1000, abs=0.06)
-
-
-def test_bootstrap_of_equal_runs_finds_nothing_and_of_unlike_ones_something():
-    mean = Statistic(("hit", "frame"), lambda sums: sums["hit"] / sums["frame"])
-    none = pandas.DataFrame({"row": range(50), "hit": 0, "frame": 1})
-    half = none.assign(hit=[0, 1] * 25)
-    assert significance.paired_bootstrap(half, half, ["row"], mean).p_value == 1
-    result = significance.paired_bootstrap(none, half, ["row"], mean)
-    assert result.difference == 0.5 and result.p_value < 0.01
-    assert significance.paired_bootstrap(none, half, ["row"], mean) == result
-
-
-def test_pooling_sums_the_seeds_of_each_frame():
-    first, second = frames(0), frames(1)
-    shuffled = second.sample(frac=1, random_state=0)
-    both = significance.pooled({1: first, 2: shuffled}, KEY)
-    assert len(both) == 40
-    for row in both.itertuples():
-        expected = sum(table.set_index("source").loc[row.source, "correct"] for table in (first, second))
-        assert row.correct == expected
-
-
-def test_mean_and_deviation():
-    assert cells.mean_and_deviation([]) == "–"
-    assert cells.mean_and_deviation([81.234]) == "81.23"
-    assert cells.mean_and_deviation([80.0, 82.0]) == "81.00 ± 1.41"
-
-
-def test_gain_is_of_the_seeds_that_both_have():
-    values = [("cross_entropy", 1, 80.0), ("cross_entropy", 2, 90.0), ("nce", 2, 91.0), ("nce", 3, 50.0)]
-    rows = [("srl_sample", "sample", name, seed, "dev", "f1", value) for name, seed, value in values]
-    table = pandas.DataFrame(rows, columns=results.COLUMNS)
-    assert cells.mean_gain(SUITES["srl_sample"], table, "nce", "dev", "f1") == 1.0
+    # Precision 3/4, recall 1/2.
+    assert statistics["f1"].value({"correct": 6, "predicted": 8, "gold": 12}) == pytest.approx(60)
+    assert statistics["ucr"].value({"duplicate": 3, "frame": 12}) == pytest.approx(25)
 
 
 def test_epoch_seconds_start_again_after_a_kill():
@@ -452,14 +378,6 @@ def wait_for(condition, process, seconds=900):
         assert process.poll() is None, "the run ended before it could be killed"
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.005)
-
-
-def test_nothing_is_drawn_from_numpys_shared_generator():
-    numpy.random.seed(0)
-    before = numpy.random.get_state()[1].copy()
-    f1 = SUITES["srl_sample"].statistics["f1"]
-    significance.paired_bootstrap(frames(0), frames(1), KEY, f1, resamples=10)
-    assert (numpy.random.get_state()[1] == before).all()
 
 
 def test_the_tables_follow_each_run(monkeypatch):

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
-import numpy
 import pandas
 import pytest
 
@@ -13,7 +12,7 @@ from scripts.measure.files import read_json, write_json
 from scripts.measure.runner import Runner, tolerance
 from scripts.measure.suite import Settings, UserError, all_families, all_suites
 from scripts.measure.suites import multilabel
-from seal_inspect.significance import Comparison, _draws
+from seal_inspect.significance import Comparison
 from tests.experiments import config
 from tests.scripts.trained_here import trained_here
 from tests.scripts.written_configs import ROOT, evaluated, evaluated_together
@@ -81,13 +80,6 @@ def test_settings_that_are_none(source):
 
 
 # Scores, tables, figure.
-
-
-def test_the_draws_of_the_bootstrap_are_the_generators():
-    parts = _draws(30, 600, 4)
-    expected = numpy.random.default_rng(4).multinomial(30, numpy.full(30, 1 / 30), size=600)
-    assert [len(part) for part in parts] == [250, 250, 100]
-    assert (numpy.concatenate(parts) == expected).all()
 
 
 def made_up(datasets=("bibtex", "genbase"), methods=("cross_entropy", "spen", "nce"), seeds=(1, 2)):
