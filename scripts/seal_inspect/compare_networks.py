@@ -16,8 +16,8 @@ from allennlp.common.checks import ConfigurationError
 from seal.common.setting_checks import check_range
 from seal.metrics import TaggingScore
 from seal.models import TaggingModel
-from seal_inspect import tag_figures
 from seal_inspect.archives import add_arguments
+from seal_inspect.figures import BLUE, figure, verbatim
 from seal_inspect.tables import write_table
 from seal_inspect.taggers import Tagger
 
@@ -79,7 +79,7 @@ def compare_networks_from_args(args: argparse.Namespace) -> dict[str, Any]:
         f"{name}: A {ours:.2f}, F^c {theirs:.2f}, A - F^c {gap:+.2f}" for name, ours, theirs, gap in differences
     )
     summary = f"A right and F^c another tag: {sum(confusions.values())} of {sum(right.values())} words"
-    tag_figures.draw_confusions(rows[: args.most], f"{told}\n{summary}", os.path.join(args.output, "confusions.png"))
+    draw_confusions(rows[: args.most], f"{told}\n{summary}", os.path.join(args.output, "confusions.png"))
     print(f"{told}\n{summary}")
     _print_table(("A", "F^c", "words", "of"), [(*row, right[row[0]]) for row in rows[: args.most]])
     return {"metrics": {name: gap for name, _, _, gap in differences}, "confusions": rows}
@@ -154,6 +154,24 @@ def _count(tags: list[_Tags]) -> tuple[Counter, Counter]:
 def ranked(confusions: dict[tuple[str, str], int]) -> list[tuple[str, str, int]]:
     """The rows `(tag of A, tag of F^c, words)`, largest count first, and equal counts by name."""
     return sorted(((*pair, count) for pair, count in confusions.items()), key=lambda row: (-row[2], row[:2]))
+
+
+def draw_confusions(rows: Sequence[tuple[str, str, int]], title: str, path: str) -> None:
+    """Draws bars: how often a correct tag of the task-net became another one in the cost-augmented network."""
+    drawing, (panel,) = figure(1, 6.4, max(2.2, 0.24 * len(rows) + 1.2))
+    names = [verbatim(f"{right} → {wrong}") for right, wrong, _ in rows]
+    bars = panel.barh(names, [row[2] for row in rows], color=BLUE)
+    panel.bar_label(bars, padding=3, fontsize=8)
+    panel.invert_yaxis()
+    panel.margins(x=0.1)
+    panel.tick_params(axis="y", labelsize=8)
+    panel.set_xlabel("words")
+    panel.set_title(verbatim(title), fontsize=9)
+    panel.spines[["top", "right"]].set_visible(False)
+    if not rows:
+        # Without bars the axes have no meaning; the title says that there are none.
+        panel.set_axis_off()
+    drawing.savefig(path, dpi=150)
 
 
 def _print_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

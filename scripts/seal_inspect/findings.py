@@ -21,21 +21,14 @@ class Choice(NamedTuple):
     """
     What a structure made of the task-net's own output. Its energies are low where it finds an output good; `None` is
     that of one that did not compete.
-
-    # Parameters
-
-    own : `str`
-        The task-net's own output.
-    own_score, score : `float`
-        How near to gold it and the chosen output are: F1, or accuracy of tags that are no spans, in percent.
-    competes : `bool`
-        Whether gold was among the outputs that competed.
-    energy_of_gold, energy_of_own, energy_of_predicted : `float`, optional
     """
 
+    #: The task-net's own output.
     own: str
+    #: How near to gold it and the chosen output are: F1, or accuracy of tags that are no spans, in percent.
     own_score: float
     score: float
+    #: Whether gold was among the outputs that competed.
     competes: bool
     energy_of_gold: Optional[float] = None
     energy_of_own: Optional[float] = None
@@ -43,34 +36,22 @@ class Choice(NamedTuple):
 
 
 class Example(NamedTuple):
-    """
-    An instance of the data.
+    """An instance of the data."""
 
-    # Parameters
-
-    source : `str`
-        `file:line`.
-    text : `str`
-        Empty where `gold` has all its words.
-    gold, predicted : `str`
-    right : `bool`
-        Whether all of the prediction is.
-    loss : `float`, optional
-        Cross-entropy of the task-net, in nats; `None` where the energy predicts.
-    energy_of_gold, energy_of_predicted : `float`, optional
-        Of the loss-net; `None` without one.
-    choice : `Choice`, optional
-        `None` without a structure that has been learned.
-    """
-
+    #: `file:line`.
     source: str
+    #: Empty where `gold` has all its words.
     text: str
     gold: str
     predicted: str
+    #: Whether all of the prediction is.
     right: bool
+    #: Cross-entropy of the task-net, in nats; `None` where the energy predicts.
     loss: Optional[float] = None
+    #: Of the loss-net; `None` without one.
     energy_of_gold: Optional[float] = None
     energy_of_predicted: Optional[float] = None
+    #: `None` without a structure that has been learned.
     choice: Optional[Choice] = None
 
 

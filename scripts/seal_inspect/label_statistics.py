@@ -9,24 +9,16 @@ import numpy
 
 
 class LabelSets(NamedTuple):
-    """
-    Statistics of the label sets of a split (SEAL, ICLR 2022 submission, appendix F).
+    """Statistics of the label sets of a split (SEAL, ICLR 2022 submission, appendix F)."""
 
-    # Parameters
-
-    summary : `dict[str, Union[int, float]]`
-        The numbers of `rows`, `labels` and `different_sets`; `diversity`, the different sets' share of the rows;
-        `mean_size`, the mean number of labels of a row; the numbers of `empty_rows` without a label and of
-        `rows_of_several` labels; and how many labels occur `only_alone`, `only_with_others`, `both` or `never`.
-    counts, alone : `numpy.ndarray`, `(labels,)`
-        For each label, the number of rows that have it, and of those that have no other.
-    sizes : `numpy.ndarray`, `(largest set + 1,)`
-        At place `n`, the number of rows with `n` labels.
-    """
-
+    #: The numbers of `rows`, `labels` and `different_sets`; `diversity`, the different sets' share of the rows;
+    #: `mean_size`, the mean number of labels of a row; the numbers of `empty_rows` without a label and of
+    #: `rows_of_several` labels; and how many labels occur `only_alone`, `only_with_others`, `both` or `never`.
     summary: dict[str, Union[int, float]]
+    #: For each label, the number of rows that have it, and of those that have no other.
     counts: numpy.ndarray
     alone: numpy.ndarray
+    #: At place `n`, the number of rows with `n` labels.
     sizes: numpy.ndarray
 
 

@@ -6,7 +6,6 @@ import argparse
 import os
 from typing import Any, Optional
 
-import numpy
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.models.archival import load_archive
@@ -21,7 +20,7 @@ from seal_inspect.report_examples import add_examples, add_scores_by_label
 from seal_inspect.report_page import Report, as_html, table
 from seal_inspect.run_figures import as_svg, curves, masks, trust
 from seal_inspect.runs import names_of
-from seal_inspect.significance import paired_bootstrap
+from seal_inspect.significance import compared
 
 _ENDINGS = (".html", ".md")
 
@@ -150,10 +149,8 @@ def _add_significance(report: Report, runs: list[Run], found: dict[str, Findings
             why_not.append(f"{run.name} is not compared with {first}: their data differ; --data names a file for both.")
         elif one.keys:
             for name, statistic in one.statistics.items():
-                tables = [[[row[key] for key in statistic.columns] for row in side.counts] for side in (one, other)]
-                values = [float(statistic.of(numpy.sum(table, axis=0))) for table in tables]
-                difference, p_value = paired_bootstrap(*map(numpy.array, tables), statistic)
-                rows.append([name, f"{run.name} – {first}", *reversed(values), difference, f"{p_value:.4f}"])
+                of_first, of_run, (difference, p_value) = compared(one.counts, other.counts, statistic)
+                rows.append([name, f"{run.name} – {first}", of_run, of_first, difference, f"{p_value:.4f}"])
     report.add("## Is the difference more than chance?")
     if rows:
         header = ["score", "runs", "the one", "the other", "difference", "p"]

@@ -4,12 +4,10 @@ The parts of a report that are about examples: scores by label, mistakes, and wh
 
 from typing import Optional
 
-import numpy
-
 from seal.cli.components import escaped
 from seal_inspect.findings import NOTHING, Example, Findings
 from seal_inspect.report_page import NONE, Report, shown, table
-from seal_inspect.significance import paired_bootstrap
+from seal_inspect.significance import compared
 from seal_inspect.tree_differences import differing_brackets
 
 _LONGEST = 300
@@ -109,27 +107,16 @@ def _add_structure(report: Report, start: str, findings: Findings, most: int) ->
     ]
     if changed:
         parts[0] += " " + _P
-        rows = [[name, *values] for name, values in _gains(findings).items()]
+        rows = []
+        for name, statistic in findings.statistics.items():
+            own, chosen, (difference, p_value) = compared(findings.own_counts, findings.counts, statistic)
+            rows.append([name, own, chosen, difference, f"{p_value:.4f}"])
         parts.append(table(["score", "the task-net's own", "chosen", "difference", "p"], rows))
     report.add(f"## {start}What the structure changed", *parts)
     for heading, some in (("helped", better), ("harmed", worse[::-1])):
         if some:
             report.add(f"### Where it {heading} most", _changes(some[:most], findings))
     _add_mistakes_of_structure(report, start, findings, most)
-
-
-def _gains(findings: Findings) -> dict[str, list]:
-    """By score: the task-net's own, that with the structure, the difference, and p of a paired bootstrap."""
-    found = {}
-    for name, statistic in findings.statistics.items():
-        tables = [
-            numpy.array([[row[key] for key in statistic.columns] for row in side], float)
-            for side in (findings.own_counts, findings.counts)
-        ]
-        difference, p_value = paired_bootstrap(*tables, statistic)
-        values = [float(statistic.of(side.sum(axis=0))) for side in tables]
-        found[name] = [*values, difference, f"{p_value:.4f}"]
-    return found
 
 
 def _add_mistakes_of_structure(report: Report, start: str, findings: Findings, most: int) -> None:

@@ -1,6 +1,6 @@
 """Whether a difference between two systems is more than chance: a paired bootstrap over the examples of a split."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -85,6 +85,17 @@ def paired_bootstrap(
     # The tolerance is for draws that are exactly as far away as the bound: rounding must not put them a little nearer.
     extreme = numpy.abs(differences - observed) >= abs(observed) - 1e-9
     return Comparison(observed, float((1 + extreme.sum()) / (1 + resamples)))
+
+
+def compared(
+    baseline: Sequence[dict[str, float]], method: Sequence[dict[str, float]], statistic: Statistic
+) -> tuple[float, float, Comparison]:
+    """The scores of both systems, of what each example adds to them, by column; and their comparison."""
+    tables = [
+        numpy.array([[row[name] for name in statistic.columns] for row in side], float) for side in (baseline, method)
+    ]
+    before, after = (float(statistic.of(table.sum(axis=0))) for table in tables)
+    return before, after, paired_bootstrap(*tables, statistic)
 
 
 @lru_cache(maxsize=2)

@@ -15,19 +15,11 @@ from seal.two_player.objectives import TaskState
 
 
 class Weighed(NamedTuple):
-    """
-    # Parameters
-
-    own : `Any`
-        The task-net's own output of one input, in the form of the model's.
-    competes : `bool`
-        Whether gold was among the outputs that competed.
-    energies : `Sequence[Optional[float]]`
-        The structure's of gold, of `own` and of the prediction; `None` of one that did not compete.
-    """
-
+    #: The task-net's own output of one input, in the form of the model's.
     own: Any
+    #: Whether gold was among the outputs that competed.
     competes: bool
+    #: The structure's of gold, of `own` and of the prediction; `None` of one that did not compete.
     energies: Sequence[Optional[float]]
 
 

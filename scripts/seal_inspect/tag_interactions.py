@@ -14,8 +14,9 @@ from tqdm import tqdm
 
 from seal.common.setting_checks import check_range
 from seal.models import SealModel, TaskState
-from seal_inspect import tag_figures, tag_pairs
+from seal_inspect import tag_pairs
 from seal_inspect.archives import add_arguments
+from seal_inspect.figures import draw_matrices
 from seal_inspect.tables import spearman, write_matrix
 from seal_inspect.taggers import Tagger
 
@@ -127,10 +128,13 @@ def _draw(
         r"$-\partial^2 E / \partial y_t \partial y_{t+1}$, mean": negative,
         "bigrams: pointwise mutual information, nats (grey: never)": information,
     }
-    tag_figures.draw_neighbours(
+    # A few values far beyond all others would leave these white.
+    draw_matrices(
         {title: table[most][:, most].numpy() for title, table in tables.items()},
         [tagger.names[tag] for tag in most.tolist()],
         os.path.join(args.output, "interactions.png"),
+        ("tag at t", "tag at t + 1"),
         "Row: the earlier tag. The derivative has its sign turned: low energy is good, so red on the left is a pair "
         "that the energy wants.",
+        share=0.995,
     )

@@ -16,6 +16,17 @@ from tests.training.runs import config
 ROOT = Path(__file__).parents[2]
 
 
+def trained(name, folder, data, epochs=1, energies=None):
+    """The archive of a run of the config of this name, on other data than its own."""
+    params = Params.from_file(str(ROOT / "training_configs" / f"{name}.jsonnet")).as_dict(quiet=True)
+    if energies is not None:
+        params["model"]["loss_net"]["energies"] = energies
+    params["trainer"]["num_epochs"] = epochs
+    params["train_data_path"] = params["validation_data_path"] = str(data)
+    train_model(Params(params), str(folder))
+    return folder / "model.tar.gz"
+
+
 @pytest.fixture(scope="session")
 def tagged(tmp_path_factory):
     source = (ROOT / "data" / "tagging_sample" / "train.tsv").read_text()
@@ -35,14 +46,7 @@ def tagger(tagged, tmp_path_factory):
     def train(name, energies=None, data=tagged, epochs=1):
         wanted = (name, json.dumps(energies), data, epochs)
         if wanted not in found:
-            params = Params.from_file(str(ROOT / "training_configs" / f"{name}.jsonnet")).as_dict(quiet=True)
-            if energies is not None:
-                params["model"]["loss_net"]["energies"] = energies
-            params["trainer"]["num_epochs"] = epochs
-            params["train_data_path"] = params["validation_data_path"] = str(data)
-            folder = tmp_path_factory.mktemp(name) / "run"
-            train_model(Params(params), str(folder))
-            found[wanted] = folder / "model.tar.gz"
+            found[wanted] = trained(name, tmp_path_factory.mktemp(name) / "run", data, epochs, energies)
         return found[wanted]
 
     return train
@@ -62,13 +66,13 @@ def small_run(tmp_path_factory):
     """A function that trains a method of `tests.training.runs` for two epochs on its fixture, and gives the folder."""
     found = {}
 
-    def trained(method):
+    def run_of(method):
         if method not in found:
             found[method] = tmp_path_factory.mktemp("small") / method
             train(config(method=method, epochs=2), str(found[method]))
         return found[method]
 
-    return trained
+    return run_of
 
 
 @pytest.fixture

@@ -25,6 +25,13 @@ def test_each_matrix_has_a_scale_of_its_own_about_0(tmp_path, monkeypatch):
     assert [label.get_text() for label in panels[0].get_yticklabels()] == ["red", "round"]
 
 
+def test_a_share_below_1_cuts_the_very_largest_off(tmp_path, monkeypatch):
+    with saved_figures(monkeypatch) as figures:
+        draw_matrices({"one": numpy.array([[1.0, -3.0], [0.0, 0.0]])}, ["N", "V"], str(tmp_path / "a.png"), share=0.995)
+    low, high = figures[0].axes[0].images[0].get_clim()
+    assert low == -high and 2.7 < high < 3
+
+
 def test_names_are_no_formulas(tmp_path, monkeypatch):
     with parsed_formulas(monkeypatch) as formulas:
         draw_matrices({"one": numpy.eye(2)}, ["$no_such^$", r"a $\nosuch$"], str(tmp_path / "a.png"))

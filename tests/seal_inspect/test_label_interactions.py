@@ -1,15 +1,11 @@
 """The sub-command as a user runs it: on a model of features with a taxonomy-less data set, and on one of texts."""
 
 import json
-import sys
 from pathlib import Path
 
 import numpy
 import pytest
 import torch
-from allennlp.commands import main
-from allennlp.commands.train import train_model
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import load_archive
 from matplotlib.figure import Figure
@@ -17,25 +13,13 @@ from matplotlib.figure import Figure
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
 from seal.energies import LabelInteractionEnergy
 from seal_inspect.archives import loader_of
+from tests.seal_inspect.conftest import trained
 from tests.seal_inspect.written import rows_of
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "data" / "text_sample"
 TABLES = ("label_sets", "labels", "co_occurrence", "pointwise_mutual_information", "negative_hessian", "pair_gradients")
 FIGURES = ("label_sets", "interactions", "pair_gradients")
-
-
-def trained(name, folder, data):
-    params = Params.from_file(str(ROOT / "training_configs" / f"{name}.jsonnet")).as_dict(quiet=True)
-    params["trainer"]["num_epochs"] = 1
-    params["train_data_path"] = params["validation_data_path"] = str(data)
-    train_model(Params(params), str(folder))
-    return folder / "model.tar.gz"
-
-
-def run(monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["allennlp", "label-interactions", *map(str, arguments)])
-    main()
 
 
 def matrix_of(path):
@@ -73,13 +57,13 @@ def few(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_texts_with_a_taxonomy(few, tmp_path, monkeypatch, allennlp_logging):
+def test_texts_with_a_taxonomy(few, tmp_path, run, monkeypatch, allennlp_logging):
     monkeypatch.chdir(ROOT)
     archive = trained("text_nce", tmp_path / "run", few)
     # The 40 rows come from batches of 16.
     smaller = json.dumps({"validation_data_loader.batch_sampler.batch_size": 16})
     options = ("--grid", 5, "--labels", 8, "--instances", 40, "-o", smaller)
-    run(monkeypatch, archive, few, "--output", tmp_path / "out", *options)
+    run("label-interactions", archive, few, "--output", tmp_path / "out", *options)
     for name in TABLES:
         assert (tmp_path / "out" / f"{name}.csv").is_file()
     for name in FIGURES:
@@ -115,38 +99,24 @@ def test_texts_with_a_taxonomy(few, tmp_path, monkeypatch, allennlp_logging):
 
     # The other runs are asked for numbers; each would draw for a second and a half.
     monkeypatch.setattr(Figure, "savefig", lambda *_, **__: None)
-    run(
-        monkeypatch,
-        archive,
-        few,
-        "--output",
-        tmp_path / "asked",
-        "--grid",
-        3,
-        "--others",
-        "means",
-        "--related",
-        "rats",
-        "bins",
-        "--unrelated",
-        "snow",
-        "bins",
-    )
-    assert json.loads((tmp_path / "asked" / "summary.json").read_text())["pairs"] == {
-        "related": ["rats", "bins"],
-        "unrelated": ["snow", "bins"],
-    }
-    run(monkeypatch, archive, few, "--output", tmp_path / "half", "--grid", 3, "--unrelated", "snow", "bins")
-    assert json.loads((tmp_path / "half" / "summary.json").read_text())["pairs"] == {
-        "related": [child, parent],
-        "unrelated": ["snow", "bins"],
-    }
+
+    def asked(folder, *options, data=few):
+        run("label-interactions", archive, data, "--output", tmp_path / folder, "--grid", 3, *options)
+
+    def pairs_of(folder):
+        return json.loads((tmp_path / folder / "summary.json").read_text())["pairs"]
+
+    unrelated = ("--unrelated", "snow", "bins")
+    pairs = ("--related", "rats", "bins", *unrelated)
+    asked("asked", "--others", "means", *pairs)
+    assert pairs_of("asked") == {"related": ["rats", "bins"], "unrelated": ["snow", "bins"]}
+    asked("half", *unrelated)
+    assert pairs_of("half") == {"related": [child, parent], "unrelated": ["snow", "bins"]}
     # For a file with the first row alone, the mean labels are the labels of that row.
     one = tmp_path / "one.jsonl"
     one.write_text(few.read_text().splitlines(keepends=True)[0])
-    pairs = ("--grid", 3, "--related", "rats", "bins", "--unrelated", "snow", "bins")
-    run(monkeypatch, archive, few, "--output", tmp_path / "gold", "--others", "gold", *pairs)
-    run(monkeypatch, archive, one, "--output", tmp_path / "mean", "--others", "means", *pairs)
+    asked("gold", "--others", "gold", *pairs)
+    asked("mean", "--others", "means", *pairs, data=one)
     of_gold, of_mean, of_all = (
         [float(row[-1]) for row in rows_of(tmp_path / name / "pair_gradients.csv")[1:]]
         for name in ("gold", "mean", "asked")
@@ -155,30 +125,30 @@ def test_texts_with_a_taxonomy(few, tmp_path, monkeypatch, allennlp_logging):
     # A child that has all rows of its parent still comes first.
     equal = tmp_path / "equal.jsonl"
     equal.write_text("".join(json.dumps({"text": "a", "labels": labels}) + "\n" for labels in 2 * [["rats"], []]))
-    run(monkeypatch, archive, equal, "--output", tmp_path / "equal", "--grid", 3)
-    assert json.loads((tmp_path / "equal" / "summary.json").read_text())["pairs"] == {"related": ["rats", "waste"]}
+    asked("equal", data=equal)
+    assert pairs_of("equal") == {"related": ["rats", "waste"]}
     # `--instances` takes the first rows of the file, whatever their lengths.
     ten = tmp_path / "ten.jsonl"
     ten.write_text("".join(few.read_text().splitlines(keepends=True)[:10]))
     for data in (few, ten):
-        run(monkeypatch, archive, data, "--output", tmp_path / data.stem, "--grid", 3, "--instances", 10)
+        asked(data.stem, "--instances", 10, data=data)
     found, expected = (matrix_of(tmp_path / name / "negative_hessian.csv")[1] for name in ("few", "ten"))
     assert numpy.allclose(found, expected, rtol=1e-3, atol=1e-8)
     with pytest.raises(ConfigurationError, match="the model has no label 'cats'"):
-        run(monkeypatch, archive, few, "--output", tmp_path / "bad", "--related", "cats", "bins")
+        asked("bad", "--related", "cats", "bins")
     for option in ("--related", "--unrelated"):
         with pytest.raises(ConfigurationError, match="a pair is of two labels, not of 'bins' twice"):
-            run(monkeypatch, archive, few, "--output", tmp_path / "bad", option, "bins", "bins")
+            asked("bad", option, "bins", "bins")
     # The error comes before anything is computed.
     assert not list((tmp_path / "bad").iterdir())
     with pytest.raises(ConfigurationError, match="--grid must be at least 2, found 1"):
-        run(monkeypatch, archive, few, "--output", tmp_path / "bad", "--grid", 1)
+        asked("bad", "--grid", 1)
 
 
-def test_features_without_a_loss_net(tmp_path, monkeypatch, allennlp_logging):
+def test_features_without_a_loss_net(tmp_path, run, monkeypatch, allennlp_logging):
     monkeypatch.chdir(ROOT)
     data = ROOT / "data" / "multilabel_sample" / "valid.arff"
     archive = trained("multilabel_cross_entropy", tmp_path / "run", data)
-    run(monkeypatch, archive, data, "--output", tmp_path / "out")
+    run("label-interactions", archive, data, "--output", tmp_path / "out")
     found = {path.name for path in (tmp_path / "out").iterdir()}
     assert "negative_hessian.csv" not in found and {"label_sets.csv", "interactions.png", "summary.json"} <= found

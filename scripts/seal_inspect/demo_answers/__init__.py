@@ -9,12 +9,10 @@ from allennlp.models.archival import Archive
 
 from seal.models import MultilabelModel, ParsingModel, SegmentationModel, SrlModel, TaggingModel, TextMultilabelModel
 from seal_inspect.demo_answers.answers import LINES, Answers
-from seal_inspect.demo_answers.multilabel import FeatureAnswers
+from seal_inspect.demo_answers.labels import FeatureAnswers, LabelAnswers
 from seal_inspect.demo_answers.parsing import TreeAnswers
 from seal_inspect.demo_answers.segmentation import MaskAnswers
-from seal_inspect.demo_answers.srl import FrameAnswers
-from seal_inspect.demo_answers.tagging import TagAnswers
-from seal_inspect.demo_answers.text_multilabel import LabelAnswers
+from seal_inspect.demo_answers.tagging import FrameAnswers, TagAnswers
 
 _KINDS = (
     (SrlModel, FrameAnswers),

@@ -1,8 +1,9 @@
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance
@@ -10,6 +11,7 @@ from allennlp.models.archival import Archive
 from allennlp.predictors import Predictor
 
 from seal_inspect.archives import tensors_of
+from seal_inspect.demo_alternatives import ALTERNATIVES, rows_of, structure_of
 
 #: How many lines of text are read.
 LINES = 20
@@ -46,13 +48,7 @@ class Answers:
         return {"name": self.name, "asks": self.asks, "examples": examples, "labels": self._labels()}
 
     def answer(self, given: str) -> list[JsonDict]:
-        """
-        The blocks that the page shows for an input.
-
-        # Raises
-
-        `ConfigurationError` if the input is wrong.
-        """
+        """The blocks that the page shows for an input. Raises `ConfigurationError` if the input is wrong."""
         raise NotImplementedError
 
     def _records(self, text: str) -> Iterator[tuple[JsonDict, JsonDict]]:
@@ -90,6 +86,32 @@ class Answers:
     def _as_input(self, instance: Instance) -> str:
         """An instance as what a person would give."""
         raise NotImplementedError
+
+
+class SentenceAnswers(Answers):
+    """Of sentences: what is predicted is one of a few whole outputs that compete."""
+
+    def answer(self, given: str) -> list[JsonDict]:
+        return [block for request, record in self._records(given) for block in self._blocks(request, record)]
+
+    def _blocks(self, request: JsonDict, record: JsonDict) -> Iterable[JsonDict]:
+        """The blocks of a sentence."""
+        raise NotImplementedError
+
+    def _best(self, outputs: list[JsonDict], columns: dict[str, torch.Tensor]) -> list[JsonDict]:
+        """The task-net's best outputs with their numbers, and the chosen one wherever it is."""
+        for output, numbers in zip(outputs, rows_of(columns)):
+            output["numbers"] = numbers
+        return outputs[:ALTERNATIVES] + [output for output in outputs[ALTERNATIVES:] if output["chosen"]]
+
+    @property
+    def _score(self) -> str:
+        """That for which a structure decides."""
+        structure = structure_of(self.model)
+        return "f1" if structure is None else structure.main_score
+
+    def _as_input(self, instance: Instance) -> str:
+        return " ".join(instance["metadata"].metadata["words"])
 
 
 def numbers_of(record: JsonDict) -> dict[str, Any]:

@@ -8,8 +8,7 @@ from allennlp.data import Instance
 
 from seal.common.linear_trees import as_brackets, without_unknown_tags
 from seal_inspect.demo_alternatives import scores_of, structure_of, why
-from seal_inspect.demo_answers.answers import numbers_of
-from seal_inspect.demo_answers.sentences import SentenceAnswers
+from seal_inspect.demo_answers.answers import SentenceAnswers, numbers_of
 
 
 class TreeAnswers(SentenceAnswers):

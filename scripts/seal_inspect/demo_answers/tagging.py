@@ -6,8 +6,7 @@ from allennlp.data import Instance
 
 from seal.common.tag_encodings import tags_to_spans
 from seal_inspect.demo_alternatives import ALTERNATIVES, broken, scores_of, structure_of, why
-from seal_inspect.demo_answers.answers import numbers_of
-from seal_inspect.demo_answers.sentences import SentenceAnswers
+from seal_inspect.demo_answers.answers import SentenceAnswers, numbers_of
 
 
 class TagAnswers(SentenceAnswers):
@@ -61,3 +60,15 @@ class TagAnswers(SentenceAnswers):
         rows = tags[0, : int(log_prob[0].isfinite().sum()), : len(chosen)].tolist()
         named = [[model.output_space.labels[tag] for tag in row] for row in rows]
         return self._best([{"spans": self._spans(row), "chosen": row == chosen} for row in named], columns)
+
+
+class FrameAnswers(TagAnswers):
+    """Roles: a block for each frame."""
+
+    def _blocks(self, request: JsonDict, record: JsonDict) -> Iterable[JsonDict]:
+        if not record["frames"]:
+            yield {"kind": "text", "text": f"{' '.join(record['words'])}: no predicate was found"}
+        sentence, _ = self.predictor.prepare(request)
+        for frame in record["frames"]:
+            instance = self.reader.text_to_instance(sentence.words, frame["index"])
+            yield self._block(frame, record["words"], instance, frame["predicate"])

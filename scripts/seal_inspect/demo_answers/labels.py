@@ -1,3 +1,4 @@
+import json
 from typing import Any, Optional
 
 import torch
@@ -5,6 +6,7 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.models.archival import Archive
 
+from seal.common.vocabularies import ATTRIBUTES
 from seal.models import MultilabelModel
 from seal.predictors.line_predictor import finite
 from seal.structure.k_best_sets import k_best_sets
@@ -97,6 +99,27 @@ class LabelAnswers(Answers):
 
     def _as_input(self, instance: Instance) -> str:
         return " ".join(token.text for token in instance["tokens"])
+
+
+class FeatureAnswers(LabelAnswers):
+    """The same of a row of features."""
+
+    asks = "features"
+    sample = '{"features": {}}'
+
+    def __init__(self, name: str, archive: Archive) -> None:
+        super().__init__(name, archive)
+        if archive.config["dataset_reader"].get("standardize"):
+            self._data = None  # The reader's features are not those of the file, for which the page asks.
+
+    def _inputs(self, request: JsonDict) -> dict[str, Any]:
+        return {"features": self.predictor.features([self.predictor.prepare(request)])}
+
+    def _as_input(self, instance: Instance) -> str:
+        instance.index_fields(self.model.vocab)
+        names = self.model.vocab.get_index_to_token_vocabulary(ATTRIBUTES)
+        values = enumerate(instance["features"].tensor.tolist())
+        return json.dumps({"features": {names[place]: round(value, 4) for place, value in values if value}})
 
 
 def _competing_sets(
