@@ -30,19 +30,11 @@ examples:
 
 
 class Layout(NamedTuple):
-    """
-    # Parameters
-
-    what : `str`
-        What is converted into what, for the help.
-    lines_of : `Callable[..., Iterable[str]]`
-        The lines of the converted file, of an input's path and the options.
-    endings : `tuple[str, ...]`
-        Those of the files that a folder stands for; empty where an input is a file.
-    """
-
+    #: What is converted into what, for the help.
     what: str
+    #: The lines of the converted file, of an input's path and the options.
     lines_of: Callable[..., Iterable[str]]
+    #: Those of the files that a folder stands for; empty where an input is a file.
     endings: tuple[str, ...] = ()
 
 
@@ -103,11 +95,8 @@ def parser() -> argparse.ArgumentParser:
 
 def convert(layout: str, inputs: Iterable[str], out: Path, **options: Any) -> int:
     """
-    Writes the converted file, and returns the number of its lines.
-
-    # Raises
-
-    `UserError` at a mistake in an input, or where the file would take the place of one; then nothing is written.
+    Writes the converted file, and returns the number of its lines. Raises `UserError` at a mistake in an input, or
+    where the file would take the place of one; then nothing is written.
     """
     check_file("out", out)
     found = LAYOUTS[layout]

@@ -46,21 +46,11 @@ ROLES = {**TAGS, "characters": "24", "task_net_lr": "3e-3"}
 
 @dataclass(frozen=True)
 class Task:
-    """
-    # Parameters
-
-    suite, what : `str`
-        That of `scripts/reproduce.py`, and the heading of its table.
-    epochs : `int`
-    before : `dict[str, str]`
-        The defaults when the search was made.
-    fraction : `float`, optional (default = `1.0`)
-    overrides : `dict[str, Any]`, optional (default = `{}`)
-    """
-
+    #: That of `scripts/reproduce.py`, and the heading of its table.
     suite: str
     what: str
     epochs: int
+    #: The defaults when the search was made.
     before: dict[str, str]
     fraction: float = 1.0
     overrides: dict[str, Any] = field(default_factory=dict)

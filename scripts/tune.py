@@ -120,11 +120,8 @@ class Search:
 
     def open(self) -> Any:
         """
-        The study, with the config itself as its first trial.
-
-        # Raises
-
-        `UserError` if it cannot be opened, or the config cannot be built with what it is to try.
+        The study, with the config itself as its first trial. Raises `UserError` if it cannot be opened, or the config
+        cannot be built with what it is to try.
         """
         about = {"config": self.config, "space": as_json(self.space), "metric": self.metric}
         warmup = (self.config["trainer"].get("num_epochs", trials.EPOCHS) or 0) // 3
@@ -143,11 +140,7 @@ class Search:
 
 def check(arguments: argparse.Namespace) -> None:
     """
-    Checks what the arguments say by themselves, and loads what a config may name.
-
-    # Raises
-
-    `UserError` for a mistake.
+    Checks what the arguments say by themselves, and loads what a config may name. Raises `UserError` for a mistake.
     """
     at_least_one(arguments, "trials")
     if not 0 <= arguments.seed <= MOST_SEED:

@@ -123,21 +123,13 @@ _PIECES = [
 
 
 class Ending(NamedTuple):
-    """
-    How the reading of a file ended.
+    """How the reading of a file ended."""
 
-    # Parameters
-
-    kind : `str`
-        `"read"`, `"told"` (in a sentence), `"traceback"`, `"stopped"` (at the limit of time) or `"killed"`.
-    what : `str`
-        The error.
-    seconds, megabytes : `float`
-        The time, and the memory above that of the process before.
-    """
-
+    #: `"read"`, `"told"` (in a sentence), `"traceback"`, `"stopped"` (at the limit of time) or `"killed"`.
     kind: str
+    #: The error.
     what: str = ""
+    #: The time, and the memory above that of the process before.
     seconds: float = 0.0
     megabytes: float = 0.0
 

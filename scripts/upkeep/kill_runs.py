@@ -88,18 +88,11 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 class Trial(NamedTuple):
-    """
-    A run that was killed.
+    """A run that was killed."""
 
-    # Parameters
-
-    seconds : `list[float]`
-        After which it was killed, counted from each of its starts.
-    difference : `str`, optional
-        In what it differs from the run that was not killed.
-    """
-
+    #: After which it was killed, counted from each of its starts.
     seconds: list[float]
+    #: In what it differs from the run that was not killed.
     difference: Optional[str]
 
 

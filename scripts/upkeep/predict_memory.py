@@ -83,21 +83,13 @@ def images(number: int, generator: random.Random, folder: Path) -> Iterator[str]
 
 
 class Task(NamedTuple):
-    """
-    A task that is measured.
+    """A task that is measured."""
 
-    # Parameters
-
-    config : `str`
-        Of training_configs.
-    lines : `Callable`
-        Makes so many lines by a generator, with files in a folder.
-    share : `float`, optional (default = `1.0`)
-        Of the lines that are asked for.
-    """
-
+    #: Of training_configs.
     config: str
+    #: Makes so many lines by a generator, with files in a folder.
     lines: Callable[[int, random.Random, Path], Iterator[str]]
+    #: Of the lines that are asked for.
     share: float = 1.0
 
 

@@ -59,21 +59,13 @@ def write_rows(path: Path, number: int, seed: int) -> None:
 
 
 class Kind(NamedTuple):
-    """
-    What is trained on.
+    """What is trained on."""
 
-    # Parameters
-
-    write : `Callable`
-        Makes a file of so many rows by a seed.
-    ending : `str`
-        Of the file's name.
-    config : `dict[str, Any]`
-        What else a run needs.
-    """
-
+    #: Makes a file of so many rows by a seed.
     write: Callable[[Path, int, int], None]
+    #: Of the file's name.
     ending: str
+    #: What else a run needs.
     config: dict[str, Any]
 
 
