@@ -20,7 +20,7 @@ from scripts import (
     trajectories,
     tune,
 )
-from scripts.measure import bench_base, bench_multilabel_parts
+from scripts.measure import bench_base, bench_gpu, bench_multilabel_parts
 from scripts.measure.suites.few_labels import TIMES
 from scripts.samples import join_ewt
 from seal import predictors
@@ -104,7 +104,8 @@ def test_benchmark_takes_it(arguments, tmp_path, monkeypatch, capsys):
     def reach(*_, **__):
         raise Reached
 
-    monkeypatch.setattr(bench_base.Benchmark, "__init__", reach)
+    for kind in (bench_base.Benchmark, bench_gpu.GpuBenchmark):  # The second asks first for a GPU.
+        monkeypatch.setattr(kind, "__init__", reach)
     monkeypatch.setattr(benchmark, "run_all", reach)
     monkeypatch.setattr(benchmark, "choose_device", lambda _: None)  # There may be none here.
     monkeypatch.setattr(bench_multilabel_parts, "is_present", lambda _: True)
