@@ -19,15 +19,10 @@ def sample():
     return {split: read_masked_images(str(DATA / f"{split}.npz")) for split in SPLITS}
 
 
-def test_size(sample):
-    assert {split: data.images.shape for split, data in sample.items()} == {
-        split: (count, 32, 32, 3) for split, count in zip(SPLITS, (60, 20, 40))
-    }
-
-
 def test_every_image_has_a_shape_and_none_comes_twice(sample):
     seen = set()
     for data in sample.values():
+        assert data.images.shape[1:] == (32, 32, 3)
         shares = data.masks.reshape(len(data.masks), -1).mean(axis=1)
         assert shares.min() > 0.04 and shares.max() < 0.6
         seen.update(image.tobytes() for image in data.images)

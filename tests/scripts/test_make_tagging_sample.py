@@ -28,10 +28,6 @@ def sample():
     return {split: read(DATA, split) for split in SPLITS}
 
 
-def test_size(sample):
-    assert {split: len(notes) for split, notes in sample.items()} == {"train": 600, "dev": 200, "test": 200}
-
-
 def test_layout(sample):
     tags = {"O"} | {f"{prefix}-{entity}" for prefix in "BI" for entity in ENTITIES}
     for split in SPLITS:

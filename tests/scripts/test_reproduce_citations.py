@@ -8,7 +8,7 @@ from scripts.measure.files import read_json
 from scripts.measure.suite import all_suites
 from scripts.measure.suites import citations
 from tests.scripts.trained_here import trained_here
-from tests.scripts.written_configs import ROOT, evaluated, settings_of, with_every_argument
+from tests.scripts.written_configs import ROOT, assert_kept, evaluated, settings_of, with_every_argument
 
 SUITES = {name: suite for name, suite in all_suites().items() if suite.family == "citations"}
 
@@ -42,18 +42,10 @@ def suite_size(name):
     return int(name.rpartition("_")[2])
 
 
-@pytest.mark.parametrize(
-    "name, method, config",
-    [
-        *(("cora_50", method, method) for method in citations.METHODS["Labelled references alone"]),
-        ("cora_10", "implicit_rewarded_cd", "semi_supervised"),
-    ],
-)
-def test_configs_are_those_of_training_configs(name, method, config):
-    suite = SUITES[f"citations_{name}"]
-    path = ROOT / "training_configs" / f"cora/{config}.jsonnet"
-    kept = evaluated(path.read_text(encoding="utf-8"), path.parent)
-    assert evaluated(suite.methods[method].write(settings_of(suite))) == kept
+def test_configs_are_those_of_training_configs():
+    folder, alone = ROOT / "training_configs" / "cora", citations.METHODS["Labelled references alone"]
+    assert_kept(SUITES["citations_cora_50"], {name: folder / f"{name}.jsonnet" for name in alone})
+    assert_kept(SUITES["citations_cora_10"], {"implicit_rewarded_cd": folder / "semi_supervised.jsonnet"})
 
 
 @needs_cora

@@ -40,6 +40,14 @@ def settings_of(suite: Suite, *more: tuple[str, str], encoder: Optional[str] = N
     return Settings(library="lib", seed=13, epochs=suite.epochs, fraction=1.0, encoder=encoder, more=more)
 
 
+def assert_kept(suite: Suite, paths: dict[str, Path]) -> None:
+    """What a suite writes of these methods are the configs of the files, which are in one folder."""
+    written = evaluated_together(suite.methods[name].write(settings_of(suite)) for name in paths)
+    folder = next(iter(paths.values())).parent
+    kept = evaluated_together((path.read_text(encoding="utf-8") for path in paths.values()), folder)
+    assert dict(zip(paths, written)) == dict(zip(paths, kept))
+
+
 def with_every_argument(
     suite: Suite, method: str, arguments: Sequence[str], *more: tuple[str, str], values: dict[str, str] = VALUES
 ) -> list[dict[str, Any]]:
