@@ -95,14 +95,7 @@ class Net:
     """
     A token classifier in plain PyTorch.
 
-    # Parameters
-
-    kind : `str`
-        Of `NETS`.
-    frames : `Sequence[Frame]`
-        To train on; words that they have twice are known.
-    labels : `Sequence[str]`
-    seed, epochs : `int`
+    `kind`: of `NETS`. `frames`: to train on; words that they have twice are known.
     """
 
     def __init__(self, kind: str, frames: Sequence[Frame], labels: Sequence[str], seed: int, epochs: int) -> None:

@@ -48,12 +48,9 @@ def read_propbank(path: str, role_spans: str = "head") -> Iterator[SrlSentence]:
     not read. A line `# global.columns = ...` says where columns are. Rows of multi-word tokens and empty nodes are no
     words. Where a word has two roles of one frame, the first is kept, and a warning tells how many are left out.
 
-    # Parameters
-
-    role_spans : `str`, optional (default = `"head"`)
-        `"head"`: a role is that of its head word alone. `"subtree"`: of the words around the head, without a gap, that
-        are below it in the tree of dependencies. Of these, a word below two heads of the frame, such as the
-        predicate's inside a relative clause, belongs to the nearest one, so that spans do not overlap.
+    `role_spans`: `"head"`: a role is that of its head word alone. `"subtree"`: of the words around the head, without a
+    gap, that are below it in the tree of dependencies. Of these, a word below two heads of the frame, such as the
+    predicate's inside a relative clause, belongs to the nearest one, so that spans do not overlap.
     """
     lines = column_lines(path, "columns of CoNLL-U")
     names: Optional[list[str]] = None

@@ -22,16 +22,8 @@ class Benchmark:
     """
     A suite. Each of its cases is a method, by name, that measures something and returns the rows.
 
-    # Parameters
-
-    methods : `Sequence[str]`
-        Those of the suite's `methods` that are measured; the `baseline` always is, since the ratios are to it.
-    repeats : `int`
-        Rounds of each timing.
-    num_batches : `int`
-        Batches of a round.
-    threads : `int`
-        Of torch.
+    `methods`: those of the suite's `methods` that are measured; the `baseline` always is, since the ratios are to it.
+    `repeats`: rounds of each timing. `num_batches`: batches of a round. `threads`: of torch.
     """
 
     #: What can be measured: of cases, what each is, and of methods, their names.
@@ -64,10 +56,7 @@ class EncoderBenchmark(Benchmark):
     """
     A suite with a transformer.
 
-    # Parameters
-
-    encoder : `str`, optional
-        A local folder or a name on the hub; `None`: a BERT with random weights, of `layers` and `width`.
+    `encoder`: a local folder or a name on the hub; `None`: a BERT with random weights, of `layers` and `width`.
     """
 
     def __init__(
@@ -131,12 +120,7 @@ def build_trainer(settings: dict[str, Any], model: Model, loader: DataLoader, **
     """
     The trainer of a config for one epoch, on its device, without callbacks, checkpoints and files.
 
-    # Parameters
-
-    settings : `dict[str, Any]`
-        The config's `trainer`.
-    changes : `Any`
-        Values that replace those of `settings`.
+    `settings`: the config's `trainer`. `changes`: values that replace those of `settings`.
     """
     only_steps = {
         "num_epochs": 1,

@@ -71,13 +71,7 @@ VARIANTS = {
 
 
 class GpuBenchmark(EncoderBenchmark):
-    """
-    Methods and encoder are those of `step`.
-
-    # Raises
-
-    `UserError` where there is no GPU.
-    """
+    """Methods and encoder are those of `step`. Raises `UserError` where there is no GPU."""
 
     cases, methods = CASES, VARIANTS
     data = "the samples; of steps, English Web Treebank where it is there"

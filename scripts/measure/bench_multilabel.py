@@ -1,6 +1,4 @@
-"""
-The multi-label benchmark: what a step, inference, evaluation, prediction and reading cost.
-"""
+"""The multi-label benchmark: what a step, inference, evaluation, prediction and reading cost."""
 
 import tempfile
 from collections.abc import Callable, Sequence
@@ -37,12 +35,7 @@ EPOCH_METHODS = ("cross_entropy", "margin", "nce")
 
 
 class MultilabelBenchmark(Benchmark):
-    """
-    # Parameters
-
-    dataset : `str`
-        Of `training_configs/lib/multilabel_data.libsonnet`.
-    """
+    """`dataset`: of `training_configs/lib/multilabel_data.libsonnet`."""
 
     cases, methods = CASES, parts.METHODS
 

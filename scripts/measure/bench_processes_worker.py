@@ -56,14 +56,6 @@ class Measured(NamedTuple):
 
 
 class Worker:
-    """
-    # Parameters
-
-    net : `Net`
-    rank : `int`
-    threads : `int`
-    """
-
     def __init__(self, net: Net, rank: int, threads: int) -> None:
         torch.set_num_threads(threads)
         self._net, self._rank, self._model = net, rank, net.model()

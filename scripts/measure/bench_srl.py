@@ -25,12 +25,7 @@ CASES = {
 
 
 class SrlBenchmark(EncoderBenchmark):
-    """
-    # Parameters
-
-    warmup_steps : `int`
-        Steps of cross-entropy training between "at the start" and "after N steps".
-    """
+    """`warmup_steps`: steps of cross-entropy training between "at the start" and "after N steps"."""
 
     cases, methods = CASES, parts.METHODS
 

@@ -17,12 +17,7 @@ ENCODER = {"multilabel": "mlp", "segmentation": "convolution"}
 
 
 class Grid:
-    """
-    # Parameters
-
-    name : `str`
-        The library is `training_configs/lib/NAME.libsonnet`.
-    """
+    """`name`: the library is `training_configs/lib/NAME.libsonnet`."""
 
     def __init__(self, name: str) -> None:
         self._name, self._file = name, f"{name}.libsonnet"

@@ -23,18 +23,9 @@ def idle_setting(
     """
     The first of the `given` settings, as `configs.parse_settings` has them, that changes no config; `None` without one.
 
-    # Parameters
-
-    writers : `Iterable[dict[str, Write]]`
-        For each data set, the functions that write its configs, by method.
-    family : `str`, optional (default = `None`)
-        The family of the suites; a value may name its library.
-    read : `Callable[[str], bool]`, optional
-        Whether a setting is known to change a config; the configs of all others are compared.
-
-    # Raises
-
-    `UserError` if a config cannot be evaluated with them.
+    `writers`: for each data set, the functions that write its configs, by method. `family`: the family of the suites; a
+    value may name its library. `read`: whether a setting is known to change a config; the configs of all others are
+    compared. Raises `UserError` if a config cannot be evaluated with them.
     """
     asked = [key for key in given if key.rpartition(":")[2] not in MAY_BE_IDLE and not read(key)]
     where = {key: _places(key, given, writers) for key in asked}

@@ -61,21 +61,13 @@ def refine(
     """
     Descends the energy from each of `STARTS`, and scores every step.
 
-    # Parameters
+    `batches` have `features`, `(rows, features)`, and gold `labels`, `(rows, labels)`; `empty_f1` is that of the model;
+    `told` is called with the number of rows whose descent from one start is done.
 
-    batches : `list[dict[str, torch.Tensor]]`
-        `features`, `(rows, features)`, and gold `labels`, `(rows, labels)`.
-    empty_f1 : `float`, optional (default = `1.0`)
-        That of the model.
-    told : `Callable[[int], Any]`, optional
-        Called with the number of rows whose descent from one start is done.
-
-    # Returns
-
-    A table with a row for each start and step, where step 0 is the start itself, of means over the rows of the data:
-    `f1`, in percent, and `energy` are of all restarts; `f1_least_energy`, in percent, is of the restart whose energy
-    is least at that step. And what does not depend on the step: `task_net_f1` and `task_net_energy` of the task-net's
-    prediction, and `gold_energy`.
+    Gives a table with a row for each start and step, where step 0 is the start itself, of means over the rows of the
+    data: `f1`, in percent, and `energy` are of all restarts; `f1_least_energy`, in percent, is of the restart whose
+    energy is least at that step. And what does not depend on the step: `task_net_f1` and `task_net_energy` of the
+    task-net's prediction, and `gold_energy`.
     """
     sums = {start: torch.zeros(3, descent.steps + 1, dtype=torch.double) for start in STARTS}
     known = torch.zeros(3, dtype=torch.double)

@@ -22,10 +22,7 @@ class Runner:
     """
     Trains and scores runs. Several threads use one runner, each for a run of its own.
 
-    # Parameters
-
-    threads : `int`
-        Of each training.
+    `threads`: of each training.
     """
 
     def __init__(self, threads: int) -> None:
@@ -212,9 +209,7 @@ def _score(run: Run, splits: dict[str, str], threads: int) -> tuple[dict[str, Sc
 
 
 def training_environment(threads: int) -> dict[str, str]:
-    """
-    This process's environment, with the number of threads; `HF_HUB_OFFLINE` and the like stay as they are.
-    """
+    """This process's environment, with the number of threads; `HF_HUB_OFFLINE` and the like stay as they are."""
     return {
         **os.environ,
         "OMP_NUM_THREADS": str(threads),

@@ -28,12 +28,7 @@ class TrainedRun:
     """
     A run's best model.
 
-    # Parameters
-
-    folder : `Path`
-        Of the run, as `allennlp train` left it.
-    packages : `tuple[str, ...]`
-        Packages to import before the model is loaded.
+    `folder`: of the run, as `allennlp train` left it. `packages`: packages to import before the model is loaded.
     """
 
     def __init__(self, folder: Path, packages: tuple[str, ...] = ("seal",)) -> None:

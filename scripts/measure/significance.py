@@ -23,17 +23,8 @@ def paired_bootstrap(
     """
     As that of the package, of tables.
 
-    # Parameters
-
-    baseline, method : `pandas.DataFrame`
-        A row an example, the same examples in the same order, with the statistic's columns: counts, summed
-        over seeds.
-    key : `Sequence[str]`
-        The columns that name an example.
-
-    # Raises
-
-    `UnlikeExamples`
+    `baseline` and `method`: a row an example, the same examples in the same order, with the statistic's columns:
+    counts, summed over seeds. `key`: the columns that name an example. Raises `UnlikeExamples`.
     """
     _check_alike(baseline, method, key)
     first, second = (frame[list(statistic.columns)].to_numpy(float) for frame in (baseline, method))

@@ -1,6 +1,4 @@
-"""
-What a suite of measurements is: a data set, the methods compared on it, and how a trained run is scored.
-"""
+"""What a suite of measurements is: a data set, the methods compared on it, and how a trained run is scored."""
 
 import importlib
 import pkgutil

@@ -1,6 +1,4 @@
-"""
-Values over the epochs of groups of runs (Tu, Pang & Gimpel 2020, Figures 2 and 3).
-"""
+"""Values over the epochs of groups of runs (Tu, Pang & Gimpel 2020, Figures 2 and 3)."""
 
 import json
 import math
@@ -30,23 +28,11 @@ TITLES = {
 
 def collect(groups: dict[str, list[Path]], own: dict[str, str], values: list[str]) -> pandas.DataFrame:
     """
-    # Parameters
+    A table of the columns `value`, `group`, `run` (its folder, or `"mean"`), `axis` (`"epoch"`, from 1, or
+    `"batches"`), `at` (a place on it) and `number`. A group of one run has no mean.
 
-    groups : `dict[str, list[Path]]`
-        The folders of each group's runs.
-    own : `dict[str, str]`
-        A value of a group's own, which it has in the place of each of `values`.
-    values : `list[str]`
-
-    # Returns
-
-    `pandas.DataFrame`
-        Of the columns `value`, `group`, `run` (its folder, or `"mean"`), `axis` (`"epoch"`, from 1, or `"batches"`),
-        `at` (a place on it) and `number`. A group of one run has no mean.
-
-    # Raises
-
-    `UserError` where a run is not there, not finished, or has no such value.
+    `groups` has the folders of each group's runs; `own` a value of a group's own, which it has in the place of each of
+    `values`. Raises `UserError` where a run is not there, not finished, or has no such value.
     """
     runs = {folder: _Run(folder) for folders in groups.values() for folder in folders}
     parts = []

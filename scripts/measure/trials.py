@@ -31,18 +31,9 @@ def open_study(url: str, name: str, about: dict[str, Any], maximize: bool, warmu
     """
     The study of this name in the storage, which begins here if there is none.
 
-    # Parameters
-
-    url : `str`
-        Of a database, as SQLAlchemy takes it.
-    about : `dict[str, Any]`
-        What the search is about, all of JSON.
-    warmup_epochs : `int`
-        No trial is pruned in so many first epochs.
-
-    # Raises
-
-    `UserError` if the storage cannot be opened, or has a study of this name that is about something else.
+    `url`: of a database, as SQLAlchemy takes it. `about`: what the search is about, all of JSON. `warmup_epochs`: no
+    trial is pruned in so many first epochs. Raises `UserError` if the storage cannot be opened, or has a study of this
+    name that is about something else.
     """
     import optuna
     from optuna.exceptions import StorageInternalError
@@ -132,14 +123,8 @@ class Trainings:
     """
     Trains a config in this process and a temporary folder, through AllenNLP's `train_model`.
 
-    # Parameters
-
-    config : `str`
-        Its path.
-    metric : `str`
-        The name of the score of an epoch, which `trainer.validation_metric` has, too.
-    verbose : `bool`
-        Whether what AllenNLP logs is shown.
+    `config`: its path. `metric`: the name of the score of an epoch, which `trainer.validation_metric` has, too.
+    `verbose`: whether what AllenNLP logs is shown.
     """
 
     def __init__(self, config: str, metric: str, verbose: bool) -> None:

@@ -1,6 +1,4 @@
-"""
-Shared by the sub-commands about an archived model: their arguments, and loading the model and its data.
-"""
+"""Shared by the sub-commands about an archived model: their arguments, and loading the model and its data."""
 
 import argparse
 from collections.abc import Sequence

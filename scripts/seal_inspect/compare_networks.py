@@ -1,6 +1,4 @@
-"""
-The `compare-networks` sub-command: on which words the task-net is right and the cost-augmented network is not.
-"""
+"""The `compare-networks` sub-command: on which words the task-net is right and the cost-augmented network is not."""
 
 import argparse
 import os

@@ -1,6 +1,4 @@
-"""
-The `demo` sub-command: a page in the browser, served by this machine, to try a model.
-"""
+"""The `demo` sub-command: a page in the browser, served by this machine, to try a model."""
 
 import argparse
 import json

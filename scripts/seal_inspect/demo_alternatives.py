@@ -1,6 +1,4 @@
-"""
-The outputs that competed with a prediction, the scores of each, and why the model chose as it did.
-"""
+"""The outputs that competed with a prediction, the scores of each, and why the model chose as it did."""
 
 from collections.abc import Iterator
 from typing import Any, Optional

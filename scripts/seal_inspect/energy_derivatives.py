@@ -1,6 +1,4 @@
-"""
-Gradient and Hessian of an energy with respect to a label set; they show how the energy treats pairs of labels.
-"""
+"""Gradient and Hessian of an energy with respect to a label set; they show how the energy treats pairs of labels."""
 
 from typing import Any
 

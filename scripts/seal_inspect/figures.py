@@ -1,6 +1,4 @@
-"""
-Drawing functions that several sub-commands share. matplotlib is slow to import, so it is imported only to draw.
-"""
+"""Drawing functions that several sub-commands share. matplotlib is slow to import, so it is imported only to draw."""
 
 from typing import TYPE_CHECKING, Optional
 

@@ -71,9 +71,7 @@ class Picture(NamedTuple):
 
 
 class LabelCounts(NamedTuple):
-    """
-    How often a label or role is in gold and in predictions, and how often both agree on it.
-    """
+    """How often a label or role is in gold and in predictions, and how often both agree on it."""
 
     gold: int
     predicted: int

@@ -1,6 +1,4 @@
-"""
-A colour for each label: far from those of the others, and light enough for black text.
-"""
+"""A colour for each label: far from those of the others, and light enough for black text."""
 
 import math
 from collections.abc import Iterable

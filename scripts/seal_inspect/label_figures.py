@@ -1,6 +1,4 @@
-"""
-Figures of label sets and of how labels interact.
-"""
+"""Figures of label sets and of how labels interact."""
 
 import numpy
 

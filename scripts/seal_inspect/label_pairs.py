@@ -1,6 +1,4 @@
-"""
-Pairs of labels to look at: one that belongs together, and one that does not.
-"""
+"""Pairs of labels to look at: one that belongs together, and one that does not."""
 
 from collections.abc import Iterable, Sequence
 from typing import Optional

@@ -1,6 +1,4 @@
-"""
-Statistics of a table of labels: its label sets, and which labels go together.
-"""
+"""Statistics of a table of labels: its label sets, and which labels go together."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, Optional, Union

@@ -1,6 +1,4 @@
-"""
-The `report` sub-command: writes a page about one run, or about several side by side.
-"""
+"""The `report` sub-command: writes a page about one run, or about several side by side."""
 
 import argparse
 import os

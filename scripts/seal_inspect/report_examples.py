@@ -1,6 +1,4 @@
-"""
-The parts of a report that are about examples: scores by label, mistakes, and where an energy errs.
-"""
+"""The parts of a report that are about examples: scores by label, mistakes, and where an energy errs."""
 
 from typing import Optional
 

@@ -1,6 +1,4 @@
-"""
-The text of a report of runs in Markdown, and its HTML: one text, so that both say the same.
-"""
+"""The text of a report of runs in Markdown, and its HTML: one text, so that both say the same."""
 
 import json
 import re

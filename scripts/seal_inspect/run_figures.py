@@ -1,6 +1,4 @@
-"""
-The curves of runs over their epochs, as a matplotlib figure and as SVG.
-"""
+"""The curves of runs over their epochs, as a matplotlib figure and as SVG."""
 
 import fnmatch
 import io

@@ -1,6 +1,4 @@
-"""
-The tables that sub-commands write, and the rank correlation of two of them.
-"""
+"""The tables that sub-commands write, and the rank correlation of two of them."""
 
 import csv
 from collections.abc import Iterable

@@ -1,6 +1,4 @@
-"""
-The `tag-interactions` sub-command: which tags a tagger's energy favours next to each other, beside the data.
-"""
+"""The `tag-interactions` sub-command: which tags a tagger's energy favours next to each other, beside the data."""
 
 import argparse
 import json

@@ -1,6 +1,4 @@
-"""
-Pairs of neighbouring tags: the cross-derivatives of an energy, and how often they occur in data.
-"""
+"""Pairs of neighbouring tags: the cross-derivatives of an energy, and how often they occur in data."""
 
 from typing import Any
 

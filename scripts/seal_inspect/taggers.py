@@ -1,6 +1,4 @@
-"""
-Shared by the sub-commands about taggers: the model with its data.
-"""
+"""Shared by the sub-commands about taggers: the model with its data."""
 
 import argparse
 from collections.abc import Iterator

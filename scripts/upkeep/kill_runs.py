@@ -202,9 +202,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def trial(config: dict[str, Any], folder: Path, whole: dict[str, Any], seconds: float, draw: random.Random) -> Trial:
-    """
-    Kills a run after a random time below `seconds`, perhaps several times, and lets it end.
-    """
+    """Kills a run after a random time below `seconds`, perhaps several times, and lets it end."""
     killed: list[float] = []
     status: Optional[int] = None
     while status is None:

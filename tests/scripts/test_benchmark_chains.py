@@ -1,6 +1,4 @@
-"""
-scripts/benchmark.py --suite chains: what it compares, and a run with the smallest settings.
-"""
+"""scripts/benchmark.py --suite chains: what it compares, and a run with the smallest settings."""
 
 from scripts.measure import bench_chains as bench
 from tests.scripts.benchmarks import table_of

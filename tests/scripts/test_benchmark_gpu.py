@@ -1,6 +1,4 @@
-"""
-scripts/benchmark.py --suite gpu: what can be checked without a GPU, and a run where there is one.
-"""
+"""scripts/benchmark.py --suite gpu: what can be checked without a GPU, and a run where there is one."""
 
 import warnings
 

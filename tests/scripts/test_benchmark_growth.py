@@ -1,6 +1,4 @@
-"""
-scripts/benchmark.py --suite growth: a run with small sizes, and the slope.
-"""
+"""scripts/benchmark.py --suite growth: a run with small sizes, and the slope."""
 
 import math
 

@@ -1,6 +1,4 @@
-"""
-scripts/benchmark.py --suite multilabel: that it times what it says, and a run with the smallest settings.
-"""
+"""scripts/benchmark.py --suite multilabel: that it times what it says, and a run with the smallest settings."""
 
 import math
 

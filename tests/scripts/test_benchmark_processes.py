@@ -1,6 +1,4 @@
-"""
-scripts/benchmark.py --suite processes: a run with small nets, and what a worker that ends says.
-"""
+"""scripts/benchmark.py --suite processes: a run with small nets, and what a worker that ends says."""
 
 import pytest
 
