@@ -7,5 +7,5 @@ from seal.models.partly_labelled_tagging import PartlyLabelledTaggingModel
 from seal.models.seal_model import SealModel
 from seal.models.segmentation import SegmentationModel
 from seal.models.srl import SrlModel
-from seal.models.tagging import TaggingModel
+from seal.models.tagging import TaggingModel, TagModel
 from seal.two_player.objectives import TaskState

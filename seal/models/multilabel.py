@@ -9,9 +9,9 @@ from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
 from seal.common.setting_checks import check_choice, with_parameters_of
+from seal.dataset_readers.fields import LabelSetField
 from seal.metrics import LabelSetScore, MultilabelScore, best_label_thresholds, best_micro_threshold, best_threshold
-from seal.models.pseudo_labels import predicted, sampled_labels, with_labels, without_gold
-from seal.models.seal_model import SealModel, check_scored
+from seal.models.seal_model import SealModel, check_scored, replaced
 from seal.nets.encoders.transformer import TextTransformer
 from seal.output_spaces import LabelSet, OutputSpace
 from seal.samplers import Sampler
@@ -51,6 +51,7 @@ class MultilabelModel(SealModel):
     default_predictor = "seal_multilabel"
     structure_kind = LabelSetStructure
     can_pseudo_label = True
+    predicted_name = "predicted"
     gold_key = "labels"
 
     output_space: LabelSet
@@ -255,10 +256,12 @@ class MultilabelModel(SealModel):
         ]
         return self.structure.fit(*tensors)
 
-    def pseudo_labels(self, batch: dict[str, Any], num_samples: Optional[int]) -> torch.Tensor:
-        if num_samples is None:
-            return predicted(self, batch, "predicted")
-        return sampled_labels(self, self.task_state(**without_gold(batch)).logits, num_samples)
+    def drawn(self, inputs: dict[str, Any], num_samples: int) -> torch.Tensor:
+        logits = self.task_state(**inputs).logits
+        # A decision by thresholds that is named is followed in the structure's place.
+        if self.has_learned_structure and self.structure.is_followed(self.score):
+            return self.structure.draw(logits, num_samples)
+        return self.output_space.sample(logits, num_samples)
 
     def _tuned_thresholds(
         self, probabilities: torch.Tensor, gold: torch.Tensor, missed: torch.Tensor
@@ -353,4 +356,8 @@ class TextMultilabelModel(MultilabelModel):
         return self._output(self.task_state(tokens, labels, metadata), labels, metadata)
 
     def pseudo_labelled(self, instance: Instance, output: torch.Tensor) -> Instance:
-        return with_labels(instance, output, self.output_space)
+        chosen, space = output.nonzero().squeeze(1).tolist(), self.output_space
+        field = LabelSetField([space.labels[label] for label in chosen], space.namespace)
+        # What `index` would find, without a look into the vocabulary.
+        field._label_ids, field._num_labels = chosen, space.num_labels
+        return replaced(instance, {"labels": None}, labels=field)

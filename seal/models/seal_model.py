@@ -1,3 +1,4 @@
+import copy
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -6,7 +7,7 @@ from typing import Any, Optional
 import torch
 from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Instance, Vocabulary
+from allennlp.data import DatasetReader, Field, Instance, Vocabulary
 from allennlp.models import Model
 
 from seal.common.nested_values import shapes_of
@@ -159,6 +160,20 @@ def load_pretrained(
     net.load_state_dict(mine)
 
 
+def replaced(instance: Instance, known: dict[str, Any], **fields: Field) -> Instance:
+    """An indexed instance with other values `known` in its metadata, and other `fields`, which are indexed, too."""
+    # Of the same type as before.
+    metadata: Any = copy.copy(instance["metadata"])
+    metadata.metadata = {**metadata.metadata, **known}
+    made = Instance({**instance.fields, **fields, "metadata": metadata})
+    made.indexed = True
+    return made
+
+
+def without_gold(batch: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in batch.items() if name not in ("tags", "labels", "is_predicate")}
+
+
 class SealModel(Model, Objectives):
     """
     A task-net, and what trains it: a loss-net with its sampler and loss. There is a subclass for each task, which
@@ -215,8 +230,10 @@ class SealModel(Model, Objectives):
     takes_inference = True
     #: The kind of `Structure` that can choose among the task's outputs.
     structure_kind: Optional[type[Structure]] = None
-    #: Whether it has `pseudo_labels` and `pseudo_labelled`.
+    #: Whether it has `drawn` and `pseudo_labelled`.
     can_pseudo_label = False
+    #: The name of what is predicted in the output of a call.
+    predicted_name = "tags"
     no_gold = (
         "train_data_path: the data have no gold to learn from; a phase of trainer.phases needs none if its "
         "'supervised' is false, and the callback 'trace_inference_networks' always needs it."
@@ -314,6 +331,13 @@ class SealModel(Model, Objectives):
         distribution over whole outputs that the structure has, if the model follows one, and the task-net otherwise.
         With `None`, the one output that is predicted, `(batch, 1, *output)`. Gold of the batch is not read.
         """
+        inputs = without_gold(batch)
+        if num_samples is None:
+            return self(**inputs)[self.predicted_name].unsqueeze(1)
+        return self.drawn(inputs, num_samples)
+
+    def drawn(self, inputs: dict[str, Any], num_samples: int) -> torch.Tensor:
+        """The draws of `pseudo_labels`, for a batch without gold."""
         raise NotImplementedError
 
     def takes_pseudo_labels(self, instance: Instance) -> bool:

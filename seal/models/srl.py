@@ -4,8 +4,7 @@ from typing import Any, Optional
 
 import torch
 from allennlp.common import Lazy
-from allennlp.common.checks import ConfigurationError
-from allennlp.data import Instance, TextFieldTensors, Vocabulary
+from allennlp.data import Field, Instance, TextFieldTensors, Vocabulary
 from allennlp.data.fields import SequenceLabelField
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
@@ -15,16 +14,16 @@ from torch.nn import functional as F
 from seal.common.precision import at_least_float, in_full_precision
 from seal.common.setting_checks import needed, with_parameters_of
 from seal.metrics import SrlScore
-from seal.models.pseudo_labels import predicted, replaced, sampled_tags, tag_paths, with_tags, without_gold
-from seal.models.seal_model import SealModel, check_scored, known_rows, mean_of
+from seal.models.seal_model import SealModel, check_scored, known_rows, mean_of, replaced, without_gold
+from seal.models.tagging import TagModel
 from seal.nets import TaskNet
-from seal.output_spaces import OutputSpace, TagSequence
-from seal.structure.tag_structure import TagPaths, TagStructure
+from seal.output_spaces import OutputSpace
+from seal.structure.tag_structure import TagPaths
 from seal.two_player.objectives import TaskState
 
 
 @Model.register("seal_srl")
-class SrlModel(SealModel):
+class SrlModel(TagModel):
     """
     Semantic role labelling: each row of a batch is a sentence with one of its predicates, whose roles are BIO tags
     (`seal_srl` reader). A row without a predicate trains or runs the predicate finder, a linear head on the task-net's
@@ -42,11 +41,8 @@ class SrlModel(SealModel):
 
     auxiliary_name = "predicate_loss"
     takes_inference = False
-    structure_kind = TagStructure
-    can_pseudo_label = True
+    keyed = True
     own_scores = ("f1", "ucr", "exact_match")
-
-    output_space: TagSequence
 
     @with_parameters_of(SealModel.__init__, without=("inference",))
     def __init__(
@@ -58,14 +54,8 @@ class SrlModel(SealModel):
         by_role: bool = False,
         **settings: Any,
     ) -> None:
-        if not isinstance(output_space, TagSequence):
-            raise ConfigurationError(
-                "model.output_space.type: 'seal_srl' predicts tag sequences: 'tag_sequence', 'legal_tag_sequence' or "
-                "'crf_tag_sequence'."
-            )
         super().__init__(vocab, output_space, task_net=task_net, **settings)
         self._predicate_head = torch.nn.Linear(needed(self.task_net, "task_net").get_output_dim(), 1)
-        self._labels = output_space.labels
         self._score = SrlScore(by_role=by_role)
         self._own_score = SrlScore()
         self._predicate_score = FBetaMeasure(average=None, labels=[1])  # type: ignore[arg-type]
@@ -199,29 +189,17 @@ class SrlModel(SealModel):
     def paths(
         self, state: TaskState, metadata: Iterable[dict[str, Any]], outputs: Optional[torch.Tensor] = None
     ) -> TagPaths:
-        """The sequences that compete, or `outputs` in their place, as for `tag_paths`; of rows with a predicate."""
+        """As for `TagModel`, of rows with a predicate."""
         rows = list(metadata)
-        words, places = [list(row["words"]) for row in rows], state.inputs["predicate"].argmax(dim=1).tolist()
-        found = tag_paths(self, state, words, outputs)
-        keys = [of_row[place].lower() for of_row, place in zip(words, places)]
+        found = super().paths(state, rows, outputs)
+        places = state.inputs["predicate"].argmax(dim=1).tolist()
+        keys = [words[place].lower() for words, place in zip(found.words, places)]
         return dataclasses.replace(found, keys=keys, places=places, lemmas=[row.get("lemma") for row in rows])
-
-    def structure_settings(self) -> dict[str, Any]:
-        return {"tags": self.output_space.labels, "encoding": self.output_space.encoding, "keyed": True}
 
     def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
         state = self.task_state(**batch)
         frames = batch["predicate"].any(dim=1).nonzero().squeeze(1).tolist()
         return self.paths(state, (batch["metadata"][row] for row in frames)).record(self.gold(state))
-
-    def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
-        return self.structure.fit(*([TagPaths(**record) for record in records] for records in (training, validation)))
-
-    def pseudo_labels(self, batch: dict[str, Any], num_samples: Optional[int]) -> torch.Tensor:
-        if num_samples is None:
-            return predicted(self, batch, "tags")
-        state = self.task_state(**without_gold(batch))
-        return sampled_tags(self, state, lambda: self.paths(state, batch["metadata"]), num_samples)
 
     def takes_pseudo_labels(self, instance: Instance) -> bool:
         # In files with frames, a sentence's own instance is for the predicate finder.
@@ -241,9 +219,9 @@ class SrlModel(SealModel):
         predicate = SequenceLabelField([int(place == expansion) for place in range(len(tokens))], tokens)
         return replaced(instance, {"predicate": expansion}, predicate=predicate)
 
-    def pseudo_labelled(self, instance: Instance, output: torch.Tensor) -> Instance:
+    def pseudo_labelled(self, instance: Instance, output: torch.Tensor, **more: Field) -> Instance:
         # Read of instances that ask for predicates alone, but a batch's instances have the same fields.
-        return with_tags(instance, output, "srl_tags", is_predicate=instance["predicate"])
+        return super().pseudo_labelled(instance, output, is_predicate=instance["predicate"], **more)
 
     def _update_metrics(self, output, own, frames, is_predicate, mask, metadata) -> None:
         rows = frames.nonzero().squeeze(1).tolist()

@@ -1,23 +1,87 @@
+from collections.abc import Iterable
 from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Instance, TextFieldTensors, Vocabulary
+from allennlp.data import Field, Instance, TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
 from seal.common.setting_checks import needed, with_parameters_of
 from seal.common.tag_encodings import tags_to_spans
+from seal.dataset_readers.fields import KnownLabelsField
 from seal.metrics import TaggingScore
-from seal.models.pseudo_labels import predicted, sampled_tags, tag_paths, with_tags, without_gold
-from seal.models.seal_model import SealModel, check_scored, known_rows, mean_of
+from seal.models.seal_model import SealModel, check_scored, known_rows, mean_of, replaced
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.structure.tag_structure import TagPaths, TagStructure
 from seal.two_player.objectives import TaskState
 
 
+class TagModel(SealModel):
+    """
+    The base of models whose outputs are sequences of tags, among the best of which a structure can choose.
+
+    # Raises
+
+    `ConfigurationError` if the output space is of another kind.
+    """
+
+    structure_kind = TagStructure
+    can_pseudo_label = True
+    #: Whether each sequence has a key, such as the predicate of a frame.
+    keyed = False
+
+    output_space: TagSequence
+
+    def __init__(self, vocab: Vocabulary, output_space: OutputSpace, **settings: Any) -> None:
+        if not isinstance(output_space, TagSequence):
+            raise ConfigurationError(
+                f"model.output_space.type: '{self.default_predictor}' predicts tag sequences: 'tag_sequence', "
+                "'legal_tag_sequence' or 'crf_tag_sequence'."
+            )
+        super().__init__(vocab, output_space, **settings)
+        self._labels = output_space.labels
+
+    def paths(
+        self, state: TaskState, metadata: Iterable[dict[str, Any]], outputs: Optional[torch.Tensor] = None
+    ) -> TagPaths:
+        """
+        The sequences of tags that compete under the structure; or in their place `outputs`, `(rows, candidates,
+        words)`, with a log-probability of 0.
+        """
+        space, logits, mask = self.output_space, state.logits, needed(state.mask, "mask")
+        reads, number = self.structure.reads_token_scores, self.structure.num_candidates
+        token_log_prob = None
+        if outputs is not None:
+            log_prob = outputs.new_zeros(outputs.shape[:2], dtype=torch.float)
+            token_log_prob = space.log_marginals_of(logits, outputs, mask) if reads else None
+        elif reads:
+            outputs, log_prob, token_log_prob = space.k_best_and_marginals(logits, number, mask)
+        else:
+            outputs, log_prob = space.k_best(logits, number, mask)
+        words = [list(row["words"]) for row in metadata]
+        return TagPaths(outputs, log_prob, mask, token_log_prob=token_log_prob, words=words)
+
+    def structure_settings(self) -> dict[str, Any]:
+        return {"tags": self.output_space.labels, "encoding": self.output_space.encoding, "keyed": self.keyed}
+
+    def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
+        return self.structure.fit(*([TagPaths(**record) for record in records] for records in (training, validation)))
+
+    def drawn(self, inputs: dict[str, Any], num_samples: int) -> torch.Tensor:
+        state = self.task_state(**inputs)
+        if self.chooses:
+            return self.structure.draw(self.paths(state, inputs["metadata"]), num_samples)
+        return self.output_space.sample(state.logits, num_samples, state.mask)
+
+    def pseudo_labelled(self, instance: Instance, output: torch.Tensor, **more: Field) -> Instance:
+        tokens: Any = instance["tokens"]
+        tags = KnownLabelsField(output[: len(tokens)].tolist(), tokens, self.output_space.namespace)
+        return replaced(instance, {"tags": None}, tags=tags, **more)
+
+
 @Model.register("seal_tagging")
-class TaggingModel(SealModel):
+class TaggingModel(TagModel):
     """
     Sequence labelling: a tag for each word (`seal_tagging` reader). If the output space has an encoding, the tags
     encode entities, which are scored too.
@@ -31,11 +95,7 @@ class TaggingModel(SealModel):
     """
 
     default_predictor = "seal_tagging"
-    structure_kind = TagStructure
-    can_pseudo_label = True
     own_scores = ("accuracy", "exact_match", "f1")
-
-    output_space: TagSequence
 
     @with_parameters_of(SealModel.__init__)
     def __init__(
@@ -46,19 +106,13 @@ class TaggingModel(SealModel):
         by_label: bool = False,
         **settings: Any,
     ) -> None:
-        if not isinstance(output_space, TagSequence):
-            raise ConfigurationError(
-                "model.output_space.type: 'seal_tagging' predicts tag sequences: 'tag_sequence', 'legal_tag_sequence' "
-                "or 'crf_tag_sequence'."
-            )
-        if by_label and output_space.encoding is None:
+        super().__init__(vocab, output_space, **settings)
+        #: Whether the tags encode entities.
+        self.has_spans = self.output_space.encoding is not None
+        if by_label and not self.has_spans:
             raise ConfigurationError(
                 "model.by_label: tags without an encoding have no entities; drop it, or set output_space.encoding."
             )
-        super().__init__(vocab, output_space, **settings)
-        #: Whether the tags encode entities.
-        self.has_spans = output_space.encoding is not None
-        self._labels = output_space.labels
         self._score = TaggingScore(spans=self.has_spans, by_label=by_label)
         self._own_score = TaggingScore(spans=self.has_spans)
         self._cost_augmented_score = TaggingScore(spans=self.has_spans)
@@ -115,8 +169,8 @@ class TaggingModel(SealModel):
             Cross-entropy of the task-net, summed over words, averaged over rows, where gold is given and the task-net
             predicts. Rows with a tag that the vocabulary lacks do not count.
         """
-        # In training nothing here needs the cost-augmented network.
-        make = self.task_state if self.training else self.state_of_all_nets
+        # Only scoring needs the cost-augmented network here.
+        make = self.task_state if self.training or tags is None else self.state_of_all_nets
         state = make(tokens=tokens, tags=tags, metadata=metadata, **features)
         mask, space = needed(state.mask, "mask"), self.output_space
         output: dict[str, Any] = {"num_words": mask.sum(dim=1)}
@@ -168,30 +222,9 @@ class TaggingModel(SealModel):
             tags[rows] = paths[torch.arange(len(rows), device=rows.device), energy.argmin(dim=1)]
         return tags
 
-    def paths(
-        self, state: TaskState, metadata: list[dict[str, Any]], outputs: Optional[torch.Tensor] = None
-    ) -> TagPaths:
-        """The sequences that compete, or `outputs` in their place, as for `tag_paths`."""
-        return tag_paths(self, state, [list(row["words"]) for row in metadata], outputs)
-
-    def structure_settings(self) -> dict[str, Any]:
-        return {"tags": self.output_space.labels, "encoding": self.output_space.encoding, "keyed": False}
-
     def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
         state = self.task_state(**batch)
         return self.paths(state, batch["metadata"]).record(self.gold(state))
-
-    def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
-        return self.structure.fit(*([TagPaths(**record) for record in records] for records in (training, validation)))
-
-    def pseudo_labels(self, batch: dict[str, Any], num_samples: Optional[int]) -> torch.Tensor:
-        if num_samples is None:
-            return predicted(self, batch, "tags")
-        state = self.task_state(**without_gold(batch))
-        return sampled_tags(self, state, lambda: self.paths(state, batch["metadata"]), num_samples)
-
-    def pseudo_labelled(self, instance: Instance, output: torch.Tensor) -> Instance:
-        return with_tags(instance, output, "tags")
 
     def _strings(self, output: dict[str, Any], name: str = "tags") -> list[list[str]]:
         lengths = output["num_words"].tolist()

@@ -8,7 +8,6 @@ from allennlp.data import Batch
 from allennlp.models import Model
 
 from seal.dataset_readers.srl import SrlReader
-from seal.models.pseudo_labels import sampled_labels
 from tests.models import test_text_multilabel as texts
 from tests.multilabel import DESCENT, seal_parts
 from tests.multilabel import model as feature_model
@@ -100,9 +99,12 @@ def test_a_decision_that_is_named_is_followed_in_the_place_of_a_structure():
     model = feature_model(**{**parts, "structure": {"type": "label_sets"}, "decision": "half"}).eval()
     model.structure.chosen = {"f1": {"option": "likeliest", "own_threshold": 0.5, "output": 1}}
     assert model.structure.is_followed("f1")
-    logits = torch.full((1, model.output_space.num_labels), 50.0)
+    features = torch.ones(2, 3, dtype=torch.double)
+    torch.manual_seed(0)
     # The structure knows no set, from which it could draw.
-    assert sampled_labels(model, logits, 3).all()
+    drawn = model.pseudo_labels({"features": features}, 3)
+    torch.manual_seed(0)
+    assert torch.equal(drawn, model.output_space.sample(model.task_state(features).logits, 3))
 
 
 def test_gold_is_not_read():
