@@ -118,7 +118,8 @@ def predict(args: argparse.Namespace) -> None:
         inputs = lines(predictor, args.input_file, args.shard)
     at_once = args.batch_size or (1 if args.input_file == "-" else getattr(predictor, "lines_at_once", 1))
     found = write_records(predictor, inputs, at_once, args.output_file, None if args.silent else args.output_format)
-    getattr(predictor, "warn_of_gold", lambda: None)()
+    if args.use_dataset_reader:
+        getattr(predictor, "warn_of_gold", lambda: None)()
     if found.errors and not args.use_dataset_reader:
         all_wrong = found.errors == found.records
         hint = " If the file has the format of the training data, add --use-dataset-reader." if all_wrong else ""
