@@ -54,8 +54,8 @@ class MultilabelScore(Metric):
     Gold may have labels that no probability stands for, as training never had them. They are missed: every F1 counts
     them among gold, `macro_f1` with an F1 of 0 each, and precision at their rank is 0.
 
-    Ranks and further thresholds need every row, so rows are kept until the next pass over data starts:
-    `5 * rows * labels` bytes, and after a distributed pass every worker keeps the rows of all.
+    Ranks and further thresholds need every row, so rows are kept until the pass over data ends: `5 * rows * labels`
+    bytes; at the end of a distributed pass every worker has the rows of all.
 
     # Parameters
 
@@ -73,15 +73,14 @@ class MultilabelScore(Metric):
     def __init__(self, empty_f1: float = 1.0) -> None:
         check_range("model.empty_f1", empty_f1, least=0, most=1)
         self._empty_f1 = empty_f1
-        self._probabilities: list[torch.Tensor] = []
-        self._gold: list[torch.Tensor] = []
-        self._missed: list[torch.Tensor] = []
         self.reset()
 
     def reset(self) -> None:
-        """Let the next call start a new pass. Until then `last_pass` returns the rows of this one."""
+        """Forgets the rows."""
         self._rows = 0
         self._counts: Optional[Counts] = None
+        # Of each batch, or of several: probabilities, gold and the number of labels without a column.
+        self._kept: list[tuple[torch.Tensor, ...]] = []
         # How many rows have each of the labels without a column.
         self._missed_labels: Counter = Counter()
 
@@ -115,37 +114,15 @@ class MultilabelScore(Metric):
             raise ConfigurationError(
                 f"MultilabelScore found {gold.shape[1]} labels after batches of {len(self._counts.gold)}."
             )
-        if self._counts is None:
-            self._probabilities, self._gold, self._missed = [], [], []
         probabilities = probabilities.detach().cpu()
         # Copies: what is kept must neither change with the caller's tensors nor keep a larger one alive.
         gold = gold.detach().to("cpu", torch.bool, copy=True)
-        self._probabilities.append(probabilities.to(torch.float, copy=True))
-        self._gold.append(gold)
-        self._missed.append(torch.tensor([len(labels) for labels in missed] or [0] * len(gold), dtype=torch.long))
+        numbers = torch.tensor([len(labels) for labels in missed] or [0] * len(gold), dtype=torch.long)
+        self._kept.append((probabilities.to(torch.float, copy=True), gold, numbers))
         self._missed_labels.update(label for labels in missed for label in labels)
-        counts = _count(probabilities >= 0.5, gold, self._missed[-1], self._empty_f1)
+        counts = _count(probabilities >= 0.5, gold, numbers, self._empty_f1)
         self._rows += len(gold)
         self._counts = counts if self._counts is None else _sum([self._counts, counts])
-
-    def last_pass(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """
-        The rows of the pass in progress, or of the last one while no other has started: those of this
-        process, and after `get_metric(reset=True)` those of all distributed workers, one after the other.
-
-        # Returns
-
-        `tuple[torch.Tensor, torch.Tensor]`
-            Single-precision probabilities and boolean gold, `(rows, labels)`, on the CPU; `(0, 0)` before
-            the first call.
-        """
-        if not self._gold:
-            return torch.zeros(0, 0), torch.zeros(0, 0, dtype=torch.bool)
-        if len(self._gold) > 1:
-            # The parts are dropped, so rows are not kept twice.
-            self._probabilities, self._gold = [torch.cat(self._probabilities)], [torch.cat(self._gold)]
-            self._missed = [torch.cat(self._missed)]
-        return self._probabilities[0], self._gold[0]
 
     @torch.no_grad()
     def get_metric(self, reset: bool = False, thresholds: Union[Thresholds, Tuner, None] = None) -> dict[str, float]:
@@ -160,8 +137,9 @@ class MultilabelScore(Metric):
             process are returned, from running sums.
         thresholds : `dict[str, Union[float, torch.Tensor]]`, or a function that returns such, optional
             Further thresholds by name: one for all labels, or `(labels,)`. They are only used with `reset`. A
-            function is given the rows of all workers, as `last_pass` returns them, with the number of labels that each
-            has without a column, `(rows,)`; it is not called without rows.
+            function is given the rows of all workers, single-precision probabilities and boolean gold, `(rows,
+            labels)`, on the CPU, with the number of labels that each has without a column, `(rows,)`; it is not called
+            without rows.
 
         # Returns
 
@@ -177,18 +155,18 @@ class MultilabelScore(Metric):
         if not reset:
             scores = _f1_scores(self._counts, self._rows, self._missed_labels)
             return {name: scores[name] for name in ("f1", "micro_f1")}
-        rows, counts, missed_labels, probabilities, gold, missed = self._gather()
+        rows, counts, missed_labels, kept = self._gather()
         if callable(thresholds):
-            thresholds = thresholds(probabilities, gold, missed) if rows else None
+            thresholds = thresholds(*kept) if kept else None
         limits = {}
         for name, threshold in (thresholds or {}).items():
             limits[name] = limit = torch.as_tensor(threshold, dtype=torch.float, device="cpu")
-            if rows and limit.dim() and limit.shape != gold.shape[1:]:
+            if counts is not None and limit.dim() and limit.shape != counts.gold.shape:
                 raise ConfigurationError(
                     f"MultilabelScore found thresholds '{name}' of shape {tuple(limit.shape)}; it needs one "
-                    f"number or {gold.shape[1]}, one for each label."
+                    f"number or {len(counts.gold)}, one for each label."
                 )
-        chunks = list(zip(probabilities.split(CHUNK), gold.split(CHUNK), missed.split(CHUNK))) if rows else []
+        chunks = list(zip(*(column.split(CHUNK) for column in kept)))
         scores = _f1_scores(counts, rows, missed_labels)
         precision = [average_precision(*chunk) for chunk in chunks] or [torch.zeros(0)]
         scores["mean_average_precision"] = _mean(torch.cat(precision))
@@ -196,23 +174,28 @@ class MultilabelScore(Metric):
             found = [_count(p >= limit, y, none, self._empty_f1) for p, y, none in chunks]
             further = _f1_scores(_sum(found) if found else None, rows, missed_labels)
             scores.update({f"{key}_{name}": value for key, value in further.items()})
-        self._probabilities, self._gold, self._missed = [probabilities], [gold], [missed]
         self.reset()
         return scores
 
-    def _gather(self) -> tuple[int, Optional[Counts], Counter, torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _gather(self) -> tuple[int, Optional[Counts], Counter, tuple[torch.Tensor, ...]]:
         """
-        The number of rows of all workers, their counts, those of labels without a column, and the rows: probabilities,
-        gold and the number of labels without a column.
+        The number of rows of all workers, their counts, those of labels without a column, and what is kept of the rows;
+        nothing where there is none.
         """
-        missed = torch.cat([torch.zeros(0, dtype=torch.long), *self._missed])
-        own = (self._rows, self._counts, self._missed_labels, *self.last_pass(), missed)
-        parts = [worker for worker in gathered(own if self._rows else None) if worker is not None]
+        own = None
+        if self._rows:
+            # In the place of the batches, so that rows are not there twice.
+            self._kept = [_joined(self._kept)]
+            own = (self._rows, self._counts, self._missed_labels, self._kept[0])
+        parts = [worker for worker in gathered(own) if worker is not None]
         if not parts:
-            return own
-        rows, counts, missed_labels, *columns = zip(*parts)
-        scored, gold, missed = map(torch.cat, columns)
-        return sum(rows), _sum(list(counts)), sum(missed_labels, Counter()), scored, gold, missed
+            return 0, None, Counter(), ()
+        rows, counts, missed_labels, kept = zip(*parts)
+        return sum(rows), _sum(list(counts)), sum(missed_labels, Counter()), _joined(kept)
+
+
+def _joined(parts: Sequence[tuple[torch.Tensor, ...]]) -> tuple[torch.Tensor, ...]:
+    return parts[0] if len(parts) == 1 else tuple(map(torch.cat, zip(*parts)))
 
 
 def average_precision(

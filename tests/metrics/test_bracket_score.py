@@ -7,12 +7,10 @@ import subprocess
 import allennlp
 import pytest
 from allennlp.common.checks import ConfigurationError
-from allennlp.training.metrics import Metric
 from nltk import Tree
 
 from seal.common.linear_trees import as_brackets, linearised
 from seal.metrics.bracket_score import BracketCounts, BracketScore, bracket_counts
-from tests.training.runs import on_workers
 
 # The program's source comes with AllenNLP.
 EVALB = os.path.join(os.path.dirname(allennlp.__file__), "tools", "EVALB")
@@ -100,12 +98,6 @@ def test_other_words(predicted, told):
     assert str(error.value) == told
 
 
-def test_other_numbers_of_sentences():
-    gold = ["(S", "XX", ")"]
-    with pytest.raises(ConfigurationError, match="found 2 predicted and 1 gold trees, and .* of 1 sentences"):
-        BracketScore()([gold, gold], [gold], [["NN"]])
-
-
 def random_tree(rng, tags):
     """A random tree over words with these parts of speech."""
     nodes = [Tree(tag, [f"w{place}"]) for place, tag in enumerate(tags)]
@@ -188,20 +180,3 @@ def test_agrees_with_evalb(tmp_path):
     }
     # Worth something only where the trees have much in common, and not all.
     assert 30 < float(scores["f1"]) < 90 and 10 < float(scores["exact_match"]) < 90
-
-
-def scores_of_worker(rank):
-    """The scores of this process alone, of both, and of none; the second worker sees no tree."""
-    metric = scored(random_trees(7, 30) if rank == 0 else [])
-    return metric.get_metric(), metric.get_metric(reset=True), metric.get_metric()
-
-
-def test_two_processes_score_as_one(tmp_path):
-    expected = scored(random_trees(7, 30)).get_metric()
-    for rank, (running, found, after_reset) in enumerate(on_workers(scores_of_worker, tmp_path)):
-        assert found == expected and (running == expected) == (rank == 0)
-        assert set(after_reset.values()) == {0.0}
-
-
-def test_a_config_can_name_it():
-    assert Metric.by_name("bracket_score") is BracketScore

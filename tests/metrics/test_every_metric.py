@@ -1,26 +1,157 @@
-import json
+"""What all metrics have in common: a config can name them, and two processes score as one that sees all."""
 
-import torch.distributed as dist
-import torch.multiprocessing as mp
+import random
 
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.training.metrics import Metric
+
+from seal.common.linear_trees import linearised
+from seal.common.tag_encodings import spans_to_bio
+from seal.metrics import BracketScore, LabelSetScore, MaskScore, MultilabelScore, SrlScore, TaggingScore
 from seal.metrics.monitors import gathered
+from tests.metrics.test_bracket_score import random_trees
+from tests.metrics.test_mask_score import example
+from tests.metrics.test_multilabel_score import rows_of
+from tests.metrics.test_srl_score import random_frame
+from tests.metrics.test_tagging_score import random_pair
+from tests.training.runs import on_workers
 
 
-def worker(rank, folder):
-    dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
-    # Values of different types and sizes.
-    found = gathered({"a": [1, 2, 3]} if rank == 0 else None)
-    with open(f"{folder}/{rank}.json", "w") as file:
-        json.dump(found, file)
-    dist.destroy_process_group()
+@pytest.mark.parametrize(
+    "name, settings, kind",
+    [
+        ("tagging_score", {"by_label": True}, TaggingScore),
+        ("srl_score", {"by_role": True}, SrlScore),
+        ("multilabel_score", {"empty_f1": 0.0}, MultilabelScore),
+        ("mask_score", {"empty_iou": 0.0}, MaskScore),
+        ("bracket_score", {}, BracketScore),
+    ],
+)
+def test_a_config_can_name_it(name, settings, kind):
+    metric = Metric.from_params(Params({"type": name, **settings}))
+    assert isinstance(metric, kind) and metric.supports_distributed
 
 
-def test_alone():
+TREE = ["(S", "XX", ")"]
+
+
+@pytest.mark.parametrize(
+    "metric, arguments, told",
+    [
+        (TaggingScore(), ([["O"]], []), "TaggingScore found 1 predicted and 0 gold sentences"),
+        (TaggingScore(), ([["O", "O"]], [["O"]]), "TaggingScore found 2 predicted and 1 gold tags for sentence 0"),
+        (SrlScore(), ([["O"]], []), "SrlScore needs as many .* found 1, 0 and None"),
+        (SrlScore(), ([["O"]], [["O"]], [0, 1]), "SrlScore needs as many .* found 1, 1 and 2"),
+        (SrlScore(), ([["O", "O"]], [["O"]]), "SrlScore found 2 predicted and 1 gold tags for frame 0"),
+        (BracketScore(), ([TREE, TREE], [TREE], [["NN"]]), "found 2 predicted and 1 gold trees, and .* of 1 sentences"),
+        (MaskScore(), (torch.zeros(1, 2, 3), torch.zeros(1, 3, 2)), r"same shape \(batch, H, W\)"),
+        (MultilabelScore(), (torch.zeros(2, 3), torch.zeros(2, 4)), r"\(2, 3\) and \(2, 4\)"),
+        (MultilabelScore(), (torch.zeros(3), torch.zeros(3)), r"\(batch, labels\)"),
+    ],
+)
+def test_sizes_that_do_not_agree(metric, arguments, told):
+    with pytest.raises(ConfigurationError, match=told):
+        metric(*arguments)
+
+
+def tags_of(rank):
+    """A label that the other worker does not have."""
+    rng = random.Random(rank)
+    for _ in range(10 + 20 * rank):
+        predicted, gold = random_pair(rng)
+        yield [predicted], [gold]
+    yield [["O", f"B-{rank}"]], [[f"B-{rank}", "O"]]
+
+
+def frames_of(rank):
+    """A role that the other worker does not have."""
+    rng = random.Random(rank)
+    frames = [random_frame(rng) for _ in range(20 + 30 * rank)]
+    extra = (2, 0, [("V", 0, 0), (f"ARG{3 + rank}", 1, 1)], [(f"ARG{3 + rank}", 0, 1)])
+    for length, _, gold, predicted in [*frames, extra]:
+        yield [spans_to_bio(predicted, length)], [spans_to_bio(gold, length)]
+
+
+def trees_of(rank):
+    """The first worker sees none."""
+    for predicted, gold in random_trees(7, 30 * rank):
+        yield [linearised(predicted)], [linearised(gold)], [[tag for _, tag in gold.pos()]]
+
+
+def masks_of(rank):
+    yield example(rank, images=2 + 3 * rank)
+
+
+def sets_of(rank):
+    for _ in range(1 + rank):
+        probabilities, gold = rows_of(rank)
+        yield probabilities >= 0.5, gold
+
+
+@pytest.mark.parametrize(
+    "make, batches, names",
+    [
+        (lambda: TaggingScore(by_label=True), tags_of, {"f1-0", "f1-1", "f1-A"}),
+        (lambda: SrlScore(by_role=True), frames_of, {"f1-ARG3", "f1-ARG4", "duplicates"}),
+        (BracketScore, trees_of, {"f1", "exact_match"}),
+        (MaskScore, masks_of, {"mean_iou", "global_iou", "pixel_accuracy"}),
+        (lambda: LabelSetScore("micro_f1"), sets_of, None),
+    ],
+    ids=["tags", "frames", "trees", "masks", "label sets"],
+)
+def test_two_processes_score_as_one(make, batches, names, tmp_path):
+    def scored(*ranks):
+        metric = make()
+        for rank in ranks:
+            for batch in batches(rank):
+                metric(*batch)
+        return metric
+
+    def work(rank):
+        metric = scored(rank)
+        return metric.get_metric(), metric.get_metric(reset=True), metric.get_metric()
+
+    expected = scored(0, 1).get_metric()
+    assert scored(0).get_metric() != expected and (names is None or names <= expected.keys())
+    for rank, (running, found, after) in enumerate(on_workers(work, tmp_path)):
+        assert running == scored(rank).get_metric() and found == pytest.approx(expected)
+        assert set(after.values() if names else [after]) == {0.0}
+
+
+def test_values_of_two_processes_may_differ_in_type_and_size(tmp_path):
     value = object()
     assert gathered(value) == [value]
+    both = [{"a": [1, 2, 3]}, None]
+    assert on_workers(lambda rank: gathered(both[rank]), tmp_path) == [both, both]
 
 
-def test_two_workers_hear_both(tmp_path):
-    mp.start_processes(worker, (str(tmp_path),), nprocs=2, start_method="fork")
-    for rank in range(2):
-        assert json.loads((tmp_path / f"{rank}.json").read_text()) == [{"a": [1, 2, 3]}, None]
+def test_two_processes_keep_the_rows_of_both(tmp_path):
+    """They have different numbers of rows and batches; in the second pass one of them has none."""
+    passes = [[rows_of(7, rows=30), rows_of(8, rows=51)], [rows_of(9), None]]
+    thresholds = {"tuned": 0.25}
+
+    def scored(*parts):
+        metric = MultilabelScore()
+        metric(*[torch.cat(part) for part in zip(*parts)])
+        return metric.get_metric(reset=True, thresholds=thresholds)
+
+    def work(rank):
+        metric = MultilabelScore()
+        results = [metric.get_metric(reset=True)]
+        for parts in passes:
+            if parts[rank] is not None:
+                for batch in zip(*(tensor.split(20 + rank) for tensor in parts[rank])):
+                    metric(*batch)
+            results.append((metric.get_metric(), metric.get_metric(True, thresholds)))
+        # Another reset says nothing new.
+        return [*results, metric.get_metric(reset=True)]
+
+    for rank, results in enumerate(on_workers(work, tmp_path)):
+        assert set(results[0].values()) == set(results[3].values()) == {0.0}
+        for parts, (running, found) in zip(passes, results[1:3]):
+            own = parts[rank]
+            assert running["f1"] == (pytest.approx(scored(own)["f1"]) if own is not None else 0.0)
+            assert found == pytest.approx(scored(*(part for part in parts if part is not None)))

@@ -3,15 +3,12 @@ import warnings
 import numpy
 import pytest
 import torch
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.training.metrics import Metric
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, average_precision_score, f1_score
 
 from seal.metrics import MultilabelScore, best_label_thresholds, best_threshold, example_f1, multilabel_score
-from tests.training.runs import on_workers
 
 
 def rows_of(seed, rows=60, labels=9, dtype=torch.float32):
@@ -141,8 +138,6 @@ def test_batches_and_chunks_score_as_one(monkeypatch, chunk):
         metric(batch, wanted)
     assert metric.get_metric() == pytest.approx({name: expected[name] for name in ("f1", "micro_f1")})
     assert metric.get_metric(reset=True, thresholds=thresholds) == pytest.approx(expected)
-    kept, kept_gold = metric.last_pass()
-    assert torch.equal(kept, probabilities) and torch.equal(kept_gold, gold)
 
 
 @pytest.mark.parametrize("empty_f1", [0.0, 1.0])
@@ -178,94 +173,58 @@ def test_labels_without_a_column_are_missed(empty_f1):
     assert metric.get_metric(reset=True) == pytest.approx(score(probabilities, gold, empty_f1=empty_f1))
 
 
-def test_passes():
-    metric = MultilabelScore()
-    thresholds = {"tuned": 0.25}
+def test_a_pass_ends_with_its_scores():
+    metric, thresholds = MultilabelScore(), {"tuned": 0.25}
     names = ("f1", "micro_f1", "macro_f1", "macro_f1_all", "subset_accuracy")
     nothing = dict.fromkeys([*names, *[f"{n}_tuned" for n in names], "mean_average_precision"], 0.0)
+    first, second = rows_of(3), rows_of(4, rows=20, labels=4)
     assert metric.get_metric() == {"f1": 0.0, "micro_f1": 0.0}
     assert metric.get_metric(reset=True, thresholds=thresholds) == nothing
-    assert [tensor.shape for tensor in metric.last_pass()] == [(0, 0), (0, 0)]
-
-    first, first_gold = rows_of(3)
-    metric(first, first_gold)
-    assert metric.get_metric()["f1"] > 0
-    # A progress bar's call changes nothing.
-    metric(first, first_gold)
-    assert len(metric.last_pass()[0]) == 120
-    # Rows can be looked at while the pass goes on.
-    metric(first, first_gold)
-    assert metric.get_metric(reset=True) == pytest.approx(score(first, first_gold))
-    # The pass is over: nothing to score, but its rows are there, however often one asks.
-    for _ in range(2):
-        assert len(metric.last_pass()[0]) == 180
-        assert metric.get_metric() == {"f1": 0.0, "micro_f1": 0.0}
-        assert metric.get_metric(reset=True, thresholds=thresholds) == nothing
-
-    second, second_gold = rows_of(4, rows=20, labels=4)
-    metric(second, second_gold)
-    assert torch.equal(metric.last_pass()[0], second)
+    for _ in range(3):
+        metric(*first)
+        # A progress bar's call changes nothing.
+        assert metric.get_metric()["f1"] == pytest.approx(score(*first)["f1"])
+    assert metric.get_metric(reset=True) == pytest.approx(score(*first))
+    assert metric.get_metric() == {"f1": 0.0, "micro_f1": 0.0}
+    assert metric.get_metric(reset=True, thresholds=thresholds) == nothing
+    # The next one may have other labels, and be given up.
+    metric(*second)
     metric.reset()
-    assert torch.equal(metric.last_pass()[0], second) and metric.get_metric()["f1"] == 0.0
-    metric(second[:8], second_gold[:8])
-    assert metric.get_metric(reset=True) == pytest.approx(score(second[:8], second_gold[:8]))
-    assert torch.equal(metric.last_pass()[1], second_gold[:8])
-
-
-def test_what_is_kept_is_a_copy():
-    probabilities = torch.tensor([[0.75, 0.25]], requires_grad=True)
-    gold = torch.tensor([[True, False]])
-    metric = MultilabelScore()
-    metric(probabilities, gold)
-    probabilities.data.zero_()
-    gold.fill_(False)
-    kept, kept_gold = metric.last_pass()
-    assert kept.tolist() == [[0.75, 0.25]] and not kept.requires_grad
-    assert kept_gold.tolist() == [[True, False]]
-
-
-def test_thresholds_tuned_on_the_last_pass():
-    probabilities, gold = rows_of(5, rows=200, dtype=torch.float64)
-    probabilities = probabilities * 0.7
-    metric = MultilabelScore()
-    metric(probabilities, gold)
-    before = metric.get_metric(reset=True)
-    kept = metric.last_pass()
-    thresholds = {"one": best_threshold(*kept), "each": best_label_thresholds(*kept, 0.5)}
-    metric(probabilities, gold)
-    after = metric.get_metric(reset=True, thresholds=thresholds)
-    assert after["f1"] == before["f1"]
-    assert after["f1_one"] > after["f1"] and after["macro_f1_each"] > after["macro_f1_one"]
-    # 0.7 * k / 16 is no single-precision number: labels must fall on the side they were tuned to.
-    expected = reference(kept[0], gold, thresholds=thresholds)
-    assert after == pytest.approx(expected)
+    assert metric.get_metric()["f1"] == 0.0
+    rows = [tensor[:8] for tensor in second]
+    metric(*rows)
+    assert metric.get_metric(reset=True) == pytest.approx(score(*rows))
 
 
 def test_a_function_tunes_on_the_pass_that_it_scores():
-    probabilities, gold = rows_of(6)
+    probabilities, gold = rows_of(5, rows=200, dtype=torch.float64)
+    # 0.7 * k / 16 is no single-precision number: labels must fall on the side they were tuned to.
+    kept, given, given_gold = (probabilities * 0.7).float(), (probabilities * 0.7).requires_grad_(), gold.clone()
+    thresholds = {"one": best_threshold(kept, gold), "each": best_label_thresholds(kept, gold, 0.5)}
     seen = []
 
     def tune(*rows):
         seen.append(rows)
-        return {"tuned": best_threshold(*rows[:2])}
+        return {"one": best_threshold(*rows[:2]), "each": best_label_thresholds(*rows[:2], 0.5)}
 
     metric = MultilabelScore()
-    assert "f1_tuned" not in metric.get_metric(reset=True, thresholds=tune) and not seen
-    metric(probabilities, gold)
+    assert "f1_one" not in metric.get_metric(reset=True, thresholds=tune) and not seen
+    metric(given, given_gold)
+    # It has copies.
+    given.data.zero_()
+    given_gold.fill_(False)
     metric.get_metric(thresholds=tune)
     assert not seen
     found = metric.get_metric(reset=True, thresholds=tune)
-    assert found == pytest.approx(score(probabilities, gold, {"tuned": best_threshold(probabilities, gold)}))
-    assert torch.equal(seen[0][0], probabilities) and torch.equal(seen[0][1], gold)
-    assert torch.equal(seen[0][2], torch.zeros(len(gold), dtype=torch.long))
+    (rows,) = seen
+    assert all(torch.equal(*pair) for pair in zip(rows, (kept, gold, torch.zeros(len(gold), dtype=torch.long))))
+    assert not rows[0].requires_grad
+    assert found == pytest.approx(reference(kept, gold, thresholds=thresholds))
+    assert found["f1_one"] > found["f1"] and found["macro_f1_each"] > found["macro_f1_one"]
 
 
-def test_refuses_sizes_that_do_not_agree():
+def test_refuses_other_labels_than_those_of_the_pass():
     metric = MultilabelScore()
-    with pytest.raises(ConfigurationError, match=r"\(2, 3\) and \(2, 4\)"):
-        metric(torch.zeros(2, 3), torch.zeros(2, 4))
-    with pytest.raises(ConfigurationError, match=r"\(batch, labels\)"):
-        metric(torch.zeros(3), torch.zeros(3))
     metric(torch.ones(2, 3), torch.ones(2, 3))
     with pytest.raises(ConfigurationError, match="4 labels after batches of 3"):
         metric(torch.zeros(2, 4), torch.zeros(2, 4))
@@ -279,41 +238,6 @@ def test_refuses_sizes_that_do_not_agree():
 def test_refuses_an_f1_that_is_none(empty_f1):
     with pytest.raises(ConfigurationError, match="model.empty_f1"):
         MultilabelScore(empty_f1)
-
-
-def test_is_registered():
-    metric = Metric.from_params(Params({"type": "multilabel_score", "empty_f1": 0.0}))
-    assert isinstance(metric, MultilabelScore) and metric.supports_distributed
-    metric(torch.zeros(1, 2), torch.zeros(1, 2))
-    assert metric.get_metric()["f1"] == 0.0
-
-
-def test_two_processes_score_as_one(tmp_path):
-    """They have different numbers of rows and batches; in the second pass one of them has none."""
-    passes = [[rows_of(7, rows=30), rows_of(8, rows=51)], [rows_of(9), None]]
-
-    def work(rank):
-        metric = MultilabelScore()
-        results = [metric.get_metric(reset=True)]
-        for parts in passes:
-            if parts[rank] is not None:
-                for batch in zip(*(tensor.split(20 + rank) for tensor in parts[rank])):
-                    metric(*batch)
-            thresholds = {"tuned": 0.25}
-            running = metric.get_metric()
-            results.append((running, metric.get_metric(True, thresholds), metric.last_pass()))
-        # Another reset says nothing new, and does not touch the rows.
-        return [*results, metric.get_metric(reset=True), metric.last_pass()]
-
-    for rank, results in enumerate(on_workers(work, tmp_path)):
-        assert set(results[0].values()) == set(results[3].values()) == {0.0}
-        for parts, (running, found, kept) in zip(passes, results[1:3]):
-            own = parts[rank]
-            assert running["f1"] == (pytest.approx(score(*own)["f1"]) if own is not None else 0.0)
-            joint = [torch.cat(part) for part in zip(*(p for p in parts if p is not None))]
-            assert found == pytest.approx(score(*joint, {"tuned": 0.25}))
-            assert all(torch.equal(*pair) for pair in zip(kept, joint))
-        assert all(torch.equal(*pair) for pair in zip(results[4], passes[1][0]))
 
 
 def test_example_f1_is_that_of_the_sets():

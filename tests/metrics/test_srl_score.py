@@ -5,13 +5,9 @@ import shutil
 import subprocess
 
 import pytest
-from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
-from allennlp.training.metrics import Metric
 
 from seal.common.tag_encodings import spans_to_bio
 from seal.metrics.srl_score import SrlScore
-from tests.training.runs import on_workers
 
 ROLES = "ARG0 ARG1 ARG2 ARGM-TMP ARG1-DSP R-ARG0 C-ARG0 C-ARG1 C-R-ARG0 C-ARGM-TMP C-V".split()
 TOOL = ("structured_prediction", "tools", "srl-eval.pl")
@@ -194,56 +190,6 @@ def test_reset():
     once = metric.get_metric()
     assert once["f1"] > 0 and metric.get_metric(reset=True) == once
     assert metric.get_metric() == nothing
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ([["O"]], []),
-        ([["O"]], [["O"]], [0, 1]),
-        ([["O", "O"]], [["O"]]),
-    ],
-)
-def test_refuses_sizes_that_do_not_agree(arguments):
-    with pytest.raises(ConfigurationError, match="SrlScore"):
-        SrlScore()(*arguments)
-
-
-def test_is_registered():
-    metric = Metric.from_params(Params({"type": "srl_score", "by_role": True}))
-    assert isinstance(metric, SrlScore) and metric.supports_distributed
-
-
-def batches_of(rank):
-    """What each of two workers sees: roles that only one has, and unequal numbers of batches."""
-    rng = random.Random(rank)
-    frames = [random_frame(rng) for _ in range(20 + 30 * rank)]
-    extra = (2, 0, [("V", 0, 0), (f"ARG{3 + rank}", 1, 1)], [(f"ARG{3 + rank}", 0, 1)])
-    for length, _, gold, predicted in [*frames, extra]:
-        yield [spans_to_bio(predicted, length)], [spans_to_bio(gold, length)]
-
-
-def scores_of_worker(rank):
-    """The scores of this process alone, of both, and of none."""
-    metric = SrlScore(by_role=True)
-    for batch in batches_of(rank):
-        metric(*batch)
-    return metric.get_metric(), metric.get_metric(reset=True), metric.get_metric()
-
-
-def test_two_processes_score_as_one(tmp_path):
-    metric, alone = SrlScore(by_role=True), []
-    for rank in range(2):
-        own = SrlScore(by_role=True)
-        for batch in batches_of(rank):
-            for scores in (own, metric):
-                scores(*batch)
-        alone.append(own.get_metric())
-    expected = metric.get_metric()
-    assert {"f1-ARG3", "f1-ARG4"} <= set(expected)
-    for rank, (running, found, after_reset) in enumerate(on_workers(scores_of_worker, tmp_path)):
-        assert running == alone[rank] != expected and found == expected
-        assert after_reset["f1"] == 0.0 and after_reset["duplicates"] == 0.0
 
 
 def test_exact_match_counts_frames_all_of_whose_arguments_are_right():

@@ -2,15 +2,13 @@ import random
 
 import pytest
 import torch
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.dataset_readers.dataset_utils import bioul_tags_to_spans
-from allennlp.training.metrics import Metric, SpanBasedF1Measure
+from allennlp.training.metrics import SpanBasedF1Measure
 
 from seal.common.tag_encodings import convert_tags, tags_to_spans
 from seal.metrics import TaggingScore
-from tests.training.runs import on_workers
 
 BIO = ["O", "B-A", "I-A", "B-B", "I-B"]
 
@@ -131,46 +129,6 @@ def test_parts_of_speech_have_accuracies_alone():
     metric = TaggingScore(spans=False)
     metric([["N", "V", "~"], ["V"]], [["N", "N", "~"], ["V"]])
     assert metric.get_metric() == {"accuracy": 75, "exact_match": 50}
-
-
-@pytest.mark.parametrize("arguments", [([["O"]], []), ([["O", "O"]], [["O"]])])
-def test_refuses_sizes_that_do_not_agree(arguments):
-    with pytest.raises(ConfigurationError, match="TaggingScore"):
-        TaggingScore()(*arguments)
-
-
-def test_is_registered():
-    metric = Metric.from_params(Params({"type": "tagging_score", "by_label": True}))
-    assert isinstance(metric, TaggingScore) and metric.supports_distributed
-
-
-def pairs_of(rank):
-    """What each of two workers sees: labels that only one has, and unequal numbers of sentences."""
-    rng = random.Random(rank)
-    return [random_pair(rng) for _ in range(10 + 20 * rank)] + [(["O", f"B-{rank}"], [f"B-{rank}", "O"])]
-
-
-def scores_of_worker(rank):
-    """The scores of this process alone, of both, and of none."""
-    metric = TaggingScore(by_label=True)
-    for predicted, gold in pairs_of(rank):
-        metric([predicted], [gold])
-    return metric.get_metric(), metric.get_metric(reset=True), metric.get_metric()
-
-
-def test_two_processes_score_as_one(tmp_path):
-    metric, alone = TaggingScore(by_label=True), []
-    for rank in range(2):
-        own = TaggingScore(by_label=True)
-        for predicted, gold in pairs_of(rank):
-            for scores in (own, metric):
-                scores([predicted], [gold])
-        alone.append(own.get_metric())
-    expected = metric.get_metric()
-    assert {"f1-0", "f1-1"} <= set(expected) and 0 < expected["f1"] < 100
-    for rank, (running, found, after_reset) in enumerate(on_workers(scores_of_worker, tmp_path)):
-        assert running == alone[rank] != expected and found == expected
-        assert set(after_reset.values()) == {0.0}
 
 
 def test_data_without_tags_has_no_score():

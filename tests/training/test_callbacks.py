@@ -11,6 +11,7 @@ from allennlp.models.archival import load_archive
 from allennlp.training import TrainerCallback
 from allennlp.training.util import evaluate
 
+from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.tensor_loader import TensorLoader
 from seal.metrics import best_micro_threshold
 from seal.scores import L1Cost
@@ -60,8 +61,11 @@ def test_the_metric_to_tune_for(tmp_path):
     data = write_data(tmp_path)
     callback = {"type": "tune_thresholds", "metric": "micro_f1"}
     model = train_model(params_of(data, callbacks=[callback]), str(tmp_path / "run"))
-    probabilities, gold = model._score.last_pass()
-    assert model.tuned_threshold == best_micro_threshold(probabilities, gold)
+    instances = list(MultilabelReader(**data["reader"]).read(data["path"]))
+    outputs = model.forward_on_instances(instances)
+    probabilities = torch.stack([torch.from_numpy(output["probabilities"]) for output in outputs])
+    gold = torch.stack([instance["labels"].tensor for instance in instances])
+    assert model.tuned_threshold == pytest.approx(float(best_micro_threshold(probabilities, gold.bool())))
     message = "'tune_thresholds' has the metric 'macro_f1'; choose from f1, micro_f1"
     with pytest.raises(ConfigurationError, match=message):
         train_model(params_of(data, callbacks=[{**callback, "metric": "macro_f1"}]), str(tmp_path / "other"))
