@@ -97,7 +97,9 @@ class LinePredictor(Predictor):
     #: The name under which both predictor and model are registered, for messages; and the class of the model.
     registered_name: str
     model_class: type[Model] = Model
-    #: The keys that an object of the input may have beside `id`; `None`: any.
+    #: What an object of the input must have, for messages.
+    wanted: str
+    #: The keys that it may have beside `id`; `None`: any.
     keys: Optional[tuple[str, ...]] = None
     #: How many lines of a file `seal predict` predicts at once, unless `--batch-size` says it.
     lines_at_once = 256
@@ -125,7 +127,7 @@ class LinePredictor(Predictor):
         self._energy = energy
 
     def read(self, line: str) -> JsonDict:
-        """The request of a line, an object; raises a `ConfigurationError` where the line is wrong."""
+        """The request of a line, which must be an object; raises a `ConfigurationError` where the line is wrong."""
         raise NotImplementedError
 
     def input_of(self, request: JsonDict) -> Any:
@@ -163,6 +165,7 @@ class LinePredictor(Predictor):
             head["input"] = line.strip("\r\n\ufeff")
         try:
             request = self.read(line)
+            self._check_object(request)
             given = self.input_of(request) if "id" not in request else None
             if given is not None and _can_be_written(given):
                 head["input"] = given
@@ -186,6 +189,7 @@ class LinePredictor(Predictor):
                 continue
             try:
                 records[place] = dict(head)
+                self._check_object(item)
                 records[place].update(id_of(item))
                 prepared = self.prepare(item)
                 self._check_keys(item)
@@ -202,6 +206,10 @@ class LinePredictor(Predictor):
                 record = item.error(wrong)
             records[place].update(record)
         return records
+
+    def _check_object(self, inputs: Any) -> None:
+        if not isinstance(inputs, dict):
+            raise ConfigurationError(f"expected an object with {self.wanted}, found {short(inputs)}.")
 
     def _check_keys(self, inputs: JsonDict) -> None:
         """Raises an error for a key that nothing reads, which may be a misspelt one."""
@@ -249,15 +257,20 @@ def check_whole_number(name: str, value: Any) -> None:
         raise ConfigurationError(f"{name} must be a whole number above 0, found {value!r}.")
 
 
-def id_of(inputs: Any) -> JsonDict:
+def id_of(inputs: JsonDict) -> JsonDict:
     """The start of a line's record: its `id`, where the line has one."""
-    if not isinstance(inputs, dict) or "id" not in inputs:
+    if "id" not in inputs:
         return {}
     try:
         json.dumps(inputs["id"], allow_nan=False)
     except _NO_STRICT_JSON as error:
         raise ConfigurationError("'id' holds something that JSON cannot hold.") from error
     return {"id": inputs["id"]}
+
+
+def keys_of(inputs: JsonDict) -> str:
+    """The first keys of an object, for messages."""
+    return ", ".join(short(key) for key in list(inputs)[:5]) or "no key"
 
 
 def _can_be_written(value: Any) -> bool:
@@ -362,14 +375,11 @@ def decodable(line: str) -> str:
     return line
 
 
-def read_request(inputs: Any) -> SentenceRequest:
+def read_request(inputs: JsonDict) -> SentenceRequest:
     """The request of the object of a line: `sentence`, or `words` and optionally `predicates`."""
-    if not isinstance(inputs, dict):
-        raise ConfigurationError(f"expected an object with 'sentence' or 'words', found {short(inputs)}.")
     sentence, words, predicates = (inputs.get(key) for key in ("sentence", "words", "predicates"))
     if "words" not in inputs and "sentence" not in inputs:
-        found = ", ".join(short(key) for key in list(inputs)[:5]) or "no key"
-        raise ConfigurationError(f"the object needs 'sentence' or 'words', found {found}.")
+        raise ConfigurationError(f"the object needs 'sentence' or 'words', found {keys_of(inputs)}.")
     if words is not None and sentence is not None:
         raise ConfigurationError("the object has both 'sentence' and 'words'; give one of them.")
     if words is None and "sentence" in inputs:
@@ -425,6 +435,8 @@ class SentencePredictor(LinePredictor):
 
     `ConfigurationError` if `max_words` is out of range.
     """
+
+    wanted = "'sentence' or 'words'"
 
     def __init__(
         self,

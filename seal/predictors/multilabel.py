@@ -26,6 +26,7 @@ from seal.predictors.line_predictor import (
     check_whole_number,
     decodable,
     finite,
+    keys_of,
 )
 
 
@@ -171,6 +172,7 @@ class MultilabelPredictor(LabelSetPredictor):
     """
 
     registered_name = "seal_multilabel"
+    wanted = "'features'"
     keys = ("features", "by")
 
     @with_parameters_of(LabelSetPredictor.__init__)
@@ -183,7 +185,7 @@ class MultilabelPredictor(LabelSetPredictor):
         return self.predict_json({"features": features})
 
     def read(self, line: str) -> JsonDict:
-        return read_record(line)
+        return read_json(decodable(line), 'the line is not JSON, such as {"features": [0, 1]}')
 
     def input_of(self, request: JsonDict) -> Any:
         return request.get("features")
@@ -223,18 +225,6 @@ class MultilabelPredictor(LabelSetPredictor):
         return self._predict({"features": features.to(self._model.tuned_threshold)})
 
 
-# The values of a record's `by`: how the keys of its features are looked up.
-_BY = ("index", "name")
-
-
-def read_record(line: str) -> dict[str, Any]:
-    """The JSON object of a line of input; no object in it gives a key twice."""
-    record = read_json(decodable(line), 'the line is not JSON, such as {"features": [0, 1]}')
-    if not isinstance(record, dict):
-        raise ConfigurationError(f"expected an object with 'features', found {short(record)}.")
-    return record
-
-
 class FeatureRows:
     """
     Makes rows of features in the form that the model was trained on: in the order of its vocabulary, missing values
@@ -268,23 +258,17 @@ class FeatureRows:
         self._means: Optional[numpy.ndarray] = None
         self._order: Optional[numpy.ndarray] = None
 
-    def __len__(self) -> int:
-        return len(self.names)
-
     def check_standardizing(self) -> None:
         """It is an error if features are to be standardized and the training data's statistics are not there."""
         if self._reader is not None and self._reader.standardize:
             self._training_order("the model's features are standardized")
 
-    def row(self, inputs: Any) -> numpy.ndarray:
+    def row(self, inputs: JsonDict) -> numpy.ndarray:
         """The features of a record with `features` and optionally `by`, not yet standardized: `(features,)`."""
-        if not isinstance(inputs, dict):
-            raise ConfigurationError(f"expected an object with 'features', found {short(inputs)}.")
         if "features" not in inputs:
-            found = ", ".join(short(key) for key in list(inputs)[:5]) or "no key"
-            raise ConfigurationError(f"the object needs 'features', found {found}.")
+            raise ConfigurationError(f"the object needs 'features', found {keys_of(inputs)}.")
         by = inputs.get("by")
-        if by is not None and by not in _BY:
+        if by not in (None, "index", "name"):
             raise ConfigurationError(f"'by' must be 'index' or 'name', found {short(by)}.")
         features = inputs["features"]
         if isinstance(features, numpy.ndarray):

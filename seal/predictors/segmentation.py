@@ -92,6 +92,7 @@ class SegmentationPredictor(LinePredictor):
 
     registered_name = "seal_segmentation"
     model_class = SegmentationModel
+    wanted = "'image'"
     keys = ("image", "images", "row")
     # A short line may name a large image.
     lines_at_once = 1
@@ -114,9 +115,7 @@ class SegmentationPredictor(LinePredictor):
         return self.predict_json({"image": image})
 
     def read(self, line: str) -> JsonDict:
-        inputs = read_json(decodable(line), 'the line is not JSON, such as {"image": "FILE"}')
-        _check_object(inputs)
-        return inputs
+        return read_json(decodable(line), 'the line is not JSON, such as {"image": "FILE"}')
 
     def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
         """The records of a reader's instances (`--use-dataset-reader`), with masks of the size of the files' images."""
@@ -130,7 +129,6 @@ class SegmentationPredictor(LinePredictor):
         return self.records(pictures)
 
     def prepare(self, inputs: JsonDict) -> Picture:
-        _check_object(inputs)
         file, archive = inputs.get("image"), inputs.get("images")
         if (file is None) == (archive is None):
             raise ConfigurationError("the object needs 'image', or 'images' and 'row'.")
@@ -206,11 +204,6 @@ def _bounded(by_size: dict[torch.Size, list[int]]) -> Iterator[list[int]]:
         rows = max(1, _MOST_PIXELS // (size[-1] * size[-2]))
         for start in range(0, len(places), rows):
             yield places[start : start + rows]
-
-
-def _check_object(inputs: Any) -> None:
-    if not isinstance(inputs, dict):
-        raise ConfigurationError(f"expected an object with 'image', found {short(inputs)}.")
 
 
 def _of_size(probabilities: torch.Tensor, pixels: numpy.ndarray) -> numpy.ndarray:

@@ -12,7 +12,7 @@ from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
 from seal.common.length_groups import size_of
-from seal.common.setting_checks import short, with_parameters_of
+from seal.common.setting_checks import with_parameters_of
 from seal.files.records import read_json
 from seal.models.multilabel import TextMultilabelModel
 from seal.predictors.line_predictor import (
@@ -54,6 +54,7 @@ class TextMultilabelPredictor(LabelSetPredictor):
 
     registered_name = "seal_text_multilabel"
     model_class = TextMultilabelModel
+    wanted = "a text"
 
     @with_parameters_of(LabelSetPredictor.__init__)
     def __init__(
@@ -79,8 +80,6 @@ class TextMultilabelPredictor(LabelSetPredictor):
         return read_json(line, "the line starts with '{' and is not JSON")
 
     def prepare(self, inputs: JsonDict) -> Instance:
-        if not isinstance(inputs, dict):
-            raise ConfigurationError(f"expected an object with a text, found {short(inputs)}.")
         text = inputs.get("text")
         if not isinstance(text, _Whole):
             text = self._dataset_reader.text_of(inputs)

@@ -9,7 +9,7 @@ from seal.predictors.line_predictor import LinePredictor, finite, read_line, rea
 
 
 class Numbers(LinePredictor):
-    keys = ("number", "unit")
+    wanted, keys = "'number'", ("number", "unit")
 
     def __init__(self):
         pass
@@ -204,8 +204,3 @@ def test_a_wrong_line_ends_in_one_sentence_that_any_file_can_hold(line):
     assert BAD[line] in sentence
     assert sentence.endswith(".") and "\n" not in sentence and len(sentence) < 200
     assert sentence.isascii()
-
-
-def test_what_is_no_object_is_refused():
-    with pytest.raises(ConfigurationError, match="expected an object with 'sentence' or 'words', found 3"):
-        read_request(3)

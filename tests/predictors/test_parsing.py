@@ -1,8 +1,4 @@
-import json
 import math
-
-import pytest
-from allennlp.common.checks import ConfigurationError
 
 from seal.common.linear_trees import check_tree, linearised
 from seal.predictors.parsing import ParsingPredictor
@@ -30,26 +26,6 @@ def test_a_sentence():
     assert 0 <= record["probability"] <= 1 and "energy" not in record
 
 
-def test_lines_and_their_mistakes():
-    predictor = predictor_of(max_words=4)
-    lines = ['{"words": ["old", "tea"], "id": 7}', "Rose sells old ginger in York", '{"word": ["tea"]}', "tea"]
-    records = of_lines(predictor, lines)
-    assert records[0]["id"] == 7 and records[0]["words"] == ["old", "tea"]
-    assert "6 words" in records[1]["error"] and "error" in records[2]
-    assert records[3]["words"] == ["tea"]
-    assert json.loads(predictor.dump_line(records[0]))["tree"] == records[0]["tree"]
-
-
-def test_a_sentence_has_one_record_alone_and_among_others():
-    predictor = predictor_of(loss_net=True, energy=True)
-    sentences = ["Rose sells old ginger in York .", "tea", "Rose sells ginger"]
-    together = predictor.predict_batch_json([{"sentence": sentence} for sentence in sentences])
-    for sentence, record in zip(sentences, together):
-        alone = predictor.predict(sentence)
-        assert record["tree"] == alone["tree"]
-        assert record["energy"] == pytest.approx(alone["energy"], abs=1e-4)
-
-
 def test_instances_of_the_reader():
     instances = instances_of()
     for instance, number in zip(instances, range(1, 4)):
@@ -66,13 +42,6 @@ def test_a_tree_to_read():
     assert lines[0] == "old tea    0.50"
     # The label above, the words below.
     assert "NP" in lines[1] and lines[-1].split() == ["old", "tea"]
-
-
-def test_wrong_arguments():
-    with pytest.raises(ConfigurationError, match="'beam' is unknown; choose from: max_words, energy"):
-        predictor_of(beam=3)
-    with pytest.raises(ConfigurationError, match="energy: this model was trained without a loss-net"):
-        predictor_of(energy=True)
 
 
 def test_a_net_that_is_not_finite_has_an_error_in_the_record():

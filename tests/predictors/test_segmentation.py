@@ -11,8 +11,6 @@ from PIL import Image
 from seal.dataset_readers.segmentation import SegmentationReader, as_input
 from seal.predictors import SegmentationPredictor
 from seal.predictors.segmentation import MaskFiles, Picture, file_and_row
-from seal.samplers import GradientBasedInference
-from tests.multilabel import model as multilabel_model
 from tests.predictors.records import of_lines
 from tests.segmentation import arrays, model, seal_parts, write_npz
 
@@ -43,18 +41,6 @@ def test_the_record_and_the_files_of_an_image(tmp_path):
     json.loads(ours.dump_line(record))
 
 
-def test_the_id_and_the_keys_of_a_line(tmp_path):
-    path = write_npz(tmp_path)
-    ours = predictor()
-    with pytest.raises(ConfigurationError, match="'row' is the index of an image in the file of 'images'; leave it"):
-        ours.predict_json({"image": path, "row": 0})
-    lines = [{"row": 0, "id": 7}, {"row": 99, "id": 8}, {"row": 0, "x": 9}]
-    records = of_lines(ours, [json.dumps({"images": path, **line}) for line in lines])
-    assert records[0]["id"] == 7 and records[0]["size"] == [12, 10]
-    assert records[1]["id"] == 8 and "'row' must be" in records[1]["error"]
-    assert "the key 'x' is unknown; there are image, images, row, id." in records[2]["error"]
-
-
 def test_rows_of_an_archive_and_names_that_come_twice(tmp_path):
     path = write_npz(tmp_path)
     ours = predictor(folder=str(tmp_path / "out"))
@@ -75,19 +61,6 @@ def test_files_beside_the_image_are_not_written_over(tmp_path):
     (record,) = of_lines(ours, [json.dumps({"image": str(tmp_path / "p.png")})])
     assert "it lies in the folder for masks and overlays" in record["error"] and set(record) == {"error"}
     assert (tmp_path / "p.mask.png").read_bytes() == before
-
-
-def test_images_of_several_sizes(tmp_path):
-    paths = []
-    for number, size in enumerate(((12, 10), (9, 8), (12, 10))):
-        paths.append(str(tmp_path / f"{number}.png"))
-        Image.fromarray(arrays()["images"][number]).resize(size).save(paths[-1])
-    together = predictor().predict_batch_json([{"image": path} for path in paths])
-    assert [record["size"] for record in together] == [[12, 10], [9, 8], [12, 10]]
-    assert together == [predictor().predict(path) for path in paths]
-    # Images are resized to one size; each mask has the size of its image.
-    resized = predictor(SegmentationReader(resize=8), folder=str(tmp_path / "out")).predict(paths[0])
-    assert Image.open(resized["mask_file"]).size == (12, 10) and resized["size"] == [12, 10]
 
 
 def test_equal_names_are_numbered_in_the_order_of_the_input(tmp_path):
@@ -150,18 +123,6 @@ def test_a_reader_that_resizes_leaves_masks_the_size_of_their_images(tmp_path):
     assert predictor(reader).predict_instance(made)["size"] == [12, 10]
 
 
-def test_where_no_energy_is_finite_the_record_is_an_error(tmp_path):
-    made = predictor(folder=str(tmp_path / "out"))
-    made._model.inference = GradientBasedInference(num_steps=2, keep="best")
-    with torch.no_grad():
-        for parameter in made._model.loss_net.parameters():
-            parameter.fill_(float("nan"))
-    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
-    (record,) = of_lines(made, [json.dumps({"id": 3, "image": str(tmp_path / "a.png")})])
-    assert record.keys() == {"id", "error"} and not (tmp_path / "out").exists()
-    assert record["error"].startswith("line 1: the energy is not finite wherever")
-
-
 def test_no_foreground():
     ours = predictor()
     mask = numpy.zeros((4, 5), dtype=bool)
@@ -176,9 +137,11 @@ def test_no_foreground():
         ("[1]", "expected an object with 'image', found [1]"),
         ("{}", "the object needs 'image', or 'images' and 'row'"),
         ('{"image": "a", "images": "b"}', "the object needs 'image', or 'images' and 'row'"),
+        ('{"image": "DATA", "row": 0}', "'row' is the index of an image in the file of 'images'; leave it out."),
         ('{"image": 3}', "'image' must be the path of a file, found 3"),
         ('{"image": "none.png"}', "none.png: the image cannot be read (No such file or directory)"),
         ('{"images": "none.npz", "row": 1}', "none.npz: there is no such file"),
+        ('{"images": "TEXT", "row": 0}', "text.npz: it cannot be read as an .npz"),
         ('{"images": "DATA", "row": 5}', "'row' must be a number from 0 to 4, found 5"),
         ('{"images": "DATA", "row": true}', "found True"),
         ('{"images": "DATA"}', "found None"),
@@ -188,36 +151,14 @@ def test_no_foreground():
 def test_a_line_that_is_wrong_has_a_record_of_its_own(tmp_path, line, message):
     path = write_npz(tmp_path)
     Image.fromarray(arrays()["images"][0][:4, :5]).save(tmp_path / "small.png")
-    line = line.replace("DATA", path).replace("SMALL", str(tmp_path / "small.png"))
+    (tmp_path / "text.npz").write_text("hello")
+    for name, file in (("DATA", path), ("SMALL", tmp_path / "small.png"), ("TEXT", tmp_path / "text.npz")):
+        line = line.replace(name, str(file))
     ours = predictor()
     good = json.dumps({"images": path, "row": 1})
     before, wrong, after = of_lines(ours, (good, line, good))
     assert before == after and "size" in before
     assert wrong.keys() == {"error"} and wrong["error"].startswith("line 2: ") and message in wrong["error"]
-
-
-def test_an_archive_that_cannot_be_read_has_a_record_of_its_own(tmp_path):
-    (tmp_path / "text.npz").write_text("hello")
-    line = json.dumps({"images": str(tmp_path / "text.npz"), "row": 0})
-    ours = predictor()
-    (record,) = of_lines(ours, [line])
-    assert record.keys() == {"error"} and "text.npz: it cannot be read as an .npz" in record["error"]
-
-
-def test_arguments(tmp_path):
-    (tmp_path / "file").write_text("")
-    for settings, message in (
-        ({"fodler": "x"}, "predictor argument 'fodler' is unknown; choose from: folder, energy"),
-        ({"folder": 3}, "folder must be the path of a folder, found 3"),
-        ({"folder": str(tmp_path / "file")}, "is a file"),
-        ({"energy": "yes"}, "energy must be true or false"),
-    ):
-        with pytest.raises(ConfigurationError, match=message):
-            predictor(**settings)
-    with pytest.raises(ConfigurationError, match="energy: this model was trained without a loss-net"):
-        SegmentationPredictor(model(), SegmentationReader(), energy=True)
-    with pytest.raises(ConfigurationError, match="for 'seal_segmentation' models, not MultilabelModel"):
-        SegmentationPredictor(multilabel_model(), SegmentationReader())
 
 
 PIXELS = arrays()["images"][2]
@@ -240,11 +181,6 @@ def test_the_mask_and_the_overlay_have_the_images_size(tmp_path):
     assert numpy.array_equal(overlay[~MASK], PIXELS[~MASK])
     red = (PIXELS[MASK].astype(float) + [255, 0, 80]) / 2
     assert numpy.array_equal(overlay[MASK], red.astype(numpy.uint8))
-
-
-def test_names_of_files_that_come_twice(tmp_path):
-    found = write(MaskFiles(str(tmp_path)), "data.npz:3", "data.npz:0", "data.npz:3")
-    assert found == ["data_3.mask.png", "data_0.mask.png", "data_3.2.mask.png"]
 
 
 def test_a_second_run_replaces_the_files_of_the_same_image_alone(tmp_path):

@@ -13,7 +13,6 @@ from allennlp.predictors import Predictor
 
 from seal.common.tag_encodings import first_broken, spans_to_bio
 from seal.predictors import SrlPredictor
-from tests.predictors.records import of_lines
 from tests.tiny_bert import save_tiny_bert
 
 KITCHEN = Path(__file__).resolve().parents[1] / "fixtures" / "srl" / "kitchen.gold_conll"
@@ -129,18 +128,6 @@ def test_frames_are_what_the_model_gives_for_the_readers_instances(name, request
                 assert frame["energy"] == pytest.approx(energy, rel=1e-6, abs=1e-5)
 
 
-def test_energies_are_given_on_request_alone(archive, crf_archive):
-    loaded = load_archive(archive)
-    plain = Predictor.from_archive(loaded)
-    with_energy = Predictor.from_archive(loaded, extra_args={"energy": True})
-    # Two predictors of one model do not affect each other.
-    assert "energy" in with_energy.predict(COOK)["frames"][0]
-    assert "energy" not in plain.predict(COOK)["frames"][0]
-    assert "energy" in with_energy.predict(COOK)["frames"][0]
-    with pytest.raises(ConfigurationError, match="energy: this model was trained without a loss-net"):
-        Predictor.from_path(crf_archive, energy=True)
-
-
 def test_the_threshold_decides_which_words_are_predicates(archive):
     every = Predictor.from_path(archive, predicate_threshold=0).predict(COOK)
     assert [frame["index"] for frame in every["frames"]] == list(range(10))
@@ -177,12 +164,6 @@ def test_a_line_of_600_words_is_labelled_beside_short_ones(predictor):
     assert {len(frame["tags"]) for frame in frames_of(records[1:])} == {600}
     assert all(first_broken(frame["tags"], "BIO") is None for frame in frames_of(records))
     assert_same(records[:1], [predictor.predict(COOK)])
-
-
-def test_a_model_in_training_mode_still_predicts(archive, predictor):
-    unfrozen = Predictor.from_path(archive, frozen=False, energy=True)
-    unfrozen._model.train()
-    assert_same([unfrozen.predict(COOK)], [predictor.predict(COOK)])
 
 
 def test_instances_of_the_reader_get_the_same_records(predictor):
@@ -224,59 +205,20 @@ def test_rounding_makes_no_probability_larger_than_1(archive):
     assert second["probability"] == pytest.approx(1 - 1e-6, abs=1e-9)
 
 
-def test_output_is_strict_json_in_ascii(predictor):
-    line = predictor.dump_line({"words": ["caf\u00e9", "\U0001f600", "\u2028"]})
-    assert line.isascii() and line.endswith("}\n") and line.count("\n") == 1
-    assert json.loads(line) == {"words": ["caf\u00e9", "\U0001f600", "\u2028"]}
-    with pytest.raises(ValueError):
-        predictor.dump_line({"energy": float("nan")})
-
-
-def test_the_id_and_the_keys_of_a_line(predictor):
-    lines = ('{"words": ["She", "left"], "id": 7, "frames": []}', '{"id": 8}', '{"words": ["She"], "predicate": [0]}')
-    records = of_lines(predictor, lines)
-    assert records[0].pop("id") == 7
-    assert_same([records[0]], [predictor.predict_json({"words": ["She", "left"]})])
-    assert records[1]["id"] == 8 and "needs 'sentence' or 'words'" in records[1]["error"]
-    assert "the key 'predicate' is unknown; there are sentence, words, predicates, " in records[2]["error"]
-
-
-def test_a_wrong_line_has_its_error_in_its_place(archive):
-    predictor = Predictor.from_path(archive)
-    lines = ["Rain.\n", '{"words": ["a"], "predicates": [1]}\n', COOK + "\n", "caf\udce9\n"]
-    records = of_lines(predictor, lines)
-    assert [list(record) for record in records] == [
-        ["words", "offsets", "frames"], ["error"], ["words", "offsets", "frames"], ["error"]
-    ]  # fmt: skip
-    assert records[1]["error"] == ("line 2: predicate 1 is not the index of a word, 0 to 0 here.")
-    assert records[3]["error"].startswith("line 4: the byte 0xe9 ")
-    assert records[2] == predictor.predict(COOK)
-    # A caller in Python gets an exception.
-    with pytest.raises(ConfigurationError, match="'sentence' is blank"):
-        predictor.predict("")
-
-
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"predicate_treshold": 0.3}, "predictor argument 'predicate_treshold' is unknown; choose from"),
         ({"predicate_threshold": 1.5}, r"predicate_threshold must be in \[0, 1\], found 1.5"),
         ({"predicate_threshold": "0.5"}, "predicate_threshold must be"),
         ({"predicate_threshold": True}, "predicate_threshold must be"),
         ({"frames_per_batch": 0}, "frames_per_batch must be"),
         ({"frames_per_batch": 2.5}, "frames_per_batch must be"),
-        ({"energy": "yes"}, "energy must be true or false, found 'yes'"),
         ({"predicate_finder": "nltk"}, "predicate_finder must be 'model' or 'spacy', found 'nltk'"),
     ],
 )
 def test_wrong_arguments_are_named(predictor, arguments, message):
     with pytest.raises(ConfigurationError, match=message):
         SrlPredictor(predictor._model, predictor._dataset_reader, **arguments)
-
-
-def test_other_models_are_refused(predictor):
-    with pytest.raises(ConfigurationError, match="for 'seal_srl' models, not Linear"):
-        SrlPredictor(torch.nn.Linear(1, 1), predictor._dataset_reader)
 
 
 def test_a_transformer_labels_windows_and_words_without_pieces(tmp_path):

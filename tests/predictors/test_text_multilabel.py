@@ -11,7 +11,6 @@ from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
 from seal.predictors.text_multilabel import TextMultilabelPredictor
 from tests.models.test_text_multilabel import ENCODER, SEPARATE, TEXTS, batch, model
-from tests.multilabel import model as feature_model
 from tests.predictors.records import of_lines
 from tests.tiny_bert import save_tiny_bert
 
@@ -89,14 +88,6 @@ def test_a_text_that_is_cut_is_told(caplog):
     assert caplog.messages == ["a.jsonl:3: cut the text 'kite and sea' at 2 tokens"]
 
 
-def test_a_text_alone_is_as_in_a_batch():
-    predictor = predictor_of(probabilities=True)
-    texts = list(TEXTS)
-    together = predictor.predict_batch_json([{"text": text} for text in texts])
-    for text, record in zip(texts, together):
-        assert predictor.predict(text)["probabilities"] == pytest.approx(record["probabilities"], abs=1e-6)
-
-
 def test_instances_of_the_reader():
     predictor = predictor_of()
     reader = predictor._dataset_reader
@@ -143,12 +134,3 @@ def test_energy_is_that_of_the_predicted_labels():
     expected = net(tokens=data["tokens"])["energy"].tolist()
     found = [record["energy"] for record in predictor.predict_batch_json([{"text": text} for text in TEXTS])]
     assert found == pytest.approx(expected, abs=1e-5)
-
-
-def test_wrong_arguments():
-    with pytest.raises(ConfigurationError, match="predictor argument 'topk' is unknown"):
-        predictor_of(topk=3)
-    with pytest.raises(ConfigurationError, match="trained without a loss-net"):
-        predictor_of(energy=True)
-    with pytest.raises(ConfigurationError, match="is for 'seal_text_multilabel' models, not MultilabelModel"):
-        TextMultilabelPredictor(feature_model(), TextMultilabelReader())
