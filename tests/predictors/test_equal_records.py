@@ -13,34 +13,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from seal.cli.predict import lines, predicted
-from seal.dataset_readers.srl import SrlReader
-from seal.predictors import SrlPredictor
-from tests.predictors.multilabel_nets import predictor as features_predictor
-from tests.predictors.test_segmentation import predictor as segmentation_predictor
-from tests.predictors.test_tagging import predictor_of as tagging_predictor
-from tests.predictors.test_text_multilabel import predictor_of as text_predictor
+from tests.predictors.test_every_task import MAKERS
 from tests.segmentation import write_npz
-from tests.spine import srl_model
 
-
-def srl_predictor():
-    return SrlPredictor(srl_model().eval(), SrlReader())
-
-
-PREDICTORS = {
-    "tagging": tagging_predictor,
-    "srl": srl_predictor,
-    "texts": text_predictor,
-    "features": features_predictor,
-    "segmentation": segmentation_predictor,
-}
 SENTENCES = ["Rose sells ginger!", "She cut it .", "red kite", "Zürich \U0001f600 left", "[laughs] he said", "[1]"]
 JSON = {
-    "tagging": [{"words": ["Rose", "\u00a0"], "id": 1}, {"sentence": "Rose\u2028sells"}, {"words": []}],
-    "srl": [{"words": ["She", "left"], "predicates": [1]}, {"sentence": "She\x85left"}],
+    "tags": [{"words": ["Rose", "\u00a0"], "id": 1}, {"sentence": "Rose\u2028sells"}, {"words": []}],
+    "frames": [{"words": ["She", "left"], "predicates": [1]}, {"sentence": "She\x85left"}],
     "texts": [{"text": "sea\u2029kite", "id": 2}, {"tokens": ["sea"]}],
     "features": [{"features": [1, 2, 3]}, {"features": {"size": 1}, "id": "é"}, {"features": [1, None, 3]}],
-    "segmentation": [{"images": "data.npz", "row": 2}, {"images": "data.npz", "row": 99}],
+    "masks": [{"images": "data.npz", "row": 2}, {"images": "data.npz", "row": 99}],
 }
 ENDS = ["\n", "\n", "\r\n", "\n\n", "\n \t\n", "\r\n\r\n"]
 # All that Python or another program may take for the end of a line, blanks, and other characters.
@@ -59,9 +41,9 @@ def records(predictor, path, monkeypatch, text=None):
         return str(error).replace("standard input" if text is not None else str(path), "INPUT")
 
 
-@pytest.mark.parametrize("task", PREDICTORS)
+@pytest.mark.parametrize("task", JSON)
 def test_records_do_not_depend_on_how_the_input_comes(task, tmp_path, monkeypatch):
-    predictor = PREDICTORS[task]()
+    predictor = MAKERS[task]()
     write_npz(tmp_path)
     monkeypatch.chdir(tmp_path)
     packings = {"": lambda data: data, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -95,12 +77,12 @@ SPECIAL = ["", " ", '"', "sea", "red, kite", "a\nb", "a\r\nb"]
 # A file with several zero bytes is refused as a whole, as no text.
 LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\n\0")
 CELLS = st.one_of(st.sampled_from(SPECIAL), st.text(LETTERS, max_size=5))
-MISSING = {"tagging": "'sentence' is blank", "srl": "'sentence' is blank", "texts": "the text is empty"}
+MISSING = {"tags": "'sentence' is blank", "frames": "'sentence' is blank", "texts": "the text is empty"}
 
 
 @pytest.mark.parametrize("task", MISSING)
 def test_each_row_of_a_table_has_a_record(task, tmp_path, monkeypatch):
-    predictor, name = PREDICTORS[task](), "text" if task == "texts" else "sentence"
+    predictor, name = MAKERS[task](), "text" if task == "texts" else "sentence"
 
     @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
     @given(
@@ -137,7 +119,7 @@ def test_each_row_of_a_table_has_a_record(task, tmp_path, monkeypatch):
     ],
 )
 def test_a_missing_text_is_an_error(task, ending, text, tmp_path, monkeypatch):
-    predictor, path = PREDICTORS[task](), tmp_path / f"input{ending}"
+    predictor, path = MAKERS[task](), tmp_path / f"input{ending}"
     path.write_bytes(text.replace("{}", "text" if task == "texts" else "sentence").encode())
     found = records(predictor, path, monkeypatch)
     assert [MISSING[task] in record.get("error", "") for record in found] == [False, True, False, True, True, False]
@@ -145,7 +127,7 @@ def test_a_missing_text_is_an_error(task, ending, text, tmp_path, monkeypatch):
 
 def test_only_line_feeds_end_a_line(tmp_path, monkeypatch):
     data = b"Good work\ron the park\nBest\n"
-    predictor = text_predictor()
+    predictor = MAKERS["texts"]()
     (tmp_path / "lines.txt").write_bytes(data)
     (tmp_path / "lines.txt.gz").write_bytes(gzip.compress(data))
     for path, text in ((tmp_path / "lines.txt", None), (tmp_path / "lines.txt.gz", None), ("-", data)):

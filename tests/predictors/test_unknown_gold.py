@@ -5,13 +5,8 @@ import json
 import pytest
 
 from seal.cli.predict import instances, predicted
-from seal.dataset_readers.srl import SrlReader
-from seal.predictors import SrlPredictor
-from tests.predictors.test_segmentation import predictor as segmentation_predictor
-from tests.predictors.test_tagging import predictor_of as tagging_predictor
-from tests.predictors.test_text_multilabel import predictor_of as text_predictor
+from tests.predictors.test_every_task import MAKERS
 from tests.segmentation import write_npz
-from tests.spine import srl_model
 
 
 def run(predictor, path, caplog):
@@ -22,24 +17,22 @@ def run(predictor, path, caplog):
     return [record.getMessage() for record in caplog.records if "gold" in record.getMessage()]
 
 
+def frame(tag):
+    return json.dumps({"words": ["she", "left"], "frames": [{"pred": 1, "tags": [tag, "B-V"]}]}) + "\n"
+
+
 @pytest.mark.parametrize(
-    "make, name, known, unknown, line",
+    "task, name, known, unknown, line",
     [
-        (tagging_predictor, "x.tsv", "Rose B-SEL\nsells O\n", "\nginger O\nsalt B-NEW\nRose B-OLD\n", 5),
-        (
-            lambda: SrlPredictor(srl_model().eval(), SrlReader()),
-            "x.jsonl",
-            json.dumps({"words": ["she", "left"], "frames": [{"pred": 1, "tags": ["B-ARG0", "B-V"]}]}) + "\n",
-            json.dumps({"words": ["she", "left"], "frames": [{"pred": 1, "tags": ["B-NEW", "B-V"]}]}) + "\n",
-            2,
-        ),
-        (text_predictor, "x.tsv", "a kite\ttoy\n", "the sea\twater,NEW\nthe sea\tOLD\n", 2),
+        ("tags", "x.tsv", "Rose B-SEL\nsells O\n", "\nginger O\nsalt B-NEW\nRose B-OLD\n", 5),
+        ("frames", "x.jsonl", frame("B-ARG0"), frame("B-NEW"), 2),
+        ("texts", "x.tsv", "a kite\ttoy\n", "the sea\twater,NEW\nthe sea\tOLD\n", 2),
     ],
 )
-def test_the_first_file_and_line(make, name, known, unknown, line, tmp_path, caplog):
+def test_the_first_file_and_line(task, name, known, unknown, line, tmp_path, caplog):
     path = tmp_path / name
     path.write_text(known)
-    predictor = make()
+    predictor = MAKERS[task]()
     assert run(predictor, path, caplog) == []
     path.write_text(known + unknown)
     (told,) = run(predictor, path, caplog)
@@ -51,4 +44,4 @@ def test_the_first_file_and_line(make, name, known, unknown, line, tmp_path, cap
 
 
 def test_a_task_without_names(tmp_path, caplog):
-    assert run(segmentation_predictor(), write_npz(tmp_path), caplog) == []
+    assert run(MAKERS["masks"](), write_npz(tmp_path), caplog) == []
