@@ -208,13 +208,6 @@ def test_energy_on_request():
     assert torch.allclose(output["energy"], expected)
 
 
-def test_task_net_and_loss_net_share_no_parameter():
-    net = model(**seal_parts())
-    theirs = {id(parameter) for parameter in net.loss_net_parameters()}
-    assert theirs and not theirs & {id(parameter) for parameter in net.task_net_parameters()}
-    assert len(theirs) + len(net.task_net_parameters()) == len(list(net.parameters()))
-
-
 def energy_only(**more):
     return {"loss_net": LOSS_NET, "sampler": DESCENT, "energy_loss": "margin", "inference": DESCENT, **more}
 

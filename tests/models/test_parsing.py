@@ -61,21 +61,6 @@ def test_each_output_of_a_new_net_is_a_tree_over_its_sentence():
         assert "loss" not in output
 
 
-@pytest.mark.parametrize("more", [STACKED, NCE, {**STACKED, "cost_augmented_net": {"type": "shared"}}])
-def test_both_players_learn(more):
-    model = model_of(**more)
-    state = model.state_of_all_nets(**batch_of())
-    model.loss_net_loss(state, model.sample(state)).backward()
-    theirs = model.loss_net_parameters()
-    assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in theirs)
-    assert all(parameter.grad is None for parameter in model.task_net_parameters())
-    model.zero_grad()
-    state = model.state_of_all_nets(**batch_of())
-    model.task_net_loss(state, model.frozen_features(state)).backward()
-    assert all(parameter.grad is None for parameter in theirs)
-    assert all(parameter.grad is not None for parameter in model.task_net_parameters())
-
-
 def test_the_loss_net_has_a_layer_above_shared_vectors():
     model = model_of(**STACKED)
     state = model.task_state(**batch_of())

@@ -3,6 +3,10 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.output_spaces import Candidates
+from tests import multilabel, segmentation, trees
+from tests.models import test_tagging as tagging
+from tests.models import test_text_multilabel as texts
+from tests.models.test_parsing import NCE as NCE_OF_TREES
 from tests.spine import FINDER_ROWS, FRAMES, SENTENCES, loss_net_params, seal_model, srl_batch, srl_model
 
 METHODS = {
@@ -20,28 +24,58 @@ by_encoder = pytest.mark.parametrize("shared", [False, True])
 
 
 def losses(model, batch):
-    state = model.task_state(**batch)
-    candidates = model.sample(state)
-    features = model.frozen_features(state)
-    return model.loss_net_loss(state, candidates), model.task_net_loss(state, features)
+    state = model.state_of_all_nets(**batch)
+    loss_net_loss = model.loss_net_loss(state, model.sample(state))
+    # Without a task-net the energy has nobody else to train.
+    return loss_net_loss, None if model.task_net is None else model.task_net_loss(state, model.frozen_features(state))
 
 
 def is_moved(parameter):
     return parameter.grad is not None and parameter.grad.abs().max() > 0
 
 
-@by_method
-@by_encoder
-def test_each_loss_moves_its_own_player(method, shared):
-    model, batch = seal_model(shared, **METHODS[method]), srl_batch()
+def assert_each_moves_its_own(model, batch):
     theta = {id(parameter) for parameter in model.loss_net_parameters()}
     phi = {id(parameter) for parameter in model.task_net_parameters()}
-    assert theta and phi and not theta & phi and theta | phi == {id(p) for p in model.parameters()}
-    for turn, own in ((0, theta), (1, phi)):
+    assert theta and not theta & phi and theta | phi == {id(p) for p in model.parameters()}
+    assert bool(phi) == (model.task_net is not None)
+    for turn, own in ((0, theta), (1, phi)) if phi else ((0, theta),):
         model.zero_grad(set_to_none=True)
         losses(model, batch)[turn].backward()
         for name, parameter in model.named_parameters():
             assert is_moved(parameter) == (id(parameter) in own), name
+
+
+@by_method
+@by_encoder
+def test_each_loss_moves_its_own_player(method, shared):
+    assert_each_moves_its_own(seal_model(shared, **METHODS[method]), srl_batch())
+
+
+#: By the name of a task and its method: the model.
+MODELS = {
+    "tags": lambda: tagging.model_of(**tagging.NCE),
+    "tags by energy alone": lambda: tagging.model_of(**tagging.SPEN),
+    "trees": lambda: trees.model_of(**NCE_OF_TREES),
+    "trees with a stacked net": lambda: trees.model_of(**trees.STACKED),
+    "trees with a shared net": lambda: trees.model_of(**{**trees.STACKED, "cost_augmented_net": {"type": "shared"}}),
+    "texts": lambda: texts.model(texts.batch()[0], **texts.SEPARATE),
+    "texts with a shared encoder": lambda: texts.model(texts.batch()[0], **texts.SHARED),
+    "features": lambda: multilabel.model(**multilabel.seal_parts()),
+    "masks": lambda: segmentation.model(**segmentation.seal_parts()),
+}
+BATCHES = {
+    "tags": tagging.batch_of,
+    "trees": trees.batch_of,
+    "texts": lambda: texts.batch()[1],
+    "features": multilabel.batch,
+    "masks": segmentation.batch,
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_each_loss_moves_its_own_player_in_every_task(name):
+    assert_each_moves_its_own(MODELS[name](), BATCHES[name.split()[0]]())
 
 
 @by_encoder

@@ -76,18 +76,6 @@ def test_an_output_that_is_not_finite_is_not_scored(value):
         net(**data)
 
 
-def test_only_the_loss_net_learns_from_its_loss_and_only_the_task_net_from_its():
-    net, data = model(**seal_parts()), batch()
-    state = net.task_state(**data)
-    net.loss_net_loss(state, net.sample(state)).backward()
-    assert all(parameter.grad is None for parameter in net.task_net_parameters())
-    assert all(bool((parameter.grad != 0).any()) for parameter in net.loss_net_parameters())
-    net.zero_grad()
-    net.task_net_loss(state, net.frozen_features(state)).backward()
-    assert all(parameter.grad is None for parameter in net.loss_net_parameters())
-    assert all(bool((parameter.grad != 0).any()) for parameter in net.task_net_parameters())
-
-
 @pytest.mark.parametrize(
     "sampler, loss",
     [

@@ -204,20 +204,6 @@ def test_alignment_is_the_cosine_with_the_gradient_of_cross_entropy(monkeypatch)
     assert model.energy_alignment(state).item() == 0
 
 
-@pytest.mark.parametrize("more", [NCE, SPEN])
-def test_both_players_get_gradients(more):
-    model = model_of(**more)
-    state = model.task_state(**batch_of())
-    loss = model.loss_net_loss(state, model.sample(state))
-    loss.backward()
-    for name, parameter in model.loss_net.named_parameters():
-        assert parameter.grad is not None and torch.isfinite(parameter.grad).all(), name
-    if model.task_net is not None:
-        assert all(parameter.grad is None for parameter in model.task_net.parameters())
-        model.task_net_loss(state, model.frozen_features(state)).backward()
-        assert all(parameter.grad is not None for parameter in model.task_net.parameters())
-
-
 def test_metrics():
     model = model_of(by_label=True).eval()
     output = model.make_output_human_readable(model(**batch_of()))

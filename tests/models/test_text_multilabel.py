@@ -55,21 +55,6 @@ def test_the_task_net_predicts_from_the_tokens():
     assert set(net.get_metrics(reset=True)) >= {"micro_f1", "macro_f1", "f1"}
 
 
-@pytest.mark.parametrize("parts", [SEPARATE, SHARED])
-def test_each_loss_trains_its_own_player(parts):
-    vocab, data = batch()
-    net = model(vocab, **parts)
-    assert net.loss_net.shares_encoder == (parts is SHARED)
-    state = net.task_state(**data)
-    net.loss_net_loss(state, net.sample(state)).backward(retain_graph=True)
-    assert all(parameter.grad is not None for parameter in net.loss_net_parameters())
-    assert all(parameter.grad is None for parameter in net.task_net_parameters())
-    net.zero_grad(set_to_none=True)
-    net.task_net_loss(state, net.frozen_features(state)).backward()
-    assert all(parameter.grad is not None for parameter in net.task_net_parameters())
-    assert all(parameter.grad is None for parameter in net.loss_net_parameters())
-
-
 def test_the_energy_alone_predicts_too():
     vocab, data = batch()
     descent = {"type": "gradient_based_inference", "num_steps": 5, "step_size": 0.1, "keep": "best"}
