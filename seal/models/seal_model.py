@@ -104,11 +104,6 @@ def differing_settings(sampler: Sampler, energy_loss: EnergyLoss, task_loss: Tas
     return [f"{what} is not that of model.energy_loss; set both alike, unless this is meant." for what in found]
 
 
-def warn_of_differing_settings(sampler: Sampler, energy_loss: EnergyLoss, task_loss: TaskLoss) -> None:
-    for sentence in differing_settings(sampler, energy_loss, task_loss):
-        logger.warning(sentence[0].upper() + sentence[1:])
-
-
 def _differ(one: object, other: Optional[object]) -> bool:
     """Whether the two differ, and the energy loss, whose is the `other`, has one."""
     return other is not None and one != other
@@ -282,7 +277,9 @@ class SealModel(Model, Objectives):
                 with under("model"):
                     self.structure.main_score = score
         if loss_net is not None:
-            warn_of_differing_settings(needed(sampler, "sampler"), needed(energy_loss, "energy_loss"), self.task_loss)
+            parts = needed(sampler, "sampler"), needed(energy_loss, "energy_loss"), self.task_loss
+            for sentence in differing_settings(*parts):
+                logger.warning(sentence[0].upper() + sentence[1:])
             dim = None if self.task_net is None else self.task_net.get_output_dim()
             # The nets that train it draw their random starts from a copy of the generator, so that further heads,
             # dropout and batches, too, have the same random numbers with them and without.

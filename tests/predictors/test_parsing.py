@@ -2,7 +2,6 @@ import math
 
 from seal.common.linear_trees import check_tree, linearised
 from seal.predictors.parsing import ParsingPredictor
-from seal.predictors.readable import readable
 from tests.models.test_parsing import NCE
 from tests.predictors.records import of_lines
 from tests.trees import READER, TREES, instances_of, model_of
@@ -34,14 +33,6 @@ def test_instances_of_the_reader():
     assert [record["id"] for record in records] == ["a.mrg:1", "a.mrg:2", "a.mrg:3"]
     assert [len(record["words"]) for record in records] == [7, 2, 2]
     assert len(records) == len(TREES)
-
-
-def test_a_tree_to_read():
-    text = readable({"words": ["old", "tea"], "tree": "(NP (XX old) (XX tea))", "probability": 0.5})
-    lines = text.splitlines()
-    assert lines[0] == "old tea    0.50"
-    # The label above, the words below.
-    assert "NP" in lines[1] and lines[-1].split() == ["old", "tea"]
 
 
 def test_a_net_that_is_not_finite_has_an_error_in_the_record():
