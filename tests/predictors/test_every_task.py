@@ -115,6 +115,7 @@ def test_energies_are_given_on_request_alone(task):
     predictors = [plain, type(plain)(plain._model, plain._dataset_reader, energy=True)]
     for predictor in (*predictors, *predictors):
         assert bool(energies_of(predictor.predict_json(item))) == (predictor is not plain)
+        assert plain._model.with_energy == (predictor is not plain)
 
 
 @every_task
