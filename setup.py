@@ -64,9 +64,10 @@ setup(
     install_requires=CORE,
     entry_points={
         "console_scripts": ["seal=seal.__main__:run"],
-        # Sub-commands of `seal` that look at models and runs. The library imports none of them.
+        # Sub-commands of `seal` that look at the package, at models and at runs. The library imports none of them.
         "seal.commands": [
             "compare-networks=seal_inspect.compare_networks",
+            "components=seal_inspect.components",
             "demo=seal_inspect.demo",
             "label-interactions=seal_inspect.label_interactions",
             "report=seal_inspect.report",

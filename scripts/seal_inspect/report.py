@@ -8,10 +8,10 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.models.archival import load_archive
 
-from seal.cli.components import escaped
 from seal.cli.models import write
 from seal.common.setting_checks import check_range
 from seal.files.runs import Run, read_run
+from seal_inspect.components import escaped
 from seal_inspect.examples import examine
 from seal_inspect.findings import Findings
 from seal_inspect.report_examples import add_examples, add_scores_by_label

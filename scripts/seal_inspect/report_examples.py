@@ -2,7 +2,7 @@
 
 from typing import Optional
 
-from seal.cli.components import escaped
+from seal_inspect.components import escaped
 from seal_inspect.findings import NOTHING, Example, Findings
 from seal_inspect.report_page import NONE, Report, shown, table
 from seal_inspect.significance import compared

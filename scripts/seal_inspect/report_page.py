@@ -7,9 +7,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Optional
 
-from seal.cli.components import escaped
 from seal.files.runs import Run
 from seal.version import VERSION
+from seal_inspect.components import escaped
 from seal_inspect.runs import MISSING, differences, durations
 
 #: What stands for a value that a run does not have.

@@ -63,9 +63,9 @@ from seal.registry import ConfigurationError  # noqa: E402
 from seal.version import VERSION  # noqa: E402
 
 #: The command's own sub-commands: modules of this package, each with a function `add_parser`.
-OWN = ("check", "components", "evaluate", "predict", "structure", "train")
-#: The group of entry points whose modules register further sub-commands with AllenNLP: those that look at models and
-#: runs (`seal_inspect`), and those of other packages. None is imported before it is asked for.
+OWN = ("check", "evaluate", "predict", "structure", "train")
+#: The group of entry points whose modules register further sub-commands with AllenNLP: those that look at the package,
+#: at models and at runs (`seal_inspect`), and those of other packages. None is imported before it is asked for.
 COMMANDS = "seal.commands"
 # The number of the command's process, by which workers know that it has spawned them.
 _STARTED = "SEAL_COMMAND"

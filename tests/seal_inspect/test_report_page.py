@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from seal.cli.components import escaped
 from seal.files.runs import Run
+from seal_inspect.components import escaped
 from seal_inspect.report_page import Report, as_html, table
 from seal_inspect.run_figures import as_svg, curves
 

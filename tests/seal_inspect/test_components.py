@@ -7,9 +7,9 @@ import pytest
 from allennlp.common import Lazy, Registrable
 from allennlp.common.checks import ConfigurationError
 
-from seal.cli.components import Component, add_parser, components, kind_of, page, type_name
 from seal.energies import Energy
 from seal.samplers import DiscreteSampler
+from seal_inspect.components import Component, ComponentsCommand, components, kind_of, page, type_name
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def listed(capsys):
     parser = argparse.ArgumentParser()
-    add_parser(parser.add_subparsers())
+    ComponentsCommand().add_subparser(parser.add_subparsers())
 
     def listed(*arguments):
         given = parser.parse_args(["components", *arguments])

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from types import UnionType
 from typing import Any, NamedTuple, Optional, Union
 
+from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Lazy, Registrable
 from allennlp.common.checks import ConfigurationError
 
@@ -90,21 +91,21 @@ class Component(NamedTuple):
     options: list[Option]
 
 
-def add_parser(subparsers: argparse._SubParsersAction) -> argparse.ArgumentParser:
+@Subcommand.register("components")
+class ComponentsCommand(Subcommand):
     """
     Lists what this package registers: the kinds; with a kind, what there is of it; with a name, its options with
     their types and defaults. The list is as long as what is registered, so that it cannot be out of date.
     """
-    subparser = subparsers.add_parser(
-        "components",
-        description="List what a config can name, with its options.",
-        help="List what a config can name, with its options.",
-    )
-    subparser.add_argument("kind", nargs="?", help="a kind, such as 'sampler', or else a name of any kind")
-    subparser.add_argument("name", nargs="?", help="a name of that kind")
-    subparser.add_argument("--out", metavar="FILE", help="write all of it as a page, FILE.md")
-    subparser.set_defaults(func=components_from_args)
-    return subparser
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        about = "List what a config can name, with its options."
+        subparser = parser.add_parser(self.name, description=about, help=about)
+        subparser.add_argument("kind", nargs="?", help="a kind, such as 'sampler', or else a name of any kind")
+        subparser.add_argument("name", nargs="?", help="a name of that kind")
+        subparser.add_argument("--out", metavar="FILE", help="write all of it as a page, FILE.md")
+        subparser.set_defaults(func=components_from_args)
+        return subparser
 
 
 def components_from_args(args: argparse.Namespace) -> str:
