@@ -309,7 +309,12 @@ def test_keys_that_a_trainer_of_ours_adds_are_known():
     "changes, told",
     [
         ({"model": []}, 'config key "model" of TrainModel must be an object, found []'),
+        ({"model": 5}, 'config key "model" of TrainModel must be an object, found 5'),
         ({"model": {}}, 'config key "model" of TrainModel must have a "type", found {}'),
+        (
+            {"validation_data_loader": [1]},
+            'config key "validation_data_loader" of TrainModel must be an object, found [1',
+        ),
         ({"dataset_reader": None}, 'config key "dataset_reader" of TrainModel is null'),
         ({"datset_reader": {}}, 'config key "datset_reader" of --overrides is unknown; did you mean "dataset_reader"?'),
         ({"model__encoder__hidden": 1}, 'config key "model.encoder.hidden" is unknown to LstmSeq2SeqEncoder'),

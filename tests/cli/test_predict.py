@@ -278,10 +278,20 @@ def test_the_tagger_of_predict_is_an_argument_of_the_predictor(given):
     assert found == {**json.loads(given or "{}"), "predicates_from": "tagger"}
 
 
-@pytest.mark.parametrize("given", ["{", "[1]", "3", '{"model": 1}', '{"dataset_reader": 1}'])
-def test_arguments_of_a_predictor(given):
-    with pytest.raises(ConfigurationError, match="^--predictor-args"):
+@pytest.mark.parametrize(
+    "given, told",
+    [
+        ("{", " is not JSON: Expecti"),
+        ("[1]", " must be a JSON object, found [1]"),
+        ("3", " must be a JSON object, found 3"),
+        ('{"model": 1}', ": 'model' is given already; leave it out"),
+        ('{"dataset_reader": 1}', ": 'dataset_reader' is given already; leave it out"),
+    ],
+)
+def test_arguments_of_a_predictor(given, told):
+    with pytest.raises(ConfigurationError) as error:
         command.predict(parsed("-", "--predictor-args", f" {given}"))
+    assert str(error.value).startswith(f"--predictor-args{told}")
 
 
 @pytest.mark.parametrize("output", [None, "output.jsonl"])

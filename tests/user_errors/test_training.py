@@ -76,13 +76,19 @@ def test_a_run_that_is_recovered(command, archive, config):
     main(["train", config, "-s", str(archive.parent), "--recover"])
 
 
-def test_a_folder_without_a_transformer(command, config, tmp_path):
-    (tmp_path / "none").mkdir()
-    indexer = {"type": "pretrained_transformer_mismatched", "model_name": str(tmp_path / "none")}
-    overrides = json.dumps({"dataset_reader.token_indexers": {"tokens": indexer}})
+@pytest.mark.parametrize(
+    "kind, name, start, end",
+    [
+        ("pretrained_transformer_mismatched", "folder", "Unrecognized model in {name}.", "config.json.\n"),
+        ("pretrained_transformer", "no/such-model", "encoder '{name}' is neither a local folder with a trans", "\n"),
+    ],
+)
+def test_an_encoder_that_is_not_there(command, config, tmp_path, kind, name, start, end):
+    (tmp_path / "folder").mkdir()
+    name = name if "/" in name else str(tmp_path / name)
+    overrides = json.dumps({"dataset_reader.token_indexers": {"tokens": {"type": kind, "model_name": name}}})
     told = command("train", config, "-s", str(tmp_path / "run"), "-o", overrides)
-    assert told.startswith(f"error: Unrecognized model in {tmp_path / 'none'}.")
-    assert told.endswith("config.json.\n") and told.count("\n") == 1
+    assert told.startswith(f"error: {start.format(name=name)}") and told.endswith(end) and told.count("\n") == 1
 
 
 def test_files_that_are_not_there_or_no_archives(command, tmp_path):
@@ -105,28 +111,12 @@ def test_data_without_instances(command, config, tmp_path):
     assert told.startswith(f"error: {tmp_path / 'train.tsv'}: no instance is read; ") and told.count("\n") == 1
 
 
-def test_a_model_name_that_is_nowhere_is_one_sentence(command, config, tmp_path):
-    indexers = {"tokens": {"type": "pretrained_transformer", "model_name": "no/such-model"}}
-    overrides = json.dumps({"dataset_reader.token_indexers": indexers})
-    told = command("train", config, "-s", str(tmp_path / "run"), "-o", overrides)
-    assert told.startswith("error: ") and told.count("\n") == 1
-
-
-def _run(module: str, *arguments: str) -> subprocess.CompletedProcess:
-    """The command as a user runs it in the repository, where `.allennlp_plugins` names seal."""
-    environment = {**os.environ, "ALLENNLP_LOG_LEVEL": "WARNING"}
-    return subprocess.run(
-        [sys.executable, "-m", module, *arguments],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-
-
 def test_the_command_itself_ends_with_status_1(config, tmp_path):
-    done = _run("seal", "train", config, "-s", str(tmp_path / "run"), "-o", '{"model.encoder.hidden": 3}')
+    """As a user runs it in the repository, where `.allennlp_plugins` names seal."""
+    arguments = ["train", config, "-s", str(tmp_path / "run"), "-o", '{"model.encoder.hidden": 3}']
+    environment = {**os.environ, "ALLENNLP_LOG_LEVEL": "WARNING"}
+    command = [sys.executable, "-m", "seal", *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith('error: config key "model.encoder.hidden" is unknown to')
     assert "Traceback" not in done.stderr + done.stdout
