@@ -37,17 +37,22 @@ def size_of(batch_size):
     return () if batch_size is None else ("--batch-size", batch_size)
 
 
+def train(folder, **more):
+    """The folder of a run on `train.tsv` in a folder, with other settings of the config."""
+    (folder / "train.tsv").write_text(TAGGED, encoding="utf-8")
+    params = experiment(folder / "train.tsv")
+    params.params.update(more)
+    train_model(params, str(folder / "run"))
+    return folder / "run"
+
+
 def test_a_batch_size_of_an_evaluation_takes_the_place_of_the_sampler(tmp_path, monkeypatch, allennlp_logging):
-    tagged = tmp_path / "train.tsv"
-    tagged.write_text(TAGGED, encoding="utf-8")
-    params = experiment(tagged)
     sampler = {"type": "bucket", "batch_size": 2, "sorting_keys": ["tokens"]}
-    params["data_loader"] = {"batch_sampler": sampler}
-    train_model(params, str(tmp_path / "run"))
+    run = train(tmp_path, data_loader={"batch_sampler": sampler})
     sizes = batch_sizes(monkeypatch)
     for batch_size, wanted in ((None, [1, 2]), (1, [1, 1, 1]), (3, [3])):
         sizes.clear()
-        evaluate(tmp_path / "run", tagged, *size_of(batch_size))
+        evaluate(run, tmp_path / "train.tsv", *size_of(batch_size))
         assert sorted(sizes) == wanted
 
 
@@ -56,25 +61,18 @@ def test_a_batch_size_of_an_evaluation_takes_the_place_of_the_sampler(tmp_path, 
 )
 @pytest.mark.parametrize("batch_size", [None, 3])
 def test_a_long_text_does_not_pad_others(tmp_path, monkeypatch, allennlp_logging, loader, batch_size):
-    tagged = tmp_path / "train.tsv"
-    tagged.write_text(TAGGED, encoding="utf-8")
-    params = experiment(tagged)
-    params["data_loader"] = loader
-    train_model(params, str(tmp_path / "run"))
+    run = train(tmp_path, data_loader=loader)
     sizes = batch_sizes(monkeypatch)
     monkeypatch.setattr(length_groups, "MOST_WORDS", 1)
-    evaluate(tmp_path / "run", tagged, *size_of(batch_size))
+    evaluate(run, tmp_path / "train.tsv", *size_of(batch_size))
     assert sizes == [1, 1, 1]
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("trained")
-    (folder / "train.tsv").write_text(TAGGED, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("allennlp.common.logging.prepare_global_logging", lambda *_, **__: None)
-        train_model(experiment(folder / "train.tsv"), str(folder / "run"))
-    return folder / "run"
+        return train(tmp_path_factory.mktemp("trained"))
 
 
 def test_the_scores_are_those_of_allennlp_and_are_printed_or_written(trained, tmp_path, capsys):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from allennlp.common import logging as allennlp_logging
+from allennlp.common import logging as logging_of_allennlp
 from allennlp.common import tqdm as bars
 
 from seal.cli import logs, train
@@ -18,11 +18,14 @@ from tests.forked import Forked
 
 
 @pytest.fixture
-def unpatched(monkeypatch):
-    """Puts back what the command changes in AllenNLP's log."""
-    monkeypatch.setattr(allennlp_logging, "prepare_global_logging", allennlp_logging.prepare_global_logging)
+def log_quietly(monkeypatch):
+    """Logs as the command does; what it changes in AllenNLP's log is put back."""
+    monkeypatch.setattr(logging_of_allennlp, "prepare_global_logging", logging_of_allennlp.prepare_global_logging)
     monkeypatch.setattr(bars, "TqdmToLogsWriter", bars.TqdmToLogsWriter)
     monkeypatch.setattr(logging, "raiseExceptions", True)
+    monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
+    monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
+    return logs.log_quietly
 
 
 def test_the_command_says_what_was_asked_for_and_imports_nothing_that_it_does_not_use(tmp_path):
@@ -101,13 +104,9 @@ def test_without_a_command_there_is_the_help(capsys):
     assert "Predict structures with energies" in capsys.readouterr().out
 
 
-def test_the_log_of_a_run_has_more_than_the_console(unpatched, allennlp_logging, tmp_path, monkeypatch, capsys):
-    monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
-    monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
-    logs.log_quietly()
-    import allennlp.common.logging as its_logging
-
-    its_logging.prepare_global_logging(str(tmp_path))
+def test_the_log_of_a_run_has_more_than_the_console(log_quietly, allennlp_logging, tmp_path, capsys):
+    log_quietly()
+    logging_of_allennlp.prepare_global_logging(str(tmp_path))
     logger = logging.getLogger("some.where")
     logger.info("a setting")
     logger.info("a phase begins", extra={"news": True})
@@ -125,25 +124,20 @@ def test_the_log_of_a_run_has_more_than_the_console(unpatched, allennlp_logging,
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="/dev/full is not here")
-def test_logs_that_do_not_fit_on_the_disk(unpatched, monkeypatch, capsys):
+def test_logs_that_do_not_fit_on_the_disk(log_quietly, monkeypatch, capsys):
     """They are lost without a traceback for each line."""
-    monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
-    logs.log_quietly()
+    log_quietly()
     monkeypatch.setattr(logging.getLogger(), "handlers", [logging.FileHandler("/dev/full")])
     logging.getLogger().warning("lost")
     assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("terminal, asked", [(True, False), (False, False), (False, True)])
-def test_progress_bars_are_for_terminals(terminal, asked, unpatched, allennlp_logging, tmp_path, monkeypatch, capsys):
-    monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
-    monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
+def test_progress_bars_are_for_terminals(terminal, asked, log_quietly, allennlp_logging, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    logs.log_quietly()
-    import allennlp.common.logging as its_logging
-
-    monkeypatch.setattr(its_logging, "FILE_FRIENDLY_LOGGING", asked)
-    its_logging.prepare_global_logging(str(tmp_path))
+    log_quietly()
+    monkeypatch.setattr(logging_of_allennlp, "FILE_FRIENDLY_LOGGING", asked)
+    logging_of_allennlp.prepare_global_logging(str(tmp_path))
     assert list(bars.Tqdm.tqdm(range(3), desc="counting")) == [0, 1, 2]
     assert ("counting" in capsys.readouterr().err) == (terminal or asked)
     # The log of a run has them in any case.
@@ -193,11 +187,6 @@ def test_a_training_ends_with_the_rules_that_were_found(tmp_path):
     (tmp_path / "structure.json").write_text(json.dumps(report))
     _, _, last = train._decisions(str(tmp_path / "structure.json"))
     assert last == "declared: at most once each of ARG0, ARG1, as at least 99.73 % of training gold has it"
-
-
-def test_a_warning_begins_with_what_it_is():
-    record = logging.LogRecord("name", logging.WARNING, "file", 1, "%d lines are wrong", (3,), None)
-    assert logs.Warnings().format(record) == "warning: 3 lines are wrong"
 
 
 def test_control_c_while_libraries_are_imported_is_no_traceback():

@@ -38,18 +38,19 @@ def work(rank: int, seconds: int, ending: int, folder: Path, port: int, size: in
     os._exit(0)
 
 
-def told_by_the_first(folder, present: int, ending: int, seconds: int, later: bool = False) -> str:
+def told_by(folder: Path, ranks: list[int], *, size: int = 2, ending: int = signal.SIGKILL, seconds: int, later=False):
+    """What the first of the workers with these ranks says, or all where none ends; and where they meet."""
     # Forked: the imports are done.
     context, port = torch.multiprocessing.get_context("fork"), find_open_port()
-    arguments = [(rank, seconds, ending, folder, port, 2, later) for rank in range(present)]
-    workers = [context.Process(target=work, args=given) for given in arguments]
+    workers = [context.Process(target=work, args=(rank, seconds, ending, folder, port, size, later)) for rank in ranks]
     for worker in workers:
         worker.start()
-    workers[0].join(60)
+    for worker in workers if len(ranks) < size else workers[:1]:
+        worker.join(60)
     for worker in workers:
         worker.kill()
         worker.join()
-    return (folder / "0").read_text()
+    return [file.read_text() for file in sorted(folder.iterdir())], f"tcp://127.0.0.1:{port}"
 
 
 # The frozen one is waited for; "later", where an exchange goes on beside other work.
@@ -61,27 +62,16 @@ def test_a_worker_that_is_killed_or_frozen_is_named(tmp_path, ending, later):
     host = socket.gethostname()
     told = f"worker 1 on {host} has ended or is frozen (seen by worker 0 on {host}); --recover continues the run"
     # So long that a worker which is only slow on a busy machine is not given up before it ends.
-    assert told_by_the_first(tmp_path, 2, ending, 12, later) == told
+    assert told_by(tmp_path, [0, 1], ending=ending, seconds=12, later=later)[0] == [told]
 
 
-def test_a_node_that_never_comes(tmp_path):
-    told = told_by_the_first(tmp_path, 1, signal.SIGKILL, seconds=3)
-    assert told.startswith(f"worker 0 on {socket.gethostname()}: not all of 2 workers met at tcp://127.0.0.1:")
-    assert "within 3 s (distributed.timeout); start the command on every node" in told
-
-
-@pytest.mark.parametrize("present, size", [([0, 1], 3), ([1], 2)])
+@pytest.mark.parametrize("present, size", [([0], 2), ([0, 1], 3), ([1], 2)])
 def test_every_node_says_that_one_never_comes(tmp_path, present, size):
-    context, port = torch.multiprocessing.get_context("fork"), find_open_port()
-    workers = [context.Process(target=work, args=(rank, 3, 9, tmp_path, port, size)) for rank in present]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(60)
-        worker.kill()
-    for rank in present:
-        told = f"worker {rank} on {socket.gethostname()}: not all of {size} workers met at tcp://127.0.0.1:{port} "
-        assert (tmp_path / str(rank)).read_text().startswith(told)
+    found, place = told_by(tmp_path, present, size=size, seconds=3)
+    assert len(found) == len(present)
+    for rank, told in zip(present, found):
+        assert told.startswith(f"worker {rank} on {socket.gethostname()}: not all of {size} workers met at {place} ")
+        assert "within 3 s (distributed.timeout); start the command on every node" in told
 
 
 def test_what_the_command_says_of_a_worker_that_was_killed():
