@@ -152,18 +152,15 @@ def _scores(path: str) -> tuple[list[str], Any, dict[str, numpy.ndarray] | None]
             f"{path}: emissions must be (tokens, tags) with lengths, or (sentences, tokens, tags), found "
             f"{emissions.shape}."
         )
-    if lengths is not None:
-        counts = [int(length) for length in lengths.ravel()]
-        if emissions.ndim == 3 and (
-            len(counts) != len(emissions) or not 0 <= min(counts) <= max(counts) <= emissions.shape[1]
-        ):
-            raise ConfigurationError(f"{path}: lengths must be {len(emissions)} numbers, 0 to {emissions.shape[1]}.")
-        if emissions.ndim == 2 and (min(counts, default=0) < 0 or sum(counts) != len(emissions)):
+    counts = [] if lengths is None else [int(length) for length in lengths.ravel()]
+    if emissions.ndim == 2:
+        if min(counts, default=0) < 0 or sum(counts) != len(emissions):
             raise ConfigurationError(f"{path}: lengths must sum to {len(emissions)} tokens, found {sum(counts)}.")
-        if emissions.ndim == 2:
-            emissions = numpy.split(emissions, numpy.cumsum(counts)[:-1]) if counts else []
-        else:
-            emissions = [rows[:length] for rows, length in zip(emissions, counts)]
+        emissions = numpy.split(emissions, numpy.cumsum(counts)[:-1]) if counts else []
+    elif lengths is not None:
+        if len(counts) != len(emissions) or not all(0 <= count <= emissions.shape[1] for count in counts):
+            raise ConfigurationError(f"{path}: lengths must be {len(emissions)} numbers, 0 to {emissions.shape[1]}.")
+        emissions = [rows[:length] for rows, length in zip(emissions, counts)]
     pairs = {name: arrays[name] for name in ("transitions", "start_transitions", "end_transitions") if name in arrays}
     return [str(label) for label in arrays["labels"]], emissions, pairs or None
 

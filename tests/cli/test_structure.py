@@ -50,6 +50,15 @@ def test_it_learns_and_predicts_as_in_python(files, capsys):
     assert [json.loads(line)["tags"] for line in out.read_text().splitlines()] == [one["tags"] for one in records]
 
 
+@pytest.mark.parametrize("shape", [(0, 5), (0, 4, 5)], ids=["rows", "padded"])
+def test_no_sentence_gives_no_line(files, shape, capsys):
+    assert learned(files) == 0
+    capsys.readouterr()
+    numpy.savez(files / "none.npz", emissions=numpy.zeros(shape), lengths=[], labels=TAGS)
+    assert main(["apply", str(files / "tagger"), str(files / "none.npz")]) == 0
+    assert capsys.readouterr().out == ""
+
+
 def test_a_crf_keys_and_validation_data_of_their_own(files, capsys):
     scores = emissions_of(200).numpy()
     crf = {"transitions": numpy.eye(5), "start_transitions": numpy.ones(5), "end_transitions": numpy.zeros(5)}
