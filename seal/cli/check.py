@@ -176,16 +176,15 @@ def _check_keys(
             raise ConfigurationError(
                 f'config key "{prefix}{key}" is unknown to {cls.__name__}' + suggest(key, known - given | {*also})
             )
-    for key, value in found.items():
-        if key in parameters:
-            if value is None and not _may_be_null(parameters[key]):
-                raise ConfigurationError(f'config key "{prefix}{key}" of {cls.__name__} is null')
-            _check_range(f'config key "{prefix}{key}" of {cls.__name__}', cls, key, value, parameters[key].annotation)
     for name, parameter in parameters.items():
-        if name in found and found[name] is not None:
+        place = f'config key "{prefix}{name}" of {cls.__name__}'
+        if found.get(name) is not None:
+            _check_range(place, cls, name, found[name], parameter.annotation)
             _check_value(f"{prefix}{name}", cls.__name__, parameter.annotation, found[name])
+        elif name in found and not _may_be_null(parameter):
+            raise ConfigurationError(f"{place} is null")
         elif name in known - found.keys() - given and parameter.default is parameter.empty and not later:
-            raise ConfigurationError(f'config key "{prefix}{name}" of {cls.__name__} is missing')
+            raise ConfigurationError(f"{place} is missing")
 
 
 def _may_be_null(parameter: inspect.Parameter) -> bool:

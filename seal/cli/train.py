@@ -6,7 +6,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import entry_points
 from typing import Any, Optional
 
@@ -162,8 +162,15 @@ def _run(
         raise
     if dry_run:
         return None
-    try:
+    with _begun():
         return write_archive(folder, [*(include or ()), *_card(folder)])
+
+
+@contextmanager
+def _begun() -> Iterator[None]:
+    """Inside, training has begun, which an error then says."""
+    try:
+        yield
     except Exception as error:
         error.add_note(BEGUN)
         raise
@@ -171,26 +178,20 @@ def _run(
 
 def _work(params: Params, folder: str, dry_run: bool, rank: int = 0, accelerator: Any = None) -> None:
     """What each process of a run does: it makes all that the config names, and trains."""
-    begun = False
-    try:
-        with places_named(), naming(folder):
-            given = {"serialization_dir": folder, "local_rank": rank, "ddp_accelerator": accelerator}
-            loop: Any = TrainModel.from_params(params, **given)
-            _check_made(loop)
-            if rank == 0:
-                sort_namespaces(folder)
-            if dry_run:
-                return
-            begun = True
-            if dist.is_initialized():
-                dist.barrier()
-            metrics = loop.run()
-            if rank == 0:
-                loop.finish(metrics)
-    except Exception as error:
-        if begun:
-            error.add_note(BEGUN)
-        raise
+    with places_named(), naming(folder):
+        given = {"serialization_dir": folder, "local_rank": rank, "ddp_accelerator": accelerator}
+        loop: Any = TrainModel.from_params(params, **given)
+        _check_made(loop)
+        if rank == 0:
+            sort_namespaces(folder)
+    if dry_run:
+        return
+    with _begun(), places_named(), naming(folder):
+        if dist.is_initialized():
+            dist.barrier()
+        metrics = loop.run()
+        if rank == 0:
+            loop.finish(metrics)
 
 
 def _check_made(loop: Any) -> None:

@@ -109,18 +109,14 @@ def _run_worker(rank: int, group: Group, work: Callable[..., None], params: Para
         import_module_and_submodules(package)
     device = group.devices[rank]
     os.environ["ALLENNLP_PROCS_PER_NODE"] = str(len(group.devices))
-    given = {"local_rank": rank, "cuda_device": device, "world_size": group.size, "distributed": True}
-    for key, value in given.items():
-        params["trainer"][key] = value
+    given = {"local_rank": rank, "cuda_device": device, "world_size": group.size}
+    params["trainer"].update({**given, "distributed": True})
     if device >= 0:
         torch.cuda.set_device(device)
     with pulse_of(group, group.node_rank * len(group.devices) + rank):
         accelerator = None
         if group.ddp_accelerator is not None:
-            settings = Params(group.ddp_accelerator)
-            accelerator = DdpAccelerator.from_params(
-                settings, local_rank=rank, world_size=group.size, cuda_device=device
-            )
+            accelerator = DdpAccelerator.from_params(Params(group.ddp_accelerator), **given)
         work(params, folder, dry, rank, accelerator)
 
 
