@@ -1,5 +1,6 @@
 """The folder of a run: its lock, its records and its archive."""
 
+import getpass
 import json
 import multiprocessing
 import os
@@ -160,8 +161,6 @@ def test_what_is_recorded_names_no_place_and_nobody():
     found = environment()
     assert found["torch"] == torch.__version__ and set(found) >= {"begun", "commit", "python", "machine"}
     text = json.dumps(found)
-    import getpass
-
     assert socket.gethostname() not in text and f"/{getpass.getuser()}" not in text
 
 

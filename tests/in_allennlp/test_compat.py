@@ -20,9 +20,12 @@ import pytest
 import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params, cached_transformers
+from allennlp.common import params as params_module
 from allennlp.common.util import import_module_and_submodules
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer
+from allennlp.models import model as model_module
 from allennlp.models.archival import load_archive
+from allennlp.modules.seq2vec_encoders import CnnEncoder
 from allennlp.training.callbacks.log_writer import LogWriterCallback
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.metric_tracker import MetricTracker
@@ -75,8 +78,8 @@ OPTIMIZER_OPTIONS = {
 
 def _of_allennlp(base):
     """The names that AllenNLP itself registers; those of seal have their own tests."""
-    classes = {name: base.resolve_class_name(name)[0] for name in base.list_available()}
-    return [name for name, class_ in classes.items() if class_.__module__.startswith("allennlp.")]
+    names = base.list_available()
+    return [name for name in names if base.resolve_class_name(name)[0].__module__.startswith("allennlp.")]
 
 
 @pytest.mark.parametrize("name", _of_allennlp(Optimizer))
@@ -238,25 +241,14 @@ def test_training_shows_none_of_the_warnings(tagged, tmp_path, allennlp_logging)
 
 
 def test_pretrained_files_in_lists_are_forgotten():
-    from allennlp.common import Params
-    from allennlp.common import params as params_module
-    from allennlp.models import model as model_module
-
     for module in (params_module, model_module):
-        params = Params(
-            {
-                "pretrained_file": "a",
-                "kept": 1,
-                "net": {"pretrained_file": "b", "terms": [{"type": "t", "pretrained_file": "c"}, "text", [1]]},
-            }
-        )
+        terms = [{"type": "t", "pretrained_file": "c"}, "text", [1]]
+        params = Params({"pretrained_file": "a", "kept": 1, "net": {"pretrained_file": "b", "terms": terms}})
         module.remove_keys_from_params(params)
         assert params.as_dict() == {"kept": 1, "net": {"terms": [{"type": "t"}, "text", [1]]}}
 
 
 def test_features_of_short_texts_in_mixed_precision():
-    from allennlp.modules.seq2vec_encoders import CnnEncoder
-
     torch.manual_seed(0)
     encoder = CnnEncoder(embedding_dim=3, num_filters=4, ngram_filter_sizes=(2, 3))
     tokens, mask = torch.randn(2, 4, 3), torch.tensor([[True, False, False, False], [True] * 4])
@@ -305,18 +297,12 @@ def test_a_library_that_is_not_there_is_sought_once(monkeypatch):
 
 
 @pytest.mark.parametrize("interval", [1, 2])
-def test_distributions_are_logged_from_the_first_batch(tmp_path, interval):
-    data = tmp_path / "train.tsv"
-    data.write_text(TAGGED)
+def test_distributions_are_logged_from_the_first_batch(tagged, tmp_path, interval, monkeypatch):
     callback = {"type": "tensorboard", "summary_interval": 1, "distribution_interval": interval}
-    train_model(experiment(data, callbacks=[callback]), str(tmp_path / "run"))
+    config = experiment(tagged, callbacks=[callback])
+    train_model(config.duplicate(), str(tmp_path / "run"))
     assert list((tmp_path / "run" / "log" / "train").iterdir())
-
-
-def test_without_the_patch_the_first_batch_ends_in_an_assertion(tmp_path, monkeypatch):
-    data = tmp_path / "train.tsv"
-    data.write_text(TAGGED)
-    monkeypatch.setattr(LogWriterCallback, "on_start", LogWriterCallback.on_start.__wrapped__)
-    with pytest.raises(AssertionError):
-        callback = {"type": "tensorboard", "distribution_interval": 1}
-        train_model(experiment(data, callbacks=[callback]), str(tmp_path / "run"))
+    if interval == 1:
+        monkeypatch.setattr(LogWriterCallback, "on_start", LogWriterCallback.on_start.__wrapped__)
+        with pytest.raises(AssertionError):
+            train_model(config, str(tmp_path / "without_the_patch"))
