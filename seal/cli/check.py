@@ -18,15 +18,15 @@ from typing import Any, Optional, Union, get_args, get_origin
 
 import torch
 from allennlp.commands.train import TrainModel
-from allennlp.common import FromParams, Lazy, Registrable
+from allennlp.common import Lazy, Registrable
 from allennlp.common.from_params import infer_params
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.modules.token_embedders import Embedding
-from allennlp.nn.parallel import DdpAccelerator
 from allennlp.training.trainer import Trainer
 
 from seal.cli.configs import read_config
 from seal.cli.word_vectors import check_vectors, unusable_vector
+from seal.cli.workers import Workers
 from seal.common.setting_checks import check_range, short, suggest, whole_number
 from seal.files.paths import user_path
 from seal.registry import ConfigurationError
@@ -116,32 +116,18 @@ def _check_first(config: dict[str, Any]) -> None:
         raise ConfigurationError('config key "evaluate_on_test" needs a "test_data_path", and there is none')
 
 
-class Workers(FromParams):
-    """The section `distributed`; `seal.cli.workers` reads it."""
-
-    def __init__(
-        self,
-        cuda_devices: list[int],
-        num_nodes: int = 1,
-        primary_address: str = "127.0.0.1",
-        primary_port: Optional[int] = None,
-        timeout: float = 120,
-        ddp_accelerator: Optional[Lazy[DdpAccelerator]] = None,
-    ) -> None:
-        """Its parameters are what is checked."""
-
-
-def _check_workers(workers: Any) -> None:
-    _check_part("distributed", TrainModel.__name__, Workers, workers, later=False)
-    devices, there = workers["cuda_devices"], torch.cuda.device_count()
+def _check_workers(section: Any) -> None:
+    _check_part("distributed", TrainModel.__name__, Workers, section, later=False)
+    workers = Workers(**section)
+    devices, there = workers.cuda_devices, torch.cuda.device_count()
     if set(devices) != {-1} and not all(0 <= device < there for device in devices):
         raise ConfigurationError(
             f'config key "distributed.cuda_devices" must have numbers of GPUs, of which {there} are here, or a -1 for '
             f"each process on the CPU, found {devices}"
         )
-    if len(devices) * workers.get("num_nodes", 1) < 2:
+    if workers.size < 2:
         raise ConfigurationError('config key "distributed" is for two processes or more; leave it out for one')
-    check_range('config key "distributed.timeout"', workers.get("timeout"), least=1)
+    check_range('config key "distributed.timeout"', workers.timeout, least=1)
 
 
 def _check_data(key: str, path: Any) -> None:

@@ -14,12 +14,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple, Optional
 
 import torch
 import torch.distributed as dist
-from allennlp.common import Params
+from allennlp.common import FromParams, Lazy, Params
 from allennlp.common import logging as common_logging
 from allennlp.common.plugins import import_plugins
 from allennlp.common.util import find_open_port, import_module_and_submodules, prepare_environment
@@ -32,49 +33,49 @@ from seal.registry import ConfigurationError
 
 logger = logging.getLogger(__name__)
 
-#: How long a worker waits for the others, in seconds.
-DEFAULT_TIMEOUT = 120.0
 _THIS_MACHINE = ("127.0.0.1", "0.0.0.0", "localhost")
+
+
+@dataclass(frozen=True)
+class Workers(FromParams):
+    """The section `distributed` of a config; `timeout` is how long a worker waits for the others, in seconds."""
+
+    cuda_devices: list[int]
+    num_nodes: int = 1
+    primary_address: str = "127.0.0.1"
+    primary_port: Optional[int] = None
+    timeout: float = 120.0
+    ddp_accelerator: Optional[Lazy[DdpAccelerator]] = None
+
+    @property
+    def size(self) -> int:
+        return self.num_nodes * len(self.cuda_devices)
 
 
 class Group(NamedTuple):
     """Where the workers meet, and what each of them has to know."""
 
     method: str
-    devices: list[int]
+    workers: Workers
     node_rank: int
-    num_nodes: int
-    timeout: float
-    ddp_accelerator: Optional[dict[str, Any]]
     packages: list[str]
     log_lines: bool
-
-    @property
-    def size(self) -> int:
-        return self.num_nodes * len(self.devices)
 
 
 def group_of(section: dict[str, Any], node_rank: int, packages: list[str]) -> Group:
     """
-    The group of a config's section `distributed`, which has been checked. Workers on one machine need no port.
+    The group of the section `distributed`, which has been checked. Workers on one machine need no port.
 
     # Raises
 
     `ConfigurationError` if workers on several machines have none.
     """
-    address, port = section.get("primary_address", "127.0.0.1"), section.get("primary_port")
+    workers = Workers(**section)
+    address, port = workers.primary_address, workers.primary_port
     if port is None and address not in _THIS_MACHINE:
         raise ConfigurationError(f'config key "distributed.primary_port" is missing, the port on {address}')
-    return Group(
-        f"tcp://{address}:{port or find_open_port()}",
-        section["cuda_devices"],
-        node_rank,
-        section.get("num_nodes", 1),
-        float(section.get("timeout", DEFAULT_TIMEOUT)),
-        section.get("ddp_accelerator"),
-        packages,
-        common_logging.FILE_FRIENDLY_LOGGING,
-    )
+    method = f"tcp://{address}:{port or find_open_port()}"
+    return Group(method, workers, node_rank, packages, common_logging.FILE_FRIENDLY_LOGGING)
 
 
 def run_workers(group: Group, work: Callable[..., None], params: Params, folder: str, recover: bool, dry: bool) -> None:
@@ -82,6 +83,7 @@ def run_workers(group: Group, work: Callable[..., None], params: Params, folder:
     Makes the vocabulary, which no worker could, as each reads its own part of the data; then runs `work(params, folder,
     dry, rank, accelerator)` in a process for each device of this node, and waits for them.
     """
+    workers = group.workers
     common_logging.prepare_global_logging(folder, rank=0, world_size=1)
     files = os.path.join(folder, "vocabulary")
     if recover:
@@ -94,63 +96,63 @@ def run_workers(group: Group, work: Callable[..., None], params: Params, folder:
         "padding_token": vocab._padding_token,
         "oov_token": vocab._oov_token,
     }
-    logger.info("%d workers on %d nodes meet at %s", group.size, group.num_nodes, group.method)
+    logger.info("%d workers on %d nodes meet at %s", workers.size, workers.num_nodes, group.method)
     arguments = (group, work, params.duplicate(), folder, dry)
-    torch.multiprocessing.spawn(_run_worker, args=arguments, nprocs=len(group.devices))
+    torch.multiprocessing.spawn(_run_worker, args=arguments, nprocs=len(workers.cuda_devices))
 
 
 def _run_worker(rank: int, group: Group, work: Callable[..., None], params: Params, folder: str, dry: bool) -> None:
+    workers = group.workers
     common_logging.FILE_FRIENDLY_LOGGING = group.log_lines
-    common_logging.prepare_global_logging(folder, rank=rank, world_size=group.size)
+    common_logging.prepare_global_logging(folder, rank=rank, world_size=workers.size)
     prepare_environment(params)
     # The process is spawned: what the command has imported has to be imported again.
     import_plugins()
     for package in group.packages:
         import_module_and_submodules(package)
-    device = group.devices[rank]
-    os.environ["ALLENNLP_PROCS_PER_NODE"] = str(len(group.devices))
-    given = {"local_rank": rank, "cuda_device": device, "world_size": group.size}
+    device = workers.cuda_devices[rank]
+    os.environ["ALLENNLP_PROCS_PER_NODE"] = str(len(workers.cuda_devices))
+    given: dict[str, Any] = {"local_rank": rank, "cuda_device": device, "world_size": workers.size}
     params["trainer"].update({**given, "distributed": True})
     if device >= 0:
         torch.cuda.set_device(device)
-    with pulse_of(group, group.node_rank * len(group.devices) + rank):
-        accelerator = None
-        if group.ddp_accelerator is not None:
-            accelerator = DdpAccelerator.from_params(Params(group.ddp_accelerator), **given)
+    with pulse_of(group.method, workers, group.node_rank * len(workers.cuda_devices) + rank):
+        settings: Any = workers.ddp_accelerator  # As the config has it.
+        accelerator = None if settings is None else DdpAccelerator.from_params(Params(settings), **given)
         work(params, folder, dry, rank, accelerator)
 
 
 @contextmanager
-def pulse_of(group: Group, rank: int) -> Iterator[None]:
+def pulse_of(method: str, workers: Workers, rank: int) -> Iterator[None]:
     """
-    Inside, this process is a worker of the group.
+    Inside, this process is the worker of this rank among those that meet at `method`.
 
     # Raises
 
-    `ConfigurationError` if not all of the group come, or one is lost while another waits for it; it names that one.
+    `ConfigurationError` if not all of them come, or one is lost while another waits for it; it names that one.
     """
     host = socket.gethostname()
     try:
         dist.init_process_group(
-            "nccl" if max(group.devices) >= 0 else "gloo",
-            init_method=group.method,
-            world_size=group.size,
+            "nccl" if max(workers.cuda_devices) >= 0 else "gloo",
+            init_method=method,
+            world_size=workers.size,
             rank=rank,
-            timeout=timedelta(seconds=group.timeout),
+            timeout=timedelta(seconds=workers.timeout),
         )
     except RuntimeError as error:  # `DistStoreError` is one.
         raise ConfigurationError(
-            f"worker {rank} on {host}: not all of {group.size} workers met at {group.method} within {group.timeout:g} "
+            f"worker {rank} on {host}: not all of {workers.size} workers met at {method} within {workers.timeout:g} "
             "s (distributed.timeout); start the command on every node, each with its --node-rank"
         ) from error
-    pulse = Pulse(distributed_c10d._get_default_store(), rank, group.size, min(1.0, group.timeout / 10))
+    pulse = Pulse(distributed_c10d._get_default_store(), rank, workers.size, min(1.0, workers.timeout / 10))
     try:
         yield
     except RuntimeError as error:
         if not _is_of_an_exchange(error):
             raise
         lost = pulse.lost()
-        late = f"another worker took more than {group.timeout:g} s to answer"
+        late = f"another worker took more than {workers.timeout:g} s to answer"
         raise ConfigurationError(
             f"{f'{lost} has ended or is frozen' if lost else late} (seen by worker {rank} on {host}); --recover "
             "continues the run"
