@@ -121,8 +121,10 @@ class Nothing(DatasetReader):
 
 @pytest.mark.parametrize("lazily", [{}, {"vocabulary": {"type": "empty"}}])
 def test_data_without_instances(tmp_path, allennlp_logging, lazily):
-    with pytest.raises(ConfigurationError, match=": no instance is read; see what the file has"):
-        train({**config("cross_entropy", dataset_reader={"type": "giving_nothing"}), **lazily}, str(tmp_path / "run"))
+    settings = {**config("cross_entropy", dataset_reader={"type": "giving_nothing"}), **lazily}
+    told = f"^{settings['train_data_path']}: no instance is read; see what the file has"
+    with pytest.raises(ConfigurationError, match=told):
+        train(settings, str(tmp_path / "run"))
     assert not (tmp_path / "run").exists()
 
 

@@ -1,13 +1,11 @@
-"""Which errors end in a sentence and which keep their traceback; what the sentence is made of."""
+"""Which errors end in a sentence and which keep their traceback."""
 
 import json
 import logging
 import sys
 
-from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
 
-from seal.allennlp.error_sentences import describe
 from seal.cli.errors import TRACEBACK_VARIABLE
 
 
@@ -43,13 +41,6 @@ def test_an_error_that_is_not_the_users_keeps_its_traceback(command, config, tmp
 def test_the_traceback_comes_back_on_request(command, monkeypatch):
     monkeypatch.setenv(TRACEBACK_VARIABLE, "1")
     assert "Traceback" in command("evaluate", "none.tar.gz", "x")
-
-
-def test_the_causes_of_a_failed_union_are_told():
-    error = ConfigurationError("Failed to construct argument x with type int or bool.")
-    error.__cause__ = ConfigurationError('config key "x" must be\n a number')
-    told = describe(error)
-    assert told == 'Failed to construct argument x with type int or bool: config key "x" must be a number'
 
 
 def test_handlers_of_other_kinds_do_not_get_the_traceback(command, capsys):
