@@ -15,7 +15,7 @@ from allennlp.training.optimizers import Optimizer
 from seal.cli import check as checks
 from seal.cli.check import check, check_overridden, places_named
 from seal.registry import ConfigurationError
-from tests.user_errors.conftest import CONFIG as SMALL
+from tests.stock_tagger import CONFIG as SMALL
 
 
 class Part(Registrable):

@@ -12,17 +12,7 @@ from allennlp.common import logging as logging_of_allennlp
 
 from seal.cli.errors import TRACEBACK_VARIABLE
 from seal.cli.main import main
-
-CONFIG = {
-    "dataset_reader": {"type": "sequence_tagging"},
-    "model": {
-        "type": "simple_tagger",
-        "text_field_embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}},
-        "encoder": {"type": "lstm", "input_size": 4, "hidden_size": 5},
-    },
-    "data_loader": {"batch_size": 2},
-    "trainer": {"num_epochs": 1, "cuda_device": -1, "optimizer": "adam"},
-}
+from tests.stock_tagger import CONFIG
 
 
 def write(folder: Path) -> str:
