@@ -37,13 +37,7 @@ def take_archives_from_the_hub() -> None:
                 "@REVISION may follow MODEL."
             )
         import huggingface_hub
-        from huggingface_hub.errors import (
-            EntryNotFoundError,
-            HFValidationError,
-            LocalEntryNotFoundError,
-            RepositoryNotFoundError,
-            RevisionNotFoundError,
-        )
+        from huggingface_hub import errors
 
         model, _, revision = "/".join(parts[:2]).partition("@")
         try:
@@ -54,15 +48,15 @@ def take_archives_from_the_hub() -> None:
                 cache_dir=cache_dir or file_utils.CACHE_DIRECTORY,
                 local_files_only=not _hub_answers(),
             )
-        except LocalEntryNotFoundError as error:
+        except errors.LocalEntryNotFoundError as error:
             raise ConfigurationError(
                 f"{path}: the hub cannot be reached, and the model was not downloaded before; download {parts[-1]} "
                 "where there is a network, and name the file."
             ) from error
-        except (RepositoryNotFoundError, RevisionNotFoundError, HFValidationError) as error:
+        except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError, errors.HFValidationError) as error:
             sentence = f"{path}: the hub has no such model, or only for users who log in to it."
             raise ConfigurationError(sentence) from error
-        except EntryNotFoundError as error:
+        except errors.EntryNotFoundError as error:
             raise ConfigurationError(f"{path}: this model of the hub has no file {'/'.join(parts[2:])}.") from error
 
     replace_once(archival, "cached_path", cached_path)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Optional
 
 from allennlp.common import Params
-from allennlp.common import logging as allennlp_logging
 from allennlp.common.util import prepare_environment
 from allennlp.data import DataLoader
 from allennlp.evaluation import Evaluator
@@ -52,7 +51,6 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
 
     `ConfigurationError` where an option is wrong; `OSError` where a file cannot be read or written.
     """
-    allennlp_logging.FILE_FRIENDLY_LOGGING = args.file_friendly_logging
     inputs = inputs_of(args.input_file)
     scores_files, prediction_files = _checked_outputs(args, inputs)
     # The folder of a run is the user's own; what an archive names may be of anybody.

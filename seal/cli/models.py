@@ -7,6 +7,7 @@ import os
 from contextlib import nullcontext
 from typing import Optional
 
+from allennlp.common import logging as common_logging
 from allennlp.common.checks import check_for_gpu
 from allennlp.models import archival
 from allennlp.models.archival import Archive, load_archive
@@ -38,12 +39,13 @@ def add_options_of_model(parser: argparse.ArgumentParser) -> None:
 
 def load_model(args: argparse.Namespace) -> Archive:
     """
-    The model of these options.
+    The model of these options; progress bars are from now on as they ask for.
 
     # Raises
 
     `ConfigurationError` where there is no such GPU, the archive is none that can be opened, or the overrides are wrong.
     """
+    common_logging.FILE_FRIENDLY_LOGGING = args.file_friendly_logging
     check_for_gpu(args.cuda_device)
     path = archival.cached_path(args.archive_file)
     is_folder = os.path.isdir(path)

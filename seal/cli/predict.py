@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Optional, TextIO
 
-from allennlp.common import logging as allennlp_logging
 from allennlp.data import DatasetReader, Instance
 from allennlp.predictors import Predictor
 
@@ -102,7 +101,6 @@ def predict(args: argparse.Namespace) -> None:
     some records are errors.
     """
     start = time.monotonic()
-    allennlp_logging.FILE_FRIENDLY_LOGGING = args.file_friendly_logging
     arguments = _checked(args)
     bound_memory()
     archive = load_model(args)
