@@ -97,6 +97,12 @@ def test_files_that_are_not_there(command, tmp_path):
     assert command("predict", "none.tar.gz", "x") == "error: file none.tar.gz not found\n"
 
 
+def test_data_without_instances_of_which_all_is_made(command, config, tmp_path):
+    (tmp_path / "train.tsv").write_text("\n")
+    told = command("train", config, "-s", str(tmp_path / "run"))
+    assert told.startswith(f"error: {tmp_path / 'train.tsv'}: no instance is read; ") and told.count("\n") == 1
+
+
 def test_the_command_itself_ends_with_status_1(config, tmp_path):
     """As a user runs it in the repository, where `.allennlp_plugins` names seal."""
     arguments = ["train", config, "-s", str(tmp_path / "run"), "-o", '{"model.encoder.hidden": 3}']
