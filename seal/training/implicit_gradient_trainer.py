@@ -1,7 +1,7 @@
 import contextlib
 import functools
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, Optional
 
@@ -26,7 +26,6 @@ from seal.output_spaces import Candidates
 from seal.samplers import with_gradient
 from seal.training.bilevel import (
     Bilevel,
-    Unrolling,
     adam_geometry,
     check_adam,
     check_full_precision,
@@ -36,176 +35,15 @@ from seal.training.bilevel import (
 from seal.training.devices import ShardedOptimizer
 from seal.training.trainer import AlternatingTrainer
 from seal.two_player import LOSS_NET, TASK_NET, MicroBatch, NotFinite, RandomStream, TwoPlayerOptimizer
-from seal.two_player.objectives import constant_loss, without_gradient
-
-
-class SurrogateLoss:
-    """
-    `L_Prim` of a batch, the loss-net's loss on candidates that are functions of the task-net, with the gradient that
-    includes the loss-net's effect on the task-net (see `seal.hypergradients`).
-
-    # Parameters
-
-    model : `SealModel`
-    settings : `Bilevel`
-    distributed : `bool`, optional (default = `False`)
-        Whether all workers solve one system for their batches together.
-    """
-
-    def __init__(self, model: SealModel, settings: Bilevel, distributed: bool = False) -> None:
-        self._model, self._settings, self._distributed = model, settings, distributed
-        #: The solution of the last system, by name, with `warm_start`.
-        self.solution: Optional[dict[str, torch.Tensor]] = None
-
-    def __call__(
-        self,
-        part: MicroBatch,
-        inner: Mapping[str, torch.nn.Parameter],
-        outer: Mapping[str, torch.nn.Parameter],
-        generator: Optional[torch.Generator] = None,
-        metric: Optional[Mapping[str, torch.Tensor]] = None,
-        held_out: Optional[dict[str, Any]] = None,
-    ) -> tuple[torch.Tensor, Optional[HypergradientReport]]:
-        """
-        # Parameters
-
-        part : `MicroBatch`
-            Its candidates are drawn if it has none.
-        inner, outer : `Mapping[str, torch.nn.Parameter]`
-            `theta` and `psi`, by name.
-        generator : `torch.Generator`, optional
-            For the solver's random vectors, which must be the same in all workers.
-        metric : `Mapping[str, torch.Tensor]`, optional
-            As for `hypergradient`.
-        held_out : `dict[str, Any]`, optional
-            The batch of `L_Prim`; `None`: that of `part`.
-
-        # Returns
-
-        A scalar that has the value of `L_Prim`, and the hypergradient as its gradient in the outer parameters; and the
-        report, `None` for a batch without an instance, which has no system to solve.
-
-        # Raises
-
-        `NonFiniteValue` if the task-net's output or a loss is not finite; `ConfigurationError` as `hypergradient`.
-        """
-        model, batch, settings = self._model, part.batch, self._settings
-        if settings.unroll is not None:
-            return self._unrolled(settings.unroll, batch, held_out or batch, inner, outer)
-        solver = needed(settings.solver, "solver")
-        alone = not (self._distributed or solver.depends_on_basis or settings.warm_start)
-        alone = alone and metric is None and held_out is None
-        spans = InputSpans(model, batch.values()) if alone else None
-        # One pass of the task-net draws the candidates and lets the gradient through them.
-        with contextlib.nullcontext() if spans is None else spans.recording():
-            state = model.state_of_all_nets(**(held_out or batch))
-        if not torch.isfinite(state.logits).all():
-            raise NonFiniteValue("task_net's output is no longer finite")
-        candidates = part.candidates
-        if held_out is not None or candidates is None:
-            candidates = model.sample(state)
-            part.candidates = candidates if held_out is None else part.candidates
-        if candidates.outputs.shape[0] == 0 and not self._distributed:
-            return model.loss_net_loss(state, candidates), None
-        primary = self._primary([state], candidates)
-        del state
-        found = hypergradient(
-            lambda: model.joint_loss(batch),
-            primary,
-            inner,
-            outer,
-            solver,
-            products=settings.products,
-            example_losses=(lambda: model.joint_losses(batch)) if solver.needs_examples else None,
-            generator=generator,
-            reduce=_mean_of_workers if self._distributed else None,
-            spans=spans,
-            metric=metric,
-            start=self.solution,
-        )
-        if settings.warm_start:
-            self.solution = found.solution
-        return self._surrogate(found, outer)
-
-    def _unrolled(
-        self,
-        unrolling: Unrolling,
-        batch: dict[str, Any],
-        held_out: dict[str, Any],
-        inner: Mapping[str, torch.nn.Parameter],
-        outer: Mapping[str, torch.nn.Parameter],
-    ) -> tuple[torch.Tensor, Optional[HypergradientReport]]:
-        """As the call, through the steps of a descent on the batch, at whose end the candidates are drawn."""
-        model = self._model
-
-        def primary() -> torch.Tensor:
-            state = model.state_of_all_nets(**held_out)
-            if not torch.isfinite(state.logits).all():
-                raise NonFiniteValue("task_net's output is no longer finite")
-            return self._primary([state], model.sample(state))()
-
-        found = unrolled_hypergradient(
-            lambda: model.joint_loss(batch),
-            primary,
-            inner,
-            outer,
-            unrolling.num_steps,
-            unrolling.step_size,
-            unrolling.backward_steps,
-            self._settings.products,
-            reduce=_mean_of_workers if self._distributed else None,
-        )
-        return self._surrogate(found, outer)
-
-    def _surrogate(
-        self, found: Hypergradient, outer: Mapping[str, torch.nn.Parameter]
-    ) -> tuple[torch.Tensor, Optional[HypergradientReport]]:
-        gradients = [found.gradient[name] for name in outer]
-        value = gradients[0].new_tensor(found.report.loss)
-        return _WithGradients.apply(value, gradients, *outer.values()), found.report
-
-    def _primary(self, states: list[TaskState], candidates: Candidates) -> Callable[[], torch.Tensor]:
-        def primary() -> torch.Tensor:
-            # Called once. The list gives the state up, so that the graph of its pass is freed before the system is
-            # solved.
-            state = states.pop()
-            if len(self._model.gold(state)) == 0:
-                # Another worker's batch may have instances.
-                return constant_loss(self._model.loss_net_parameters())
-            space = self._model.output_space
-            attached = with_gradient(
-                candidates, state.logits, space, state.mask, self._settings.through, state.cost_augmented
-            )
-            return self._model.loss_net_loss(state, attached)
-
-        return primary
-
-
-class _WithGradients(torch.autograd.Function):
-    """A value with given gradients with respect to parameters."""
-
-    @staticmethod
-    def forward(ctx, value, gradients, *parameters):
-        ctx.gradients = gradients
-        return value.clone()
-
-    @staticmethod
-    def backward(ctx, weight):
-        return (None, None, *(weight.to(gradient) * gradient for gradient in ctx.gradients))
-
-
-def _mean_of_workers(flat: torch.Tensor) -> torch.Tensor:
-    flat = flat.clone()
-    dist.all_reduce(flat)
-    return flat / dist.get_world_size()
-
+from seal.two_player.objectives import constant_loss, no_loss, without_gradient
 
 logger = logging.getLogger(__name__)
 
 
 class ImplicitLoss:
     """
-    The loss-net's loss of a batch with its effect on the task-net: `Turns.implicit_loss`.
+    `Turns.implicit_loss`: `L_Prim` of a batch, the loss-net's loss on candidates that are functions of the task-net,
+    with the gradient that includes the loss-net's effect on the task-net (see `seal.hypergradients`).
 
     # Parameters
 
@@ -215,10 +53,11 @@ class ImplicitLoss:
     stream : `RandomStream`
         The loss-net's draws and dropout come from it.
     outer_batches : `Iterable[TensorDict]`
-        Those of the outer loss, if it has batches of its own.
+        Those of `L_Prim`, if it has batches of its own.
     batches_completed : `Callable[[], int]`
         How many batches have been trained on.
     distributed, cpu_autocast : `bool`
+        In a distributed run all workers solve one system for their batches together.
     """
 
     def __init__(
@@ -234,31 +73,125 @@ class ImplicitLoss:
     ) -> None:
         self._model, self._optimizer, self.settings, self._stream = model, optimizer, bilevel, stream
         self._batches_completed, self._cpu_autocast = batches_completed, cpu_autocast
-        self.surrogate = SurrogateLoss(model, bilevel, distributed)
+        self._parameters: dict[str, dict[str, torch.nn.Parameter]] = {}
+        for player in optimizer.players:
+            moved = set(optimizer.parameters(player))
+            self._parameters[player] = {name: p for name, p in model.named_parameters() if p in moved}
+        self._reduce = _mean_of_workers if distributed else None
         # All of them, so that a run that is continued has only to count.
         self.outer_batches = list(outer_batches)
+        #: The solution of the last system, by name, with `warm_start`.
+        self.solution: Optional[dict[str, torch.Tensor]] = None
         # The same in all workers, which solve one system together.
         self._seed = torch.initial_seed()
         # What the solver has reported so far.
         self._warned: list[str] = []
 
     def __call__(self, part: MicroBatch) -> torch.Tensor:
-        inner, done = self.inner_parameters, self._batches_completed()
-        given = [parameter for name, parameter in self.parameters_of(TASK_NET).items() if name not in inner]
-        generator = torch.Generator().manual_seed(self._seed + done)
-        metric = None
-        if self.settings.geometry == "adam":
-            metric = adam_geometry(self._optimizer.players[TASK_NET], inner)
-        outer_batch = self.outer_batches[done % len(self.outer_batches)] if self.outer_batches else None
+        """
+        A scalar that has the value of `L_Prim`, and the hypergradient as its gradient in the loss-net's parameters. The
+        candidates are drawn if the batch has none.
+
+        # Raises
+
+        `NotFinite` if the task-net's output or a loss is not finite; `ConfigurationError` as `hypergradient`.
+        """
+        outer, inner = self.parameters_of(LOSS_NET), self.inner_parameters
+        constants = [parameter for name, parameter in self.parameters_of(TASK_NET).items() if name not in inner]
+        gradient = self._solved if self.settings.unroll is None else self._unrolled
+        outer_batch = None
+        if self.outer_batches:
+            outer_batch = self.outer_batches[self._batches_completed() % len(self.outer_batches)]
         try:
-            with self._stream.active(), without_gradient(given), self._mixed_precision():
-                outer = self.parameters_of(LOSS_NET)
-                loss, report = self.surrogate(part, inner, outer, generator, metric, outer_batch)
+            with self._stream.active(), without_gradient(constants), self._mixed_precision():
+                found = gradient(part, outer_batch)
         except NonFiniteValue as error:
             raise NotFinite(error.what, TASK_NET) from error
-        if report is not None:
-            self._report(report)
-        return loss
+        parameters = list(outer.values())
+        if found is None:
+            return no_loss(parameters[0])
+        self._report(found.report)
+        value = parameters[0].new_tensor(found.report.loss)
+        return _WithGradients.apply(value, [found.gradient[name] for name in outer], *parameters)
+
+    def _solved(self, part: MicroBatch, outer_batch: Optional[TensorDict]) -> Optional[Hypergradient]:
+        """By a system at the task-net as it is; `None` for a batch without an instance, which has none."""
+        model, batch, settings = self._model, part.batch, self.settings
+        solver, metric = needed(settings.solver, "solver"), None
+        if settings.geometry == "adam":
+            metric = adam_geometry(self._optimizer.players[TASK_NET], self.inner_parameters)
+        alone = not (self._reduce or solver.depends_on_basis or settings.warm_start)
+        spans = InputSpans(model, batch.values()) if alone and metric is None and outer_batch is None else None
+        # One pass of the task-net draws the candidates and lets the gradient through them.
+        with contextlib.nullcontext() if spans is None else spans.recording():
+            state = self._finite_state(outer_batch or batch)
+        candidates = part.candidates
+        if outer_batch is not None or candidates is None:
+            candidates = model.sample(state)
+            part.candidates = candidates if outer_batch is None else part.candidates
+        if candidates.outputs.shape[0] == 0 and self._reduce is None:
+            return None
+        primary = self._primary([state], candidates)
+        del state
+        found = hypergradient(
+            lambda: model.joint_loss(batch),
+            primary,
+            self.inner_parameters,
+            self.parameters_of(LOSS_NET),
+            solver,
+            products=settings.products,
+            example_losses=(lambda: model.joint_losses(batch)) if solver.needs_examples else None,
+            # For the solver's random vectors.
+            generator=torch.Generator().manual_seed(self._seed + self._batches_completed()),
+            reduce=self._reduce,
+            spans=spans,
+            metric=metric,
+            start=self.solution,
+        )
+        if settings.warm_start:
+            self.solution = found.solution
+        return found
+
+    def _unrolled(self, part: MicroBatch, outer_batch: Optional[TensorDict]) -> Hypergradient:
+        """Through the steps of a descent on the batch, at whose end the candidates are drawn."""
+        model, unrolling = self._model, needed(self.settings.unroll, "unroll")
+
+        def primary() -> torch.Tensor:
+            state = self._finite_state(outer_batch or part.batch)
+            return self._primary([state], model.sample(state))()
+
+        return unrolled_hypergradient(
+            lambda: model.joint_loss(part.batch),
+            primary,
+            self.inner_parameters,
+            self.parameters_of(LOSS_NET),
+            unrolling.num_steps,
+            unrolling.step_size,
+            unrolling.backward_steps,
+            self.settings.products,
+            reduce=self._reduce,
+        )
+
+    def _finite_state(self, batch: TensorDict) -> TaskState:
+        state = self._model.state_of_all_nets(**batch)
+        if not torch.isfinite(state.logits).all():
+            raise NonFiniteValue("task_net's output is no longer finite")
+        return state
+
+    def _primary(self, states: list[TaskState], candidates: Candidates) -> Callable[[], torch.Tensor]:
+        def primary() -> torch.Tensor:
+            # Called once. The list gives the state up, so that the graph of its pass is freed before the system is
+            # solved.
+            state, space = states.pop(), self._model.output_space
+            if len(self._model.gold(state)) == 0:
+                # Another worker's batch may have instances.
+                return constant_loss(self._model.loss_net_parameters())
+            attached = with_gradient(
+                candidates, state.logits, space, state.mask, self.settings.through, state.cost_augmented
+            )
+            return self._model.loss_net_loss(state, attached)
+
+        return primary
 
     def _mixed_precision(self) -> AbstractContextManager[None]:
         """Inside, `use_amp` concerns encoders alone: no second derivative passes through them."""
@@ -270,14 +203,6 @@ class ImplicitLoss:
     def parameters_of(self, player: str) -> dict[str, torch.nn.Parameter]:
         """The parameters that the player's optimizer updates, by name."""
         return self._parameters[player]
-
-    @functools.cached_property
-    def _parameters(self) -> dict[str, dict[str, torch.nn.Parameter]]:
-        by_player = {}
-        for player in self._optimizer.players:
-            moved = {id(parameter) for parameter in self._optimizer.parameters(player)}
-            by_player[player] = {name: p for name, p in self._model.named_parameters() if id(p) in moved}
-        return by_player
 
     @functools.cached_property
     def inner_parameters(self) -> dict[str, torch.nn.Parameter]:
@@ -308,13 +233,32 @@ class ImplicitLoss:
 
     def state_dict(self) -> dict[str, Any]:
         """Where the next system is solved from."""
-        return {"solution": self.surrogate.solution}
+        return {"solution": self.solution}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what is its own of a checkpoint's trainer state."""
-        solution, inner = state.get("solution"), self.inner_parameters
-        if solution is not None:
-            self.surrogate.solution = {name: value.to(inner[name].device) for name, value in solution.items()}
+        if state.get("solution") is not None:
+            inner = self.inner_parameters
+            self.solution = {name: value.to(inner[name].device) for name, value in state["solution"].items()}
+
+
+class _WithGradients(torch.autograd.Function):
+    """A value with given gradients with respect to parameters."""
+
+    @staticmethod
+    def forward(ctx, value, gradients, *parameters):
+        ctx.gradients = gradients
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx, weight):
+        return (None, None, *(weight.to(gradient) * gradient for gradient in ctx.gradients))
+
+
+def _mean_of_workers(flat: torch.Tensor) -> torch.Tensor:
+    flat = flat.clone()
+    dist.all_reduce(flat)
+    return flat / dist.get_world_size()
 
 
 @Trainer.register("implicit_gradient", constructor="from_partial_objects")

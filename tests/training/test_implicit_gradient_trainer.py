@@ -6,18 +6,15 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.hypergradients import ConjugateGradient, Curvature, NonFiniteValue, hypergradient
+from seal.hypergradients import ConjugateGradient, Curvature, hypergradient
 from seal.hypergradients.products import AutogradProducts, FiniteDifferenceProducts
 from seal.losses import Comparison
 from seal.samplers import with_gradient
 from seal.training import NonFiniteLoss
-from seal.training.bilevel import Bilevel
-from seal.training.implicit_gradient_trainer import SurrogateLoss
 from seal.two_player import LOSS_NET, TASK_NET, MicroBatch
 from tests.multilabel import LOSS_NET as LOSS_NET_PARAMS
 from tests.multilabel import TASK_NET as TASK_NET_PARAMS
 from tests.multilabel import run_settings, write_data
-from tests.spine import FINDER_ROWS, FRAMES, seal_model, srl_batch
 from tests.training import runs
 from tests.training.runs import loss_of
 
@@ -61,6 +58,7 @@ def build(tmp_path, *args, **kwargs):
 
 
 def settings_of(tmp_path, loss=CD, kind="implicit_gradient", epochs=1, **trainer):
+    tmp_path.mkdir(exist_ok=True)
     player = {"optimizer": {"type": "sgd", "lr": 0.1}}
     nets = {"task_net": TASK_NET_PARAMS, "loss_net": LOSS_NET_PARAMS, "task_loss": {"energy_weight": 0.5}}
     players = {"task_net": player, "loss_net": player}
@@ -70,29 +68,37 @@ def settings_of(tmp_path, loss=CD, kind="implicit_gradient", epochs=1, **trainer
     )  # fmt: skip
 
 
-def flat(gradients, like):
-    return torch.cat([(torch.zeros_like(p) if g is None else g).reshape(-1) for g, p in zip(gradients, like)])
+def theta_and_psi(trainer):
+    return list(trainer.implicit.inner_parameters.values()), list(trainer.implicit.parameters_of(LOSS_NET).values())
 
 
-def implicit_part(trainer, auxiliary, primary):
-    """`- J^T (H + damping)^-1 d primary / d theta` from dense matrices of second derivatives."""
-    theta = list(trainer.implicit.inner_parameters.values())
-    psi = list(trainer.implicit.parameters_of(LOSS_NET).values())
-    v = flat(torch.autograd.grad(primary, theta, allow_unused=True), theta)
-    slope = flat(torch.autograd.grad(auxiliary, theta, create_graph=True, allow_unused=True), theta)
-    rows = [torch.autograd.grad(s, theta + psi, retain_graph=True, allow_unused=True) for s in slope]
-    hessian = torch.stack([flat(row[: len(theta)], theta) for row in rows])
-    cross = torch.stack([flat(row[len(theta) :], psi) for row in rows])
-    damped = hessian + trainer.implicit.settings.solver.damping * torch.eye(len(hessian), dtype=hessian.dtype)
-    return -cross.t() @ torch.linalg.solve(damped, v)
+def slope(loss, parameters, **more):
+    """The loss's gradient by the parameters, flat; 0 by those that it does not depend on."""
+    found = torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True, **more)
+    return torch.cat([(torch.zeros_like(p) if g is None else g).reshape(-1) for g, p in zip(found, parameters)])
+
+
+def parts_of(trainer, auxiliary, primary, solve=None):
+    """
+    The explicit part, and `- J^T q` from dense matrices of second derivatives: `q` is `solve(H, d primary / d theta)`,
+    where `H` is without damping, or what the solver with its damping should find.
+    """
+    theta, psi = theta_and_psi(trainer)
+    explicit, v = slope(primary, psi), slope(primary, theta)
+    rows = torch.stack([slope(s, theta + psi) for s in slope(auxiliary, theta, create_graph=True)])
+    hessian, cross = rows.split([len(v), len(explicit)], dim=1)
+    if solve is None:
+        solve = damped(trainer.implicit.settings.solver.damping)
+    return explicit, -cross.t() @ solve(hessian, v)
+
+
+def damped(damping):
+    return lambda hessian, v: torch.linalg.solve(hessian + torch.as_tensor(damping) * torch.eye(len(v)).to(v), v)
 
 
 def dense(trainer, part, through="straight_through"):
-    """The explicit part, and the implicit one from dense matrices."""
-    from seal.samplers import with_gradient
-
+    """The same, with both losses written out."""
     model = trainer.model
-    psi = list(trainer.implicit.parameters_of(LOSS_NET).values())
     state = model.task_state(**part.batch)
     attached = with_gradient(part.candidates, state.logits, model.output_space, through=through)
     features = model.loss_net.encode(state.inputs, state.hidden)
@@ -100,7 +106,6 @@ def dense(trainer, part, through="straight_through"):
     energy = model.loss_net(features, outputs)
     comparison = Comparison(energy[:, 0], energy[:, 1:], attached, state.gold, model.output_space)
     primary = model.energy_loss(comparison).mean()
-    explicit = flat(torch.autograd.grad(primary, psi, retain_graph=True, allow_unused=True), psi)
     state = model.task_state(**part.batch)
     energy = model.loss_net(model.loss_net.encode(state.inputs, state.hidden), model.output_space.relax(state.logits))
     auxiliary = model.output_space.cross_entropy(state.logits, state.gold)
@@ -112,7 +117,7 @@ def dense(trainer, part, through="straight_through"):
         auxiliary = auxiliary + 0.5 * energy.squeeze(1)
     auxiliary = auxiliary.mean()
     assert float(model.joint_loss(part.batch).detach()) == pytest.approx(float(auxiliary.detach()))
-    return explicit, implicit_part(trainer, auxiliary, primary)
+    return parts_of(trainer, auxiliary, primary)
 
 
 EXACT = {"type": "exact", "damping": 5.0}
@@ -123,8 +128,23 @@ def in_double(batch):
     return {name: tensor.double() for name, tensor in batch.items()}
 
 
+def first_part(trainer):
+    return MicroBatch(next(iter(trainer.data_loader)))
+
+
+def doubled(trainer):
+    """The first batch of a trainer that computes in float64."""
+    trainer.model.double()
+    return MicroBatch(in_double(first_part(trainer).batch))
+
+
 def loss_nets_gradient(trainer):
     return torch.cat([p.grad.reshape(-1) for p in trainer.implicit.parameters_of(LOSS_NET).values()])
+
+
+def gradient_of(trainer, part):
+    loss_of(trainer, LOSS_NET, part).backward()
+    return loss_nets_gradient(trainer)
 
 
 @pytest.mark.parametrize("products", sorted(PRODUCTS))
@@ -137,8 +157,7 @@ def test_the_loss_nets_gradient_is_the_hypergradient(tmp_path, loss, products, m
             kind, "cross", lambda self, vector, cross=cross: used.append(type(self)) or cross(self, vector)
         )
     trainer = build(tmp_path, LOSSES[loss], solver=EXACT, products=products)
-    model = trainer.model.double()
-    part = MicroBatch(in_double(next(iter(trainer.data_loader))))
+    part, model = doubled(trainer), trainer.model
     value = loss_of(trainer, LOSS_NET, part)
     value.backward()
     found = loss_nets_gradient(trainer)
@@ -150,9 +169,8 @@ def test_the_loss_nets_gradient_is_the_hypergradient(tmp_path, loss, products, m
     metrics = model.get_metrics(reset=True)
     assert metrics["explicit_norm"] == pytest.approx(float(explicit.norm()), rel=1e-4)
     assert metrics["implicit_norm"] == pytest.approx(float(implicit.norm()), rel=1e-3)
-    slopes = torch.autograd.grad(model.joint_loss(part.batch), list(trainer.implicit.parameters_of(TASK_NET).values()))
-    slope = torch.cat([gradient.reshape(-1) for gradient in slopes]).norm()
-    assert metrics["inner_gradient_norm"] == pytest.approx(float(slope), rel=1e-6) and slope > 1e-3
+    inner = slope(model.joint_loss(part.batch), theta_and_psi(trainer)[0]).norm()
+    assert metrics["inner_gradient_norm"] == pytest.approx(float(inner), rel=1e-6) and inner > 1e-3
     assert float(value.detach()) == pytest.approx(metrics["loss_net_loss"])
     # The task-net has no part in it.
     assert all(p.grad is None for p in trainer.implicit.parameters_of(TASK_NET).values())
@@ -170,18 +188,14 @@ def test_each_candidate_is_a_function_of_its_own_network(tmp_path, kind):
     net = {"type": kind, "encoder": TASK_NET_PARAMS["encoder"]} if kind == "separated" else {"type": kind}
     loss = ANCHORED if kind == "gold" else {**SEPARATE, "cost_augmented_net": net}
     trainer = build(tmp_path, loss, solver=EXACT)
-    model = trainer.model.double()
-    part = MicroBatch(in_double(next(iter(trainer.data_loader))))
-    loss_of(trainer, LOSS_NET, part).backward()
-    found = loss_nets_gradient(trainer)
+    part, model = doubled(trainer), trainer.model
+    found = gradient_of(trainer, part)
 
     state = model.state_of_all_nets(**part.batch)
     outputs = torch.stack(outputs_of_all_nets(model, state), dim=1)
     assert torch.equal(outputs, part.candidates.outputs)
-    psi = list(trainer.implicit.parameters_of(LOSS_NET).values())
     primary = model.loss_net_loss(state, replace(part.candidates, outputs=outputs))
-    explicit = flat(torch.autograd.grad(primary, psi, retain_graph=True, allow_unused=True), psi)
-    implicit = implicit_part(trainer, model.joint_loss(part.batch), primary)
+    explicit, implicit = parts_of(trainer, model.joint_loss(part.batch), primary)
     assert implicit.norm() > 1e-3 * explicit.norm()
     assert torch.allclose(found, explicit + implicit, rtol=1e-6, atol=1e-9)
 
@@ -189,22 +203,20 @@ def test_each_candidate_is_a_function_of_its_own_network(tmp_path, kind):
 @pytest.mark.parametrize("sampler", ["gold", {"type": "gradient_based_inference", "start": "task_net"}])
 def test_candidates_of_no_network_are_refused(tmp_path, sampler):
     trainer = build(tmp_path, {**DVN, "sampler": sampler})
-    part = MicroBatch(next(iter(trainer.data_loader)))
     with pytest.raises(ConfigurationError, match="sampler: none of its candidates is a function of"):
-        loss_of(trainer, LOSS_NET, part)
+        loss_of(trainer, LOSS_NET, first_part(trainer))
 
 
 def test_a_phase_of_the_loss_net_alone_has_no_implicit_part(tmp_path):
     """Nor has its frozen task-net dropout."""
     gradients = []
     for kind, more in (("implicit_gradient", {}), ("alternating", {"first": "task_net"})):
-        (tmp_path / kind).mkdir()
         loss = {**CD, "task_net": {**TASK_NET_PARAMS, "dropout": 0.5}}
         phases = [{"epochs": 1, "train": "loss_net"}, {}]
         trainer = build(tmp_path / kind, loss, kind, epochs=2, phases=phases, **more)
         trainer.phases.enter(0, inside=False)
         trainer.plan = trainer._plan()
-        part = MicroBatch(next(iter(trainer.data_loader)))
+        part = first_part(trainer)
         loss_of(trainer, LOSS_NET, part).backward()
         gradients.append(torch.cat([p.grad.reshape(-1) for p in trainer.model.loss_net_parameters()]))
         assert torch.equal(part.state.logits, trainer.model.eval().task_state(**part.batch).logits)
@@ -214,19 +226,16 @@ def test_a_phase_of_the_loss_net_alone_has_no_implicit_part(tmp_path):
 @pytest.mark.parametrize("products", sorted(PRODUCTS))
 def test_the_inner_parameters_may_be_the_last_layer_alone(tmp_path, products):
     trainer = build(tmp_path, solver=EXACT, products=products, inner_parameters="last_layer")
-    trainer.model.double()
-    part = MicroBatch(in_double(next(iter(trainer.data_loader))))
-    loss_of(trainer, LOSS_NET, part).backward()
+    part = doubled(trainer)
+    found = gradient_of(trainer, part)
     explicit, implicit = dense(trainer, part)
     tolerance = 1e-9 if products == "autograd" else 1e-5
-    assert torch.allclose(loss_nets_gradient(trainer), explicit + implicit, atol=tolerance)
+    assert torch.allclose(found, explicit + implicit, atol=tolerance)
     assert implicit.norm() > 100 * tolerance
-    assert list(trainer.implicit.inner_parameters) == ["task_net._head.weight"]
-    trainer.implicit.settings.inner_parameters = ["[.]_head[.]"]
-    del trainer.implicit.inner_parameters
-    assert list(trainer.implicit.inner_parameters) == ["task_net._head.weight"]
-    trainer.implicit.settings.inner_parameters = None
-    del trainer.implicit.inner_parameters
+    for chosen in ("last_layer", ["[.]_head[.]"], None):
+        trainer.implicit.settings.inner_parameters = chosen
+        del trainer.implicit.inner_parameters
+        assert (list(trainer.implicit.inner_parameters) == ["task_net._head.weight"]) == (chosen is not None)
     assert not torch.allclose(dense(trainer, part)[1], implicit, atol=tolerance)
 
 
@@ -235,7 +244,7 @@ def test_what_lies_below_the_inner_parameters_is_not_differentiated(tmp_path):
     trainer = build(tmp_path, inner_parameters="last_layer")
     passed = []
     trainer.model.task_net.encoder.register_full_backward_pre_hook(lambda *_: passed.append(1))
-    part = MicroBatch(next(iter(trainer.data_loader)))
+    part = first_part(trainer)
     vectors = []
     trainer.model.task_net.encoder.register_forward_hook(lambda module, inputs, output: vectors.append(output))
     loss_of(trainer, LOSS_NET, part).backward()
@@ -251,16 +260,13 @@ def weights(trainer):
 def test_without_the_implicit_part_it_is_alternating_training(tmp_path):
     results = []
     for kind, more in (("alternating", {"first": "task_net"}), ("implicit_gradient", {"implicit": False})):
-        (tmp_path / kind).mkdir()
         trainer = build(tmp_path / kind, kind=kind, epochs=3, **more)
         trainer.train()
         results.append(weights(trainer))
-    for name, value in results[0].items():
-        assert torch.equal(value, results[1][name]), name
-    (tmp_path / "both").mkdir()
+    assert runs.same(*results)
     implicit = build(tmp_path / "both", epochs=3)
     implicit.train()
-    assert any(not torch.equal(value, weights(implicit)[name]) for name, value in results[0].items())
+    assert runs.differing(results[0], weights(implicit))
 
 
 def test_inner_steps_come_first(tmp_path):
@@ -268,28 +274,15 @@ def test_inner_steps_come_first(tmp_path):
     assert trainer.plan.order == [TASK_NET] * 3 + [LOSS_NET]
 
 
-def test_a_killed_run_recovers_to_the_same_result(tmp_path):
-    (tmp_path / "whole").mkdir()
-    (tmp_path / "parts").mkdir()
-    whole = build(tmp_path / "whole", epochs=4)
-    whole.train()
-    build(tmp_path / "parts", epochs=2).train()
-    rest = build(tmp_path / "parts", epochs=4)
-    rest.train()
-    for name, value in weights(whole).items():
-        assert torch.equal(value, weights(rest)[name]), name
-
-
 def test_accumulated_batches_give_the_mean_of_their_hypergradients(tmp_path):
     """Each batch has a system of its own, at the task-net after its update."""
     trainer = build(tmp_path, SSVM, solver=EXACT, num_gradient_accumulation_steps=2)
-    model = trainer.model.double()
-    group = next(iter(trainer.data_loader))
+    model, group = trainer.model.double(), first_part(trainer).batch
     for name, batch in group.items():
         group[name] = in_double(batch)
     before = weights(trainer)
     trainer.training_loss(group).backward()
-    assert any(not torch.equal(value, before[name]) for name, value in weights(trainer).items())
+    assert runs.differing(weights(trainer), before)
     found, expected = loss_nets_gradient(trainer), []
     for batch in group.values():
         part = MicroBatch(batch, candidates=model.sample(model.state_of_all_nets(**batch)))
@@ -301,48 +294,106 @@ def test_accumulated_batches_give_the_mean_of_their_hypergradients(tmp_path):
 @pytest.mark.parametrize("through", ["straight_through", "soft", "none"])
 def test_the_way_through_the_candidates(tmp_path, through):
     trainer = build(tmp_path, CD, solver=EXACT, through=through)
-    model = trainer.model.double()
-    part = MicroBatch(in_double(next(iter(trainer.data_loader))))
-    loss_of(trainer, LOSS_NET, part).backward()
-    implicit_norm = model.get_metrics()["implicit_norm"]
+    part = doubled(trainer)
+    found = gradient_of(trainer, part)
+    implicit_norm = trainer.model.get_metrics()["implicit_norm"]
     if through == "none":
         assert implicit_norm == 0
         return
     explicit, implicit = dense(trainer, part, through)
-    assert torch.allclose(loss_nets_gradient(trainer), explicit + implicit, atol=1e-9)
+    assert torch.allclose(found, explicit + implicit, atol=1e-9)
     assert implicit_norm == pytest.approx(float(implicit.norm())) and implicit_norm > 1e-4
 
 
 def test_a_turn_of_the_loss_net_draws_from_its_own_stream(tmp_path):
     trainer = build(tmp_path)
-    batch, before = next(iter(trainer.data_loader)), torch.get_rng_state()
-    states = []
+    batch, before, states = first_part(trainer).batch, torch.get_rng_state(), []
     for _ in range(2):
         loss_of(trainer, LOSS_NET, MicroBatch(batch))
         states.append(trainer.turns.stream.state[0])
     assert torch.equal(torch.get_rng_state(), before) and not torch.equal(*states)
 
 
-def hypergradient_of_the_first_batch(trainer):
-    loss_of(trainer, LOSS_NET, MicroBatch(next(iter(trainer.data_loader)))).backward()
-    return loss_nets_gradient(trainer)
-
-
 def test_the_default_solver_is_that_of_the_configs(tmp_path):
     results = []
     for solver in ({}, {"solver": {"type": "neumann", "damping": 0.1, "max_steps": 5}}):
         trainer = build(tmp_path, **solver)
-        results.append(hypergradient_of_the_first_batch(trainer))
+        results.append(gradient_of(trainer, first_part(trainer)))
     assert torch.equal(*results)
 
 
+def tagger(tmp_path, **more):
+    """Of the SRL fixture: an LSTM, sequences of several lengths, and a second batch without a frame."""
+    solver = {"type": "conjugate_gradient", "damping": 1.0, "max_steps": 3}
+    implicit = {"trainer__type": "implicit_gradient", "trainer__solver": solver}
+    loss = {"model__energy_loss": {"type": "contrastive_divergence"}}
+    return runs.build(runs.config(**{**implicit, **loss, **more}), tmp_path / "run")
+
+
 def test_it_trains_tag_sequences_of_an_lstm(tmp_path):
-    settings = runs.config(epochs=2, trainer__solver={"type": "conjugate_gradient", "damping": 1.0, "max_steps": 3})
-    settings["trainer"]["type"] = "implicit_gradient"
-    settings["model"]["energy_loss"] = {"type": "contrastive_divergence"}
-    trainer = runs.build(settings, tmp_path / "run")
-    metrics = trainer.train()
+    metrics = tagger(tmp_path, epochs=2).train()
     assert metrics["training_implicit_norm"] > 0 and metrics["training_solver_steps"] >= 1
+
+
+def test_the_gradient_of_tag_sequences(tmp_path):
+    trainer = tagger(tmp_path, dropout=0.0)
+    model, implicit, part = trainer.model.double(), trainer.implicit, first_part(trainer)
+    (3 * loss_of(trainer, LOSS_NET, part)).backward()
+    psi = implicit.parameters_of(LOSS_NET)
+
+    def primary():
+        state = model.task_state(**part.batch)
+        attached = with_gradient(part.candidates, state.logits, model.output_space, state.mask, "straight_through")
+        return model.loss_net_loss(state, attached)
+
+    solver = implicit.settings.solver
+    expected = hypergradient(lambda: model.joint_loss(part.batch), primary, implicit.inner_parameters, psi, solver)
+    assert expected.report.implicit_norm > 1e-3 * expected.report.explicit_norm > 0
+    for name, parameter in psi.items():
+        assert torch.allclose(parameter.grad, 3 * expected.gradient[name], atol=1e-12), name
+    assert all(parameter.grad is None for parameter in implicit.inner_parameters.values())
+
+
+def test_the_state_is_given_up_before_the_system_is_solved(tmp_path, monkeypatch):
+    """With it goes the graph of its pass."""
+    states, alive = [], []
+
+    class Watching(ConjugateGradient):
+        def solve(self, curvature, rhs):
+            alive.extend(state() is not None for state in states)
+            return super().solve(curvature, rhs)
+
+    trainer = tagger(tmp_path)
+    trainer.implicit.settings.solver = Watching(damping=1.0, max_steps=2)
+    make = trainer.model.state_of_all_nets
+
+    def recorded(**batch):
+        state = make(**batch)
+        states.append(weakref.ref(state))
+        return state
+
+    monkeypatch.setattr(trainer.model, "state_of_all_nets", recorded)
+    loss_of(trainer, LOSS_NET, first_part(trainer))
+    # Of the pass for the candidates, and of the one for the inner loss.
+    assert alive == [False, False]
+
+
+def test_a_batch_keeps_its_candidates_for_all_updates(tmp_path):
+    trainer = build(tmp_path)
+    part = first_part(trainer)
+    loss_of(trainer, LOSS_NET, part)
+    drawn = part.candidates
+    loss_of(trainer, LOSS_NET, part)
+    assert part.candidates is drawn
+
+
+def test_a_batch_without_an_instance_has_no_system(tmp_path):
+    trainer = tagger(tmp_path)
+    _, finder_rows, *_ = trainer.data_loader
+    loss = loss_of(trainer, LOSS_NET, MicroBatch(finder_rows))
+    assert float(loss.detach()) == 0 and trainer.model.get_metrics(reset=True).keys().isdisjoint({"explicit_norm"})
+    loss.backward()
+    assert all(parameter.grad is None for parameter in trainer.implicit.parameters_of(LOSS_NET).values())
 
 
 @pytest.mark.parametrize(
@@ -390,7 +441,7 @@ def test_one_pass_draws_the_candidates_and_carries_the_gradient(tmp_path):
     trainer = build(tmp_path, task_net={"optimizer": {"type": "sgd", "lr": 0.1}})
     calls = []
     trainer.model.task_net.register_forward_hook(lambda *_: calls.append(1))
-    part = MicroBatch(next(iter(trainer.data_loader)))
+    part = first_part(trainer)
     loss_of(trainer, LOSS_NET, part)
     assert len(calls) == 2
 
@@ -413,8 +464,7 @@ def net():
 def test_the_span_of_a_batch_is_enough(tmp_path):
     trainer, batch = wide(tmp_path, solver={"type": "exact", "damping": 5.0})
     part = MicroBatch(batch)
-    loss_of(trainer, LOSS_NET, part).backward()
-    found = torch.cat([p.grad.reshape(-1) for p in trainer.implicit.parameters_of(LOSS_NET).values()])
+    found = gradient_of(trainer, part)
     explicit, implicit = dense(trainer, part)
     assert torch.allclose(found, explicit + implicit, atol=1e-9) and implicit.norm() > 1e-3
     count = sum(p.numel() for p in trainer.implicit.parameters_of(TASK_NET).values())
@@ -446,9 +496,8 @@ def test_a_frozen_loss_net(tmp_path):
     trainer = build(tmp_path)
     for parameter in trainer.model.loss_net.parameters():
         parameter.requires_grad_(False)
-    part = MicroBatch(next(iter(trainer.data_loader)))
     with pytest.raises(ConfigurationError, match="outer parameters 'loss_net.* is frozen"):
-        loss_of(trainer, LOSS_NET, part)
+        loss_of(trainer, LOSS_NET, first_part(trainer))
 
 
 @pytest.mark.parametrize(
@@ -474,12 +523,10 @@ def test_a_residual_that_nobody_asked_for_is_no_trouble(tmp_path, caplog):
 
 
 def test_steps_whose_solution_is_worse_than_none_have_no_implicit_part_and_are_counted(tmp_path, caplog):
-    (tmp_path / "worse").mkdir()
     metrics = build(tmp_path / "worse", solver={"type": "identity", "divisor": 1e-3}).train()
     assert metrics["training_solver_residual"] > 1 and metrics["training_solver_left_out"] == 1
     assert metrics["training_implicit_norm"] == 0 and "training_products_disagreement" not in metrics
     assert any("the implicit part is left out" in record.message for record in caplog.records)
-    (tmp_path / "better").mkdir()
     settings = {"solver": {"type": "minres", "max_steps": 3}, "products": "finite_differences"}
     metrics = build(tmp_path / "better", **settings).train()
     assert metrics["training_solver_residual"] < 1 and metrics["training_solver_left_out"] == 0
@@ -522,9 +569,8 @@ def test_mixed_precision_is_that_of_the_encoders_alone(tmp_path):
 
 
 def last_layers_gradients(folder, use_amp, refuse=False):
-    folder.mkdir()
     trainer = build(folder, {**CD, "task_loss": {"energy_weight": 2.0}}, use_amp=use_amp, **LAST_LAYER)
-    model, part = trainer.model, MicroBatch(next(iter(trainer.data_loader)))
+    model, part = trainer.model, first_part(trainer)
     if refuse:
         for net in (model.task_net, model.loss_net):
             net.encoder.forward = torch.autocast("cpu", enabled=False)(net.encoder.forward)
@@ -575,9 +621,8 @@ def test_mixed_precision_ends_with_an_error_inside(tmp_path):
         raise RuntimeError("no features")
 
     handle = trainer.model.loss_net.encoder.register_forward_pre_hook(fail)
-    part = MicroBatch(next(iter(trainer.data_loader)))
     with pytest.raises(RuntimeError, match="no features"):
-        loss_of(trainer, LOSS_NET, part)
+        loss_of(trainer, LOSS_NET, first_part(trainer))
     handle.remove()
     assert not torch.is_autocast_enabled("cpu")
     assert not trainer.model.loss_net.encoder._forward_hooks
@@ -608,72 +653,43 @@ def primary_of(model, batch):
     return model.loss_net_loss(state, attached)
 
 
-def derivatives(trainer, batch):
-    """The task loss's slope with its graph, and its dense second derivatives in `theta` and in `psi` and `theta`."""
-    theta = list(trainer.implicit.inner_parameters.values())
-    psi = list(trainer.implicit.parameters_of(LOSS_NET).values())
-    auxiliary = trainer.model.joint_loss(batch)
-    slope = flat(torch.autograd.grad(auxiliary, theta, create_graph=True, allow_unused=True), theta)
-    rows = [torch.autograd.grad(s, theta + psi, retain_graph=True, allow_unused=True) for s in slope]
-    hessian = torch.stack([flat(row[: len(theta)], theta) for row in rows])
-    return hessian, torch.stack([flat(row[len(theta) :], psi) for row in rows])
-
-
-def gradients_of(trainer, loss):
-    """The loss's gradients by `psi` and by `theta`."""
-    parameters = [
-        list(trainer.implicit.parameters_of(LOSS_NET).values()),
-        list(trainer.implicit.inner_parameters.values()),
-    ]
-    return [flat(torch.autograd.grad(loss, of, retain_graph=True, allow_unused=True), of) for of in parameters]
-
-
 def test_the_geometry_of_adam(tmp_path):
     trainer = build(tmp_path, SSVM, solver=EXACT, geometry="adam", task_net=ADAM)
-    trainer.model.double()
-    part = MicroBatch(in_double(next(iter(trainer.data_loader))))
+    part, model = doubled(trainer), trainer.model
     trainer.optimizer.turn = TASK_NET
     for _ in range(2):
         trainer.optimizer.zero_grad()
         loss_of(trainer, TASK_NET, MicroBatch(part.batch)).backward()
         trainer.optimizer.step()
     trainer.optimizer.zero_grad()
-    loss_of(trainer, LOSS_NET, part).backward()
-    found = loss_nets_gradient(trainer)
+    found = gradient_of(trainer, part)
 
     states = trainer.optimizer.players[TASK_NET].state
     roots = torch.cat([states[p]["exp_avg_sq"].sqrt().reshape(-1) for p in trainer.implicit.inner_parameters.values()])
     metric = (roots / roots.mean()).clamp(min=0.01)
     assert metric.max() > 2 and metric.min() < 0.5
-    explicit, v = gradients_of(trainer, primary_of(trainer.model, part.batch))
-    hessian, cross = derivatives(trainer, part.batch)
-    implicit = -cross.T @ torch.linalg.solve(hessian + 5.0 * torch.diag(metric), v)
+    losses = model.joint_loss(part.batch), primary_of(model, part.batch)
+    explicit, implicit = parts_of(trainer, *losses, damped(5.0 * metric))
     assert implicit.norm() > 1e-4 and torch.allclose(found, explicit + implicit, atol=1e-8)
-    euclidean = -cross.T @ torch.linalg.solve(hessian + 5.0 * torch.eye(len(v), dtype=v.dtype), v)
+    euclidean = parts_of(trainer, *losses)[1]
     assert (implicit - euclidean).norm() > 0.01 * implicit.norm()
 
 
 def test_the_outer_loss_may_be_that_of_held_out_batches(tmp_path):
     """One for each update, in turn; the task loss stays that of the batch."""
-    from tests.multilabel import write_data
-
     (tmp_path / "held_out").mkdir()
     loader = outer_loader(write_data(tmp_path / "held_out"))
     trainer = build(tmp_path, SSVM, solver=EXACT, outer_data_loader=loader)
-    trainer.model.double()
-    batch = in_double(next(iter(trainer.data_loader)))
-    kept = [in_double(one) for one in trainer.implicit.outer_batches]
-    trainer.implicit.outer_batches = kept
+    batch = doubled(trainer).batch
+    kept = trainer.implicit.outer_batches = [in_double(one) for one in trainer.implicit.outer_batches]
     assert len(kept) > 1 and [len(one["labels"]) for one in kept[:2]] == [4, 1]
-    hessian, cross = derivatives(trainer, batch)
     results = []
     for completed in (0, 1, len(kept)):
         trainer._total_batches_completed = completed
         trainer.model.zero_grad()
-        loss_of(trainer, LOSS_NET, MicroBatch(batch)).backward()
-        results.append(loss_nets_gradient(trainer))
-        explicit, v = gradients_of(trainer, primary_of(trainer.model, kept[completed % len(kept)]))
-        implicit = -cross.T @ torch.linalg.solve(hessian + 5.0 * torch.eye(len(v), dtype=v.dtype), v)
+        results.append(gradient_of(trainer, MicroBatch(batch)))
+        primary = primary_of(trainer.model, kept[completed % len(kept)])
+        explicit, implicit = parts_of(trainer, trainer.model.joint_loss(batch), primary)
         assert implicit.norm() > 1e-4 and torch.allclose(results[-1], explicit + implicit, atol=1e-8)
     assert torch.equal(results[0], results[2]) and not torch.allclose(results[0], results[1])
 
@@ -682,17 +698,13 @@ def test_an_unrolled_inner_loop(tmp_path):
     """Against one graph through three steps; the nets are where they were."""
     unroll = {"num_steps": 3, "step_size": 0.4}
     trainer = build(tmp_path, SSVM, unroll=unroll)
-    model = trainer.model.double()
-    batch = in_double(next(iter(trainer.data_loader)))
-    before = {name: value.clone() for name, value in weights(trainer).items()}
-    loss_of(trainer, LOSS_NET, MicroBatch(batch)).backward()
-    found = loss_nets_gradient(trainer)
-    assert all(torch.equal(value, before[name]) for name, value in weights(trainer).items())
+    batch, model, before = doubled(trainer).batch, trainer.model, weights(trainer)
+    found = gradient_of(trainer, MicroBatch(batch))
+    assert runs.same(weights(trainer), before)
     metrics = model.get_metrics(reset=True)
     assert metrics["implicit_norm"] > 1e-4 and "solver_residual" not in metrics
 
-    names, theta = list(trainer.implicit.inner_parameters), list(trainer.implicit.inner_parameters.values())
-    psi = list(trainer.implicit.parameters_of(LOSS_NET).values())
+    names, (theta, psi) = list(trainer.implicit.inner_parameters), theta_and_psi(trainer)
 
     class Loss(torch.nn.Module):
         def __init__(self):
@@ -707,10 +719,9 @@ def test_an_unrolled_inner_loop(tmp_path):
 
     point = theta
     for _ in range(3):
-        slope = torch.autograd.grad(at(point, lambda net: net.joint_loss(batch)), point, create_graph=True)
-        point = [value - 0.4 * step for value, step in zip(point, slope)]
-    primary = at(point, lambda net: primary_of(net, batch))
-    expected = flat(torch.autograd.grad(primary, psi, allow_unused=True), psi)
+        steps = torch.autograd.grad(at(point, lambda net: net.joint_loss(batch)), point, create_graph=True)
+        point = [value - 0.4 * step for value, step in zip(point, steps)]
+    expected = slope(at(point, lambda net: primary_of(net, batch)), psi)
     assert torch.allclose(found, expected, atol=1e-9)
 
 
@@ -719,42 +730,45 @@ def test_an_unrolled_run_trains(tmp_path):
     trainer = build(tmp_path, epochs=2, unroll=unroll)
     before = weights(trainer)
     trainer.train()
-    assert any(not torch.equal(value, before[name]) for name, value in weights(trainer).items())
+    assert runs.differing(weights(trainer), before)
 
 
 def test_a_solve_starts_where_the_last_one_ended(tmp_path):
     trainer = build(tmp_path, SSVM, solver=STARTED, warm_start=True)
-    model = trainer.model.double()
-    batch = in_double(next(iter(trainer.data_loader)))
-    residuals = []
+    batch, residuals = doubled(trainer).batch, []
     for _ in range(4):
         loss_of(trainer, LOSS_NET, MicroBatch(batch))
-        residuals.append(model.get_metrics(reset=True)["solver_residual"])
+        residuals.append(trainer.model.get_metrics(reset=True)["solver_residual"])
     # The same system again and again, by two steps each time.
     assert residuals[0] > 1e-3 and all(later < 0.7 * earlier for earlier, later in zip(residuals, residuals[1:]))
     cold = build(tmp_path, SSVM, solver=STARTED)
-    assert cold.implicit.surrogate.solution is None
+    loss_of(cold, LOSS_NET, first_part(cold))
+    assert cold.implicit.solution is None
 
 
-@pytest.mark.parametrize("geometry", ["euclidean", "adam"])
-def test_a_killed_run_starts_where_it_was(tmp_path, geometry):
-    settings = {"solver": STARTED, "warm_start": True, "geometry": geometry, "task_net": ADAM}
-    (tmp_path / "whole").mkdir()
-    (tmp_path / "parts").mkdir()
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"solver": STARTED, "warm_start": True},
+        {"solver": STARTED, "warm_start": True, "geometry": "adam", "task_net": ADAM},
+    ],
+    ids=["plain", "warm_start", "geometry"],
+)
+def test_a_killed_run_goes_on_to_the_same_result(tmp_path, settings):
     whole = build(tmp_path / "whole", SSVM, epochs=4, **settings)
     whole.train()
     build(tmp_path / "parts", SSVM, epochs=2, **settings).train()
     rest = build(tmp_path / "parts", SSVM, epochs=4, **settings)
     rest.train()
-    for name, value in weights(whole).items():
-        assert torch.equal(value, weights(rest)[name]), name
-    for name, value in whole.implicit.surrogate.solution.items():
-        assert torch.equal(value, rest.implicit.surrogate.solution[name]), name
+    assert runs.same(weights(whole), weights(rest))
+    if settings:
+        assert runs.same(whole.implicit.solution, rest.implicit.solution)
 
 
 def test_damping_that_follows_the_curvature_is_logged(tmp_path):
     trainer = build(tmp_path, SSVM, solver={"type": "minres", "damping": 0.01, "relative_damping": 0.2})
-    loss_of(trainer, LOSS_NET, MicroBatch(next(iter(trainer.data_loader))))
+    loss_of(trainer, LOSS_NET, first_part(trainer))
     metrics = trainer.model.get_metrics()
     least, most = metrics["least_curvature"], metrics["most_curvature"]
     expected = max(0.01, 0.2 * max(abs(least), abs(most)) - least)
@@ -780,48 +794,36 @@ def test_mistakes(tmp_path, settings, told):
 # What the trainer hands to solvers that need more than products, and what it refuses.
 
 
-def gradient_of(trainer, part):
-    loss_of(trainer, LOSS_NET, part).backward()
-    return torch.cat([p.grad.reshape(-1) for p in trainer.implicit.parameters_of(LOSS_NET).values()])
-
-
 def test_sherman_morrison_sees_each_instance(tmp_path):
     """Against `damping I + mean of g_i g_i^T`, the `g_i` of instances one by one."""
     trainer, batch = wide(tmp_path, solver={"type": "sherman_morrison", "damping": 0.5, "measure_residual": False})
     model, part = trainer.model, MicroBatch(batch)
     found = gradient_of(trainer, part)
-    inner, outer = (list(trainer.implicit.parameters_of(player).values()) for player in (TASK_NET, LOSS_NET))
-    rows = []
-    for index in range(3):
-        alone = {name: tensor[index : index + 1] for name, tensor in batch.items()}
-        rows.append(flat(torch.autograd.grad(model.joint_loss(alone), inner), inner))
-    rows = torch.stack(rows)
-    matrix = 0.5 * torch.eye(rows.shape[1], dtype=rows.dtype) + rows.t() @ rows / 3
-    state = model.state_of_all_nets(**batch)
-    primary = model.loss_net_loss(state, with_gradient(part.candidates, state.logits, model.output_space))
-    explicit = flat(torch.autograd.grad(primary, outer, retain_graph=True, allow_unused=True), outer)
-    v = flat(torch.autograd.grad(primary, inner, allow_unused=True), inner)
-    slope = flat(torch.autograd.grad(model.joint_loss(batch), inner, create_graph=True), inner)
-    implicit = flat(torch.autograd.grad(slope @ torch.linalg.solve(matrix, v), outer, allow_unused=True), outer)
-    assert implicit.norm() > 1e-3 and torch.allclose(found, explicit - implicit, atol=1e-9)
+    ones = [{name: tensor[index : index + 1] for name, tensor in batch.items()} for index in range(3)]
+    rows = torch.stack([slope(model.joint_loss(one), theta_and_psi(trainer)[0]) for one in ones])
+    explicit, implicit = of_wide(trainer, part, lambda _, v: damped(0.5)(rows.t() @ rows / 3, v))
+    assert implicit.norm() > 1e-3 and torch.allclose(found, explicit + implicit, atol=1e-9)
 
 
 def test_a_diagonal_is_that_of_the_parameters_themselves(tmp_path):
     """Exact, so that the span of a wide batch would show."""
     trainer, batch = wide(tmp_path, solver={"type": "diagonal", "damping": 5.0, "max_steps": 128})
-    model, part = trainer.model, MicroBatch(batch)
+    part = MicroBatch(batch)
     found = gradient_of(trainer, part)
-    inner, outer = (list(trainer.implicit.parameters_of(player).values()) for player in (TASK_NET, LOSS_NET))
-    state = model.state_of_all_nets(**batch)
+
+    def solve(hessian, v):
+        divisor = hessian.diagonal() + 5.0
+        return torch.where(divisor > 0, v / divisor, 0.0)
+
+    explicit, implicit = of_wide(trainer, part, solve)
+    assert implicit.norm() > 1e-3 and torch.allclose(found, explicit + implicit, atol=1e-9)
+
+
+def of_wide(trainer, part, solve):
+    model = trainer.model
+    state = model.state_of_all_nets(**part.batch)
     primary = model.loss_net_loss(state, with_gradient(part.candidates, state.logits, model.output_space))
-    explicit = flat(torch.autograd.grad(primary, outer, retain_graph=True, allow_unused=True), outer)
-    v = flat(torch.autograd.grad(primary, inner, allow_unused=True), inner)
-    slope = flat(torch.autograd.grad(model.joint_loss(batch), inner, create_graph=True), inner)
-    rows = [flat(torch.autograd.grad(s, inner, retain_graph=True), inner) for s in slope]
-    divisor = torch.stack(rows).diagonal() + 5.0
-    solution = torch.where(divisor > 0, v / divisor, 0.0)
-    implicit = flat(torch.autograd.grad(slope @ solution, outer, allow_unused=True), outer)
-    assert implicit.norm() > 1e-3 and torch.allclose(found, explicit - implicit, atol=1e-9)
+    return parts_of(trainer, model.joint_loss(part.batch), primary, solve)
 
 
 def test_each_batch_draws_probes_of_its_own(tmp_path, monkeypatch):
@@ -843,7 +845,7 @@ def test_candidates_without_a_probability(tmp_path, through):
     with pytest.raises(ConfigurationError, match=message):
         build(tmp_path, loss, through=through)
     trainer = build(tmp_path, CD, through=through)
-    assert gradient_of(trainer, MicroBatch(next(iter(trainer.data_loader)))).isfinite().all()
+    assert gradient_of(trainer, first_part(trainer)).isfinite().all()
 
 
 @pytest.mark.parametrize(
@@ -882,86 +884,3 @@ def test_what_workers_cannot_share(tmp_path, more, told):
 
     runs.build(runs.config(), tmp_path)  # Makes the vocabulary.
     runs.on_workers(work, tmp_path)
-
-
-# Its value and its gradient; what the trainer makes of them is in test_implicit_gradient_trainer.py.
-
-
-def made(solver=None):
-    """A surrogate loss, the model, and the inner and the outer parameters."""
-    model = seal_model(energy_loss={"type": "contrastive_divergence"}).eval()
-    theta = dict(model.task_net.named_parameters())
-    psi = dict(model.loss_net.named_parameters())
-    solver = solver or ConjugateGradient(damping=1.0, max_steps=5)
-    return SurrogateLoss(model, Bilevel(solver)), model, theta, psi
-
-
-def test_its_gradient_is_the_hypergradient():
-    solver = ConjugateGradient(damping=1.0, max_steps=5)
-    surrogate, model, theta, psi = made(solver)
-    part = MicroBatch(srl_batch(FRAMES))
-    loss, report = surrogate(part, theta, psi)
-
-    def primary():
-        state = model.task_state(**part.batch)
-        attached = with_gradient(part.candidates, state.logits, model.output_space, state.mask, "straight_through")
-        return model.loss_net_loss(state, attached)
-
-    expected = hypergradient(lambda: model.joint_loss(part.batch), primary, theta, psi, solver)
-    assert float(loss.detach()) == pytest.approx(expected.report.loss) and report.steps == expected.report.steps
-    assert report.implicit_norm > 1e-3 * report.explicit_norm > 0
-    (3 * loss).backward()
-    for name, parameter in psi.items():
-        assert torch.allclose(parameter.grad, 3 * expected.gradient[name], atol=1e-12), name
-    assert all(parameter.grad is None for parameter in theta.values())
-
-
-def test_the_state_is_given_up_before_the_system_is_solved(monkeypatch):
-    """With it goes the graph of its pass."""
-    states, alive = [], []
-
-    class Watching(ConjugateGradient):
-        def solve(self, curvature, rhs):
-            alive.extend(state() is not None for state in states)
-            return super().solve(curvature, rhs)
-
-    surrogate, model, theta, psi = made(Watching(damping=1.0, max_steps=2))
-    make = model.state_of_all_nets
-
-    def recorded(**batch):
-        state = make(**batch)
-        states.append(weakref.ref(state))
-        return state
-
-    monkeypatch.setattr(model, "state_of_all_nets", recorded)
-    surrogate(MicroBatch(srl_batch(FRAMES)), theta, psi)
-    # Of the pass for the candidates, and of the one for the inner loss.
-    assert alive == [False, False]
-
-
-def test_a_batch_keeps_its_candidates_for_all_updates():
-    surrogate, _, theta, psi = made()
-    part = MicroBatch(srl_batch(FRAMES))
-    surrogate(part, theta, psi)
-    drawn = part.candidates
-    surrogate(part, theta, psi)
-    assert part.candidates is drawn
-
-
-def test_a_batch_without_an_instance_has_no_system():
-    surrogate, _, theta, psi = made()
-    loss, report = surrogate(MicroBatch(srl_batch(FINDER_ROWS)), theta, psi)
-    assert float(loss.detach()) == 0 and report is None
-
-
-@pytest.mark.parametrize(
-    "net, what", [("task_net", "task_net's output is no longer finite"), ("loss_net", "outer loss is nan")]
-)
-def test_what_is_not_finite_has_a_name(net, what):
-    surrogate, model, theta, psi = made()
-    with torch.no_grad():
-        for parameter in getattr(model, net).parameters():
-            parameter.fill_(float("nan"))
-    with pytest.raises(NonFiniteValue) as error:
-        surrogate(MicroBatch(srl_batch(FRAMES)), theta, psi)
-    assert error.value.what == what
