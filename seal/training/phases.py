@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator
 from typing import Any, Optional, Union
 
 import torch
-import torch.distributed as dist
 from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.metric_tracker import MetricTracker
@@ -16,6 +15,7 @@ from seal.common.setting_checks import check_choice, check_range, needed, under
 from seal.files.whole_files import replacing
 from seal.models import SealModel
 from seal.training.checkpoints import Averages
+from seal.training.devices import take_from_first_worker
 from seal.two_player import LOSS_NET, TASK_NET, TwoPlayerOptimizer
 
 logger = logging.getLogger(__name__)
@@ -251,62 +251,6 @@ class Phases:
         return epochs
 
 
-# The weights of the best epoch of the phase in progress, in the run's folder.
-_FILE = "phase_best.th"
-
-
-class PhaseBest:
-    """
-    The best epoch of a phase that has a `validation_metric`, whose weights the next phase starts from.
-
-    # Parameters
-
-    folder : `str`
-        The run's.
-    metric : `Union[str, list[str]]`, optional
-        The phase's.
-    """
-
-    def __init__(self, folder: str, metric: Optional[Union[str, list[str]]] = None) -> None:
-        self._path = os.path.join(folder, _FILE)
-        self._tracker = MetricTracker(metric or [])
-
-    def is_best(self, metrics: dict[str, float], epoch: int) -> bool:
-        """Counts an epoch with these metrics on validation data; whether it is the best of the phase so far."""
-        self._tracker._epoch_number = epoch
-        self._tracker.add_metrics(metrics)
-        return self._tracker.is_best_so_far()
-
-    @property
-    def epoch(self) -> Optional[int]:
-        """The best epoch so far, counted through the run."""
-        return self._tracker.best_epoch
-
-    def save(self, model: torch.nn.Module) -> None:
-        with replacing(self._path) as draft:
-            torch.save(model.state_dict(), draft)
-
-    @torch.no_grad()
-    def restore(self, model: torch.nn.Module, is_primary: bool, distributed: bool) -> None:
-        """Gives the model the weights that were saved, on all workers."""
-        if is_primary:
-            model.load_state_dict(torch.load(self._path, map_location="cpu"))
-        if distributed:
-            for tensor in (*model.parameters(), *model.buffers()):
-                dist.broadcast(tensor.data, src=0)
-
-    def forget(self) -> None:
-        """Removes the file, at the end of the run."""
-        if os.path.exists(self._path):
-            os.remove(self._path)
-
-    def state_dict(self) -> dict[str, Any]:
-        return self._tracker.state_dict()
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._tracker.load_state_dict(state)
-
-
 class TaskNetStart:
     """A copy of the task-net's present parameters and buffers, on the CPU, which `restore` puts back."""
 
@@ -326,11 +270,8 @@ class TaskNetStart:
 
 def _task_net(model: SealModel) -> Iterator[tuple[str, torch.Tensor]]:
     """All parameters and buffers outside the loss-net, by name; those of the output space count as the task-net's."""
-    others = {id(parameter) for parameter in model.loss_net_parameters()}
-    if model.loss_net is not None:
-        others |= {id(buffer) for buffer in model.loss_net.buffers()}
     for name, tensor in itertools.chain(model.named_parameters(), model.named_buffers()):
-        if id(tensor) not in others:
+        if not name.startswith("loss_net."):
             yield name, tensor
 
 
@@ -375,12 +316,13 @@ class PhasedRun:
         distributed: bool,
     ) -> None:
         self._phases, self._model, self._optimizer, self._scheduler = phases, model, optimizer, scheduler
-        self._tracker, self._averages, self._folder = tracker, averages, folder
+        self._tracker, self._averages = tracker, averages
         self._best_of_all_phases, self._is_primary, self._distributed = best_of_all_phases, is_primary, distributed
         #: The phase of the epoch in progress.
         self.phase = phases[phases.index(0)]
-        # Its best epoch, if it has a metric of its own.
-        self._best: Optional[PhaseBest] = None
+        # Of the phase's own best epoch, whose weights the next phase starts from, if it has a metric for it.
+        self._best: Optional[MetricTracker] = None
+        self._best_weights = os.path.join(folder, "phase_best.th")
         # Those of the last epochs, for a warning.
         self._scores: list[float] = []
         # A recovered run takes these weights from its newly constructed model, which has the same seeds and files. The
@@ -413,7 +355,7 @@ class PhasedRun:
         phase, loss_net = self.phase, self._model.loss_net
         self._leave(epoch)
         if phase.validation_metric is not None:
-            self._best = PhaseBest(self._folder, phase.validation_metric)
+            self._best = MetricTracker(phase.validation_metric)
         several = {"news": len(self._phases) > 1}
         logger.info("Phase %d of %d begins: %s", index + 1, len(self._phases), phase, extra=several)
         if loss_net is not None and loss_net.shares_encoder and phase.train == TASK_NET and phase.energy:
@@ -432,10 +374,13 @@ class PhasedRun:
     def _leave(self, epoch: int) -> None:
         """Goes back to the best epoch of the phase that has ended, if it has a metric of its own."""
         best, self._best = self._best, None
-        if best is None or best.epoch is None or best.epoch == epoch - 1 and not self._averages:
+        if best is None or best.best_epoch is None or best.best_epoch == epoch - 1 and not self._averages:
             return
-        logger.info("The next phase starts from epoch %d, the best by the phase's validation_metric.", best.epoch)
-        best.restore(self._model, self._is_primary, self._distributed)
+        logger.info("The next phase starts from epoch %d, the best by the phase's validation_metric.", best.best_epoch)
+        if self._is_primary:
+            self._model.load_state_dict(torch.load(self._best_weights, map_location="cpu"))
+        if self._distributed:
+            take_from_first_worker(self._model)
         self._averages.restart()
 
     def _begin_anew(self, player: str, parameters: list[torch.nn.Parameter], index: int) -> None:
@@ -453,9 +398,13 @@ class PhasedRun:
     def count(self, metrics: dict[str, float], epoch: int) -> None:
         """Counts an epoch with these metrics on validation data; it is before AllenNLP writes a checkpoint of it."""
         self._warn_of_constant_scores(metrics)
-        if self._best is not None and self._best.is_best(metrics, epoch) and self._is_primary:
-            with self._averages.applied():
-                self._best.save(self._model)
+        if self._best is None:
+            return
+        self._best._epoch_number = epoch
+        self._best.add_metrics(metrics)
+        if self._best.is_best_so_far() and self._is_primary:
+            with self._averages.applied(), replacing(self._best_weights) as draft:
+                torch.save(self._model.state_dict(), draft)
 
     def _warn_of_constant_scores(self, metrics: dict[str, float]) -> None:
         """Once, where the score stays the same though what predicts is trained."""
@@ -477,8 +426,8 @@ class PhasedRun:
 
     def end(self) -> None:
         """The weights of a phase's best epoch are no longer needed."""
-        if self._is_primary and self._folder:
-            PhaseBest(self._folder).forget()
+        if self._is_primary and os.path.exists(self._best_weights):
+            os.remove(self._best_weights)
 
     def state_dict(self) -> dict[str, Any]:
         state: dict[str, Any] = {}
@@ -494,7 +443,7 @@ class PhasedRun:
             # At the end of a phase it is still that phase's.
             done, inside = state["epochs_completed"], state["batches_in_epoch_completed"] > 0
             phase = self._phases[self._phases.index(done if inside else done - 1)]
-            self._best = PhaseBest(self._folder, phase.validation_metric)
+            self._best = MetricTracker(needed(phase.validation_metric, "validation_metric"))
             self._best.load_state_dict(state["phase_best"])
         start = self._task_net_start
         if start is not None and state.get("task_net_start") != start.digest:

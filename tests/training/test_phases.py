@@ -18,7 +18,7 @@ from seal.common.random_states import RandomStream
 from seal.models import SealModel
 from seal.samplers import GradientBasedInference
 from seal.training import Phase
-from seal.training.phases import PhaseBest, PhasedRun, Phases, TaskNetStart, check_validation_metric
+from seal.training.phases import PhasedRun, Phases, TaskNetStart, check_validation_metric
 from tests.training.runs import LINEAR, PLATEAU, build, config, players, same, weights
 
 STATIC = [
@@ -424,18 +424,17 @@ def test_the_best_epoch_may_be_one_of_any_phase(tmp_path):
 def test_a_phase_starts_from_the_best_epoch_of_the_last_by_its_own_metric(tmp_path, monkeypatch, average):
     given = [{"epochs": 3, "train": "loss_net", "validation_metric": "+ranking_accuracy"}, {"train": "task_net"}]
     values, starts = iter([20.0, 60.0, 40.0]), []
-    is_best, enter = PhaseBest.is_best, PhasedRun.enter
+    count, enter = PhasedRun.count, PhasedRun.enter
 
     def scored(self, metrics, epoch):
         assert 0 <= metrics["ranking_accuracy"] <= 100
-        return is_best(self, {"ranking_accuracy": next(values)}, epoch)
-
-    monkeypatch.setattr(PhaseBest, "is_best", scored)
+        count(self, {**metrics, "ranking_accuracy": next(values, 0.0)}, epoch)
 
     def recorded(self, epoch, inside):
         enter(self, epoch, inside)
         starts.append(weights(self._model))
 
+    monkeypatch.setattr(PhasedRun, "count", scored)
     monkeypatch.setattr(PhasedRun, "enter", recorded)
     more = {} if average is None else {"trainer__moving_average": average}
     trainer, seen = watched(config(epochs=5, trainer__phases=given, **more), tmp_path)
