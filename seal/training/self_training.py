@@ -10,7 +10,7 @@ from typing import Any, Optional
 import torch
 from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DataLoader, DatasetReader
+from allennlp.data import DataLoader
 
 from seal.common.random_states import random_state, set_random_state, set_seed
 from seal.common.setting_checks import check_range
@@ -94,10 +94,18 @@ class SelfTraining(FromParams):
 
         # Raises
 
-        `ConfigurationError` if a student cannot be trained in such a run, and as `read`.
+        `ConfigurationError` if a student cannot be trained in such a run, the training data lack none of the inputs, or
+        their file is malformed.
         """
-        check_self_training(model, data_loader, validation_data_loader, distributed)
-        inputs = self.read(model, validation_data_loader.reader, data_loader)
+        _check_run(model, data_loader, validation_data_loader, distributed)
+        kind: Any = UnlabelledRows if isinstance(data_loader, RowLoader) else UnlabelledInstances
+        reader = validation_data_loader.reader
+        inputs = kind.read(model, reader, data_loader, self.unlabelled, self.plain_text, self.distil)
+        if not len(inputs):
+            raise ConfigurationError(
+                f"trainer.self_training.unlabelled: {self.unlabelled} has no input that the training data lack; give "
+                "another, or leave self_training out."
+            )
         return partial(self.train, inputs=inputs, make_trainer=make_trainer, data_loader=data_loader, held_out=held_out)
 
     def train(
@@ -123,7 +131,7 @@ class SelfTraining(FromParams):
         student : `SealModel`
             As it starts.
         inputs : `Inputs`
-            What `read` has returned.
+            What the student learns from beside gold.
         make_trainer : `MakeTrainer`
         data_loader : `DataLoader`
             The training data.
@@ -206,23 +214,6 @@ class SelfTraining(FromParams):
             json.dump(report, file, indent=2)
         return found
 
-    def read(self, model: SealModel, reader: DatasetReader, data_loader: DataLoader) -> Inputs:
-        """
-        The inputs that the training data lack, indexed; and those of the training data, where these are labelled, too.
-
-        # Raises
-
-        `ConfigurationError` if there is none, or a file is malformed.
-        """
-        kind: Any = UnlabelledRows if isinstance(data_loader, RowLoader) else UnlabelledInstances
-        inputs = kind.read(model, reader, data_loader, self.unlabelled, self.plain_text, self.distil)
-        if not len(inputs):
-            raise ConfigurationError(
-                f"trainer.self_training.unlabelled: {self.unlabelled} has no input that the training data lack; give "
-                "another, or leave self_training out."
-            )
-        return inputs
-
     @torch.no_grad()
     def _pseudo_labels(self, path: str, model: SealModel, inputs: Inputs, score: Callable[[], float]) -> dict[str, Any]:
         """The teacher's `outputs` for each input, `(draws, *output)`, and its `score` and weights, kept in a file."""
@@ -239,14 +230,9 @@ class SelfTraining(FromParams):
         return labelled
 
 
-def check_self_training(
+def _check_run(
     model: SealModel, data_loader: DataLoader, validation_data_loader: Optional[DataLoader], distributed: bool
 ) -> None:
-    """
-    # Raises
-
-    `ConfigurationError` if a student cannot be trained in such a run.
-    """
     if not model.can_pseudo_label:
         raise ConfigurationError(
             f"trainer.self_training: {type(model).__name__} gives no pseudo-labels; models of tags, roles and sets of "

@@ -37,10 +37,6 @@ class TwoPlayerOptimizer:
     def param_groups(self) -> list[dict[str, Any]]:
         return [group for optimizer in self.players.values() for group in optimizer.param_groups]
 
-    @property
-    def current(self) -> torch.optim.Optimizer:
-        return self.players[self.turn]
-
     def parameters(self, player: Optional[str] = None) -> list[torch.nn.Parameter]:
         """The parameters of a player; `None`: of the one whose turn it is."""
         optimizer = self.players[self.turn if player is None else player]
@@ -53,8 +49,9 @@ class TwoPlayerOptimizer:
     def step(self, closure=None) -> None:
         if self.pauses:
             return
+        optimizer = self.players[self.turn]
         # AllenNLP's `multi` takes no closure.
-        self.current.step() if closure is None else self.current.step(closure)
+        optimizer.step() if closure is None else optimizer.step(closure)
 
     def restart(self, player: str) -> None:
         """Sets the player's optimizer back to its first state."""

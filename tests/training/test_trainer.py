@@ -768,7 +768,7 @@ def test_learning_rates_are_those_of_the_scheduler_alone(tmp_path, n_e, n_f, gro
 
     def step(*args):
         turn = trainer.optimizer.turn
-        rates[turn].append(trainer.optimizer.current.param_groups[0]["lr"])
+        rates[turn].append(trainer.optimizer.players[turn].param_groups[0]["lr"])
         original(*args)
 
     trainer.optimizer.step = step
