@@ -4,6 +4,7 @@ import logging
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Optional
 
 import torch
@@ -69,6 +70,7 @@ def _is_whole(path: str) -> bool:
 Checkpointer.default_implementation = "resumable"
 
 
+@dataclass
 class WorkerStates:
     """
     What AllenNLP's checkpoint lacks: each worker's random states and place in its data, and the means that it has
@@ -86,16 +88,13 @@ class WorkerStates:
         This worker's number, and how many there are.
     """
 
-    def __init__(
-        self,
-        loader: DataLoader,
-        streams: dict[str, RandomStream],
-        means: dict[str, Monitors],
-        worker: int,
-        workers: int,
-    ) -> None:
-        self._loader, self._streams, self._means = loader, streams, means
-        self._worker, self._workers = worker, workers
+    loader: DataLoader
+    streams: dict[str, RandomStream]
+    means: dict[str, Monitors]
+    worker: int
+    workers: int
+
+    def __post_init__(self) -> None:
         # The generators' states before the epoch's first batch: they determine the order of its data.
         self._epoch_start: Optional[dict[str, Any]] = None
         # Where it is in a pass over the data that spans several epochs.
@@ -108,16 +107,16 @@ class WorkerStates:
         if self._recovered is not None:
             place = self._recovered.get("epoch_place")
             if place is not None:
-                go_to_place(self._loader, place)
+                go_to_place(self.loader, place)
             set_random_state(self._recovered["epoch_start"])
-        self._epoch_start, self._epoch_place = random_state(), place_in_pass(self._loader)
+        self._epoch_start, self._epoch_place = random_state(), place_in_pass(self.loader)
 
     def catch_up(self) -> None:
         """Restores the random states; called once the data loader is where it was when the checkpoint was written."""
         if self._recovered is not None:
             if self._recovered["torch"] is not None:
                 set_torch_state(self._recovered["torch"])
-            for name, stream in self._streams.items():
+            for name, stream in self.streams.items():
                 stream.state = self._recovered["streams"][name]
             self._recovered = None
 
@@ -126,20 +125,20 @@ class WorkerStates:
         return gathered(
             {
                 "epoch_start": self._epoch_start if mid_epoch else random_state(),
-                "epoch_place": self._epoch_place if mid_epoch else place_in_pass(self._loader),
+                "epoch_place": self._epoch_place if mid_epoch else place_in_pass(self.loader),
                 # Between epochs there is nothing to catch up with: the data loader draws only after the epoch's start.
                 "torch": torch_state() if mid_epoch else None,
-                "streams": {name: stream.state for name, stream in self._streams.items()},
-                **{name: means.state_dict() for name, means in self._means.items()},
+                "streams": {name: stream.state for name, stream in self.streams.items()},
+                **{name: means.state_dict() for name, means in self.means.items()},
             }
         )
 
     def restore(self, workers: list[dict[str, Any]]) -> None:
         """Takes this worker's part of what was gathered; the random states when the loader has caught up."""
-        if len(workers) != self._workers:
+        if len(workers) != self.workers:
             logger.warning("The run had %d workers; with another number it is another run.", len(workers))
-        self._recovered = workers[self._worker % len(workers)]
-        for name, means in self._means.items():
+        self._recovered = workers[self.worker % len(workers)]
+        for name, means in self.means.items():
             means.load_state_dict(self._recovered[name])
 
 

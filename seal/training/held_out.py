@@ -3,7 +3,7 @@ import json
 import logging
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Optional
 
 import torch
@@ -41,6 +41,7 @@ class FoldSettings:
     folds_pretrained_file: Optional[str] = None
 
 
+@dataclass
 class HeldOut:
     """
     Held-out scores of the training data: each instance is scored by a net that has seen neither it nor another with the
@@ -66,20 +67,12 @@ class HeldOut:
         By their names nets of the model, whose weights are those that the nets of folds start from in place of its own.
     """
 
-    def __init__(
-        self,
-        folds: int,
-        make_trainer: MakeTrainer,
-        data_loader: DataLoader,
-        serialization_dir: str,
-        with_loss_net: bool = True,
-        start: Optional[dict[str, torch.nn.Module]] = None,
-    ) -> None:
-        self.folds = folds
-        self._start = start or {}
-        self._make_trainer, self._with_loss_net = make_trainer, with_loss_net
-        self._data_loader = data_loader
-        self._folder = os.path.join(serialization_dir, "folds")
+    folds: int
+    make_trainer: MakeTrainer
+    data_loader: DataLoader
+    serialization_dir: str
+    with_loss_net: bool = True
+    start: dict[str, torch.nn.Module] = field(default_factory=dict)
 
     def train(self, model: SealModel) -> None:
         """Trains and scores what no earlier run has. The random state outside is as before."""
@@ -90,7 +83,7 @@ class HeldOut:
             )
             return
         before, seed = random_state(), torch.initial_seed()
-        parts = folds_of(self._data_loader, self.folds, seed)
+        parts = folds_of(self.data_loader, self.folds, seed)
         for fold in range(self.folds):
             path = self._path(fold)
             if os.path.exists(path):
@@ -103,15 +96,15 @@ class HeldOut:
             set_seed(seed + fold)
             net = copy.deepcopy(model)
             net.structure = None
-            for name, other in self._start.items():
+            for name, other in self.start.items():
                 getattr(net, name).load_state_dict(other.state_dict())
             others = [place for number, part in enumerate(parts) if number != fold for place in part]
-            if not self._with_loss_net:
+            if not self.with_loss_net:
                 net.loss_net = net.sampler = net.energy_loss = None
-            loader = restricted(self._data_loader, others)
-            self._make_trainer(net, folder, loader, with_loss_net=self._with_loss_net).train()
+            loader = restricted(self.data_loader, others)
+            self.make_trainer(net, folder, loader, with_loss_net=self.with_loss_net).train()
             net.structure = model.structure
-            records = score(net, restricted(self._data_loader, parts[fold]))
+            records = score(net, restricted(self.data_loader, parts[fold]))
             with replacing(path) as draft:
                 torch.save(records, draft)
             for name in os.listdir(folder):
@@ -123,11 +116,11 @@ class HeldOut:
     def records(self, model: SealModel) -> list[Record]:
         """What `SealModel.held_out` gave for all batches, after `train`."""
         if self.folds == 0:
-            return score(model, self._data_loader)
+            return score(model, self.data_loader)
         return [record for fold in range(self.folds) for record in torch.load(self._path(fold))]
 
     def _path(self, fold: int) -> str:
-        return os.path.join(self._folder, str(fold), "held_out.pt")
+        return os.path.join(self.serialization_dir, "folds", str(fold), "held_out.pt")
 
 
 def held_out_of_run(

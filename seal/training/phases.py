@@ -4,6 +4,7 @@ import logging
 import os
 import re
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Any, Optional, Union
 
 import torch
@@ -53,6 +54,7 @@ def check_validation_metric(
 BOTH = "both"
 
 
+@dataclass
 class Phase(FromParams):
     """
     Some epochs of a run, and which players are trained in them.
@@ -87,29 +89,21 @@ class Phase(FromParams):
         That of the last phase is `trainer.validation_metric`.
     """
 
-    def __init__(
-        self,
-        epochs: Optional[int] = None,
-        train: str = BOTH,
-        energy: bool = True,
-        restart: bool = False,
-        supervised: bool = True,
-        copy_task_net: bool = False,
-        validation_metric: Optional[Union[str, list[str]]] = None,
-    ) -> None:
-        check_choice("trainer.phases: train", train, (BOTH, TASK_NET, LOSS_NET))
-        if not supervised and (not energy or train != TASK_NET):
+    epochs: Optional[int] = None
+    train: str = BOTH
+    energy: bool = True
+    restart: bool = False
+    supervised: bool = True
+    copy_task_net: bool = False
+    validation_metric: Optional[Union[str, list[str]]] = None
+
+    def __post_init__(self) -> None:
+        check_choice("trainer.phases: train", self.train, (BOTH, TASK_NET, LOSS_NET))
+        if not self.supervised and (not self.energy or self.train != TASK_NET):
             raise ConfigurationError(
                 "trainer.phases: without supervision only the task-net moves, and by the energy: with supervised "
                 f"false set train to '{TASK_NET}', and leave energy true."
             )
-        self.epochs = epochs
-        self.train = train
-        self.energy = energy
-        self.restart = restart
-        self.supervised = supervised
-        self.copy_task_net = copy_task_net
-        self.validation_metric = validation_metric
 
     def trains(self, player: str) -> bool:
         return self.train in (BOTH, player)
@@ -279,6 +273,7 @@ def _task_net(model: SealModel) -> Iterator[tuple[str, torch.Tensor]]:
 _CONSTANT = 3
 
 
+@dataclass(eq=False)
 class PhasedRun:
     """
     A run on its way through its phases: what changes when an epoch begins another one, and which epochs count.
@@ -302,62 +297,58 @@ class PhasedRun:
         Whether this worker writes files, and whether there are others.
     """
 
-    def __init__(
-        self,
-        phases: Phases,
-        model: SealModel,
-        optimizer: TwoPlayerOptimizer,
-        scheduler: Any,
-        tracker: MetricTracker,
-        averages: Averages,
-        folder: str,
-        best_of_all_phases: bool,
-        is_primary: bool,
-        distributed: bool,
-    ) -> None:
-        self._phases, self._model, self._optimizer, self._scheduler = phases, model, optimizer, scheduler
-        self._tracker, self._averages = tracker, averages
-        self._best_of_all_phases, self._is_primary, self._distributed = best_of_all_phases, is_primary, distributed
+    phases: Phases
+    model: SealModel
+    optimizer: TwoPlayerOptimizer
+    scheduler: Any
+    tracker: MetricTracker
+    averages: Averages
+    folder: str
+    best_of_all_phases: bool
+    is_primary: bool
+    distributed: bool
+
+    def __post_init__(self) -> None:
         #: The phase of the epoch in progress.
-        self.phase = phases[phases.index(0)]
+        self.phase = self.phases[self.phases.index(0)]
         # Of the phase's own best epoch, whose weights the next phase starts from, if it has a metric for it.
         self._best: Optional[MetricTracker] = None
-        self._best_weights = os.path.join(folder, "phase_best.th")
+        self._best_weights = os.path.join(self.folder, "phase_best.th")
         # Those of the last epochs, for a warning.
         self._scores: list[float] = []
         # A recovered run takes these weights from its newly constructed model, which has the same seeds and files. The
         # checkpoint has only their digest, to detect where that does not hold.
-        self._task_net_start = TaskNetStart(model) if any(phase.restart for phase in phases) else None
+        self._task_net_start = TaskNetStart(self.model) if any(phase.restart for phase in self.phases) else None
 
     def enter(self, epoch: int, inside: bool) -> None:
         """Before an epoch; `inside` if the run goes on from a checkpoint that was written in the middle of it."""
-        index = self._phases.index(epoch)
-        self.phase = self._phases[index]
-        moving = [player for player in self._optimizer.players if self.phase.trains(player)]
-        self._scheduler.moving, self._scheduler.scored = moving, self.prediction_depends_on(moving)
+        index = self.phases.index(epoch)
+        self.phase = self.phases[index]
+        moving = [player for player in self.optimizer.players if self.phase.trains(player)]
+        self.scheduler.moving, self.scheduler.scored = moving, self.prediction_depends_on(moving)
         if inside:
             return  # The checkpoint was written after what follows.
-        begins = epoch == self._phases.start(index)
+        begins = epoch == self.phases.start(index)
         if begins:
             self._begin(index, epoch)
-        if not (begins or index < len(self._phases) - 1):
+        if not (begins or index < len(self.phases) - 1):
             return
-        if self._best_of_all_phases:
-            self._tracker._epochs_with_no_improvement = 0
+        if self.best_of_all_phases:
+            self.tracker._epochs_with_no_improvement = 0
         else:
             # A new dictionary: AllenNLP's loop holds the old one, which `clear` would empty.
-            self._tracker.best_epoch_metrics = {}
-            self._tracker.clear()
+            self.tracker.best_epoch_metrics = {}
+            self.tracker.clear()
             # Epochs are counted through the whole run.
-            self._tracker._epoch_number = epoch
+            self.tracker._epoch_number = epoch
 
     def _begin(self, index: int, epoch: int) -> None:
-        phase, loss_net = self.phase, self._model.loss_net
+        phase, loss_net = self.phase, self.model.loss_net
         self._leave(epoch)
         if phase.validation_metric is not None:
             self._best = MetricTracker(phase.validation_metric)
-        several = {"news": len(self._phases) > 1}
-        logger.info("Phase %d of %d begins: %s", index + 1, len(self._phases), phase, extra=several)
+        several = {"news": len(self.phases) > 1}
+        logger.info("Phase %d of %d begins: %s", index + 1, len(self.phases), phase, extra=several)
         if loss_net is not None and loss_net.shares_encoder and phase.train == TASK_NET and phase.energy:
             logger.warning(
                 "trainer.phases[%d]: the energy is not fixed while the task_net is trained alone, since the loss_net "
@@ -365,35 +356,35 @@ class PhasedRun:
                 index,
             )
         if phase.restart:
-            needed(self._task_net_start, "restart").restore(self._model)
-            self._begin_anew(TASK_NET, self._model.task_net_parameters(), index)
+            needed(self._task_net_start, "restart").restore(self.model)
+            self._begin_anew(TASK_NET, self.model.task_net_parameters(), index)
         if phase.copy_task_net:
-            needed(loss_net, "loss_net").copy_task_net(needed(self._model.task_net, "task_net"))
-            self._begin_anew(LOSS_NET, self._model.loss_net_parameters(), index)
+            needed(loss_net, "loss_net").copy_task_net(needed(self.model.task_net, "task_net"))
+            self._begin_anew(LOSS_NET, self.model.loss_net_parameters(), index)
 
     def _leave(self, epoch: int) -> None:
         """Goes back to the best epoch of the phase that has ended, if it has a metric of its own."""
         best, self._best = self._best, None
-        if best is None or best.best_epoch is None or best.best_epoch == epoch - 1 and not self._averages:
+        if best is None or best.best_epoch is None or best.best_epoch == epoch - 1 and not self.averages:
             return
         logger.info("The next phase starts from epoch %d, the best by the phase's validation_metric.", best.best_epoch)
-        if self._is_primary:
-            self._model.load_state_dict(torch.load(self._best_weights, map_location="cpu"))
-        if self._distributed:
-            take_from_first_worker(self._model)
-        self._averages.restart()
+        if self.is_primary:
+            self.model.load_state_dict(torch.load(self._best_weights, map_location="cpu"))
+        if self.distributed:
+            take_from_first_worker(self.model)
+        self.averages.restart()
 
     def _begin_anew(self, player: str, parameters: list[torch.nn.Parameter], index: int) -> None:
         """Restarts a player's optimizer and scheduler, and its parameters' moving average from their present values."""
-        if player in self._optimizer.players:
-            self._optimizer.restart(player)
-            self._scheduler.restart(player, self._phases.epochs_of(player, index))
-        self._averages.restart(parameters)
+        if player in self.optimizer.players:
+            self.optimizer.restart(player)
+            self.scheduler.restart(player, self.phases.epochs_of(player, index))
+        self.averages.restart(parameters)
 
     def prediction_depends_on(self, players: Collection[str]) -> bool:
         """Whether predictions depend on the parameters of one of these players."""
-        needed = {id(parameter) for parameter in self._model.prediction_parameters()}
-        return any(id(parameter) in needed for player in players for parameter in self._optimizer.parameters(player))
+        needed = {id(parameter) for parameter in self.model.prediction_parameters()}
+        return any(id(parameter) in needed for player in players for parameter in self.optimizer.parameters(player))
 
     def count(self, metrics: dict[str, float], epoch: int) -> None:
         """Counts an epoch with these metrics on validation data; it is before AllenNLP writes a checkpoint of it."""
@@ -402,20 +393,20 @@ class PhasedRun:
             return
         self._best._epoch_number = epoch
         self._best.add_metrics(metrics)
-        if self._best.is_best_so_far() and self._is_primary:
-            with self._averages.applied(), replacing(self._best_weights) as draft:
-                torch.save(self._model.state_dict(), draft)
+        if self._best.is_best_so_far() and self.is_primary:
+            with self.averages.applied(), replacing(self._best_weights) as draft:
+                torch.save(self.model.state_dict(), draft)
 
     def _warn_of_constant_scores(self, metrics: dict[str, float]) -> None:
         """Once, where the score stays the same though what predicts is trained."""
-        if not metrics or not self.prediction_depends_on(self._scheduler.moving):
+        if not metrics or not self.prediction_depends_on(self.scheduler.moving):
             self._scores = []
             return
-        self._scores.append(self._tracker.combined_score(metrics))
+        self._scores.append(self.tracker.combined_score(metrics))
         last = self._scores[-_CONSTANT:]
         if len(last) == _CONSTANT and len(set(last)) == 1:
             self._scores = []
-            name = ", ".join(("+" if sign > 0 else "-") + name for sign, name in self._tracker.tracked_metrics)
+            name = ", ".join(("+" if sign > 0 else "-") + name for sign, name in self.tracker.tracked_metrics)
             logger.warning(
                 "trainer.validation_metric: %s has been %g for %d epochs, so no epoch is better than another; see the "
                 "training loss, change the learning rate or train longer, or name a metric that moves, as '-loss'",
@@ -426,7 +417,7 @@ class PhasedRun:
 
     def end(self) -> None:
         """The weights of a phase's best epoch are no longer needed."""
-        if self._is_primary and os.path.exists(self._best_weights):
+        if self.is_primary and os.path.exists(self._best_weights):
             os.remove(self._best_weights)
 
     def state_dict(self) -> dict[str, Any]:
@@ -442,7 +433,7 @@ class PhasedRun:
         if "phase_best" in state:
             # At the end of a phase it is still that phase's.
             done, inside = state["epochs_completed"], state["batches_in_epoch_completed"] > 0
-            phase = self._phases[self._phases.index(done if inside else done - 1)]
+            phase = self.phases[self.phases.index(done if inside else done - 1)]
             self._best = MetricTracker(needed(phase.validation_metric, "validation_metric"))
             self._best.load_state_dict(state["phase_best"])
         start = self._task_net_start

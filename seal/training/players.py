@@ -4,6 +4,7 @@ import logging
 import math
 import re
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from typing import Any, Optional
 
 import torch
@@ -49,6 +50,7 @@ class FusedAdamW(Optimizer, torch.optim.AdamW):
         super().__init__(params=groups, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, fused=True)
 
 
+@dataclass
 class Player(FromParams):
     """
     How one player, the task-net or the loss-net, is updated.
@@ -64,17 +66,10 @@ class Player(FromParams):
         player.
     """
 
-    def __init__(
-        self,
-        optimizer: Lazy[Optimizer] = Lazy(lambda model_parameters: Optimizer.by_name("fused_adamw")(model_parameters)),
-        learning_rate_scheduler: Optional[Lazy[LearningRateScheduler]] = None,
-        grad_norm: Optional[float] = None,
-        steps: int = 1,
-    ) -> None:
-        self.optimizer = optimizer
-        self.learning_rate_scheduler = learning_rate_scheduler
-        self.grad_norm = grad_norm
-        self.steps = steps
+    optimizer: Lazy[Optimizer] = Lazy(lambda model_parameters: Optimizer.by_name("fused_adamw")(model_parameters))
+    learning_rate_scheduler: Optional[Lazy[LearningRateScheduler]] = None
+    grad_norm: Optional[float] = None
+    steps: int = 1
 
 
 class TwoPlayerScheduler:

@@ -4,6 +4,7 @@ import logging
 import math
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Optional
 
@@ -28,6 +29,7 @@ Inputs = Any
 _BEST = "best_validation_"
 
 
+@dataclass
 class SelfTraining(FromParams):
     """
     Learns from inputs without gold, too. When the run's model is trained, it becomes the *teacher*. For each input it
@@ -61,24 +63,18 @@ class SelfTraining(FromParams):
         inputs are needed.
     """
 
-    def __init__(
-        self,
-        unlabelled: Optional[str] = None,
-        plain_text: bool = False,
-        hard: bool = False,
-        num_samples: int = 10,
-        labelled_share: float = 0.5,
-        distil: bool = False,
-    ) -> None:
-        if unlabelled is None and not distil:
+    unlabelled: Optional[str] = None
+    plain_text: bool = False
+    hard: bool = False
+    num_samples: int = 10
+    labelled_share: float = 0.5
+    distil: bool = False
+
+    def __post_init__(self) -> None:
+        if self.unlabelled is None and not self.distil:
             raise ConfigurationError("trainer.self_training.unlabelled: name the inputs, or set distil to true.")
-        check_range("trainer.self_training.num_samples", num_samples, least=1)
-        check_range("trainer.self_training.labelled_share", labelled_share, above=0, below=1)
-        self.unlabelled, self.plain_text = unlabelled, plain_text
-        self.hard = hard
-        self.num_samples = num_samples
-        self.labelled_share = labelled_share
-        self.distil = distil
+        check_range("trainer.self_training.num_samples", self.num_samples, least=1)
+        check_range("trainer.self_training.labelled_share", self.labelled_share, above=0, below=1)
 
     def of_run(
         self,

@@ -137,11 +137,7 @@ def check_loss_net_parts(
 
 
 def check_structure(model: Any, structure: Any, score: Optional[str], inference: Optional[Sampler]) -> None:
-    """
-    # Raises
-
-    `ConfigurationError` if the model cannot have a structure, or predicts by other means.
-    """
+    """The model can have the structure, if it is given one, and predicts by no other means."""
     if structure is None and score is not None:
         raise ConfigurationError(
             "score: it says for which score a structure decides, and here is none; leave it out, or give a 'structure'."
@@ -158,11 +154,7 @@ def check_structure(model: Any, structure: Any, score: Optional[str], inference:
 
 
 def check_implicit(task_loss: TaskLoss) -> None:
-    """
-    # Raises
-
-    `ConfigurationError` if the task-net that minimises the loss does not depend on the loss-net, by its gradient.
-    """
+    """The task-net that minimises the loss depends on the loss-net, by its gradient."""
     if task_loss.energy_weight == 0:
         raise ConfigurationError(
             "task_loss.energy_weight: with 0 the task-net does not follow the loss-net, so there is no "
@@ -176,12 +168,7 @@ def check_implicit(task_loss: TaskLoss) -> None:
 
 
 def check_finite_differences(model: Any) -> None:
-    """
-    # Raises
-
-    `ConfigurationError` if the task loss depends on the task-net in ways that its gradient leaves out, as differences
-    do not.
-    """
+    """The task loss depends on the task-net in no way that its gradient leaves out, as differences do not."""
     net = model.cost_augmented_net
     reasons = {
         "task_loss.straight_through: it": model.task_loss.straight_through,

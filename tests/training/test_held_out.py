@@ -206,13 +206,13 @@ def test_what_a_run_leaves(tmp_path, whole):
 
 def fold_starts(trainer, monkeypatch):
     """The weights that the task-net of each fold starts from."""
-    found, make = [], trainer._held_out._make_trainer
+    found, make = [], trainer._held_out.make_trainer
 
     def watched(net, *rest, **more):
         found.append(weights(net.task_net))
         return make(net, *rest, **more)
 
-    monkeypatch.setattr(trainer._held_out, "_make_trainer", watched)
+    monkeypatch.setattr(trainer._held_out, "make_trainer", watched)
     trainer.train()
     return found
 

@@ -432,7 +432,7 @@ def test_a_phase_starts_from_the_best_epoch_of_the_last_by_its_own_metric(tmp_pa
 
     def recorded(self, epoch, inside):
         enter(self, epoch, inside)
-        starts.append(weights(self._model))
+        starts.append(weights(self.model))
 
     monkeypatch.setattr(PhasedRun, "count", scored)
     monkeypatch.setattr(PhasedRun, "enter", recorded)
