@@ -1,6 +1,7 @@
 """What the trainers' tests share: small SRL runs on the fixture, in this process and in several."""
 
 import copy
+import json
 import os
 import random
 import time
@@ -15,9 +16,11 @@ import pytest
 import torch
 from allennlp.commands.train import TrainModel
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import prepare_environment
 from allennlp.training import TrainerCallback
 
+from seal.allennlp.error_sentences import describe
 from seal.cli.check import check, places_named
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,6 +92,21 @@ def config(
     return built
 
 
+def shapes_run(path: str, parts: dict[str, Any], **trainer: Any) -> dict[str, Any]:
+    """Segmentation of the images in `path`, in crops that are drawn and mirrored at random."""
+    settings = {
+        "dataset_reader": {"type": "seal_segmentation", "crop": 8, "mirror": True},
+        "validation_dataset_reader": {"type": "seal_segmentation"},
+        "train_data_path": path,
+        "validation_data_path": path,
+        "model": {"type": "seal_segmentation", "output_space": {"type": "binary_mask", "size": 8}, **parts},
+        "data_loader": {"type": "tensors", "batch_size": 2, "shuffle": True},
+        "trainer": {"type": "alternating", "cuda_device": -1, **trainer},
+    }
+    # Parts that are the same object would be used up together.
+    return json.loads(json.dumps(settings))
+
+
 def put(tree: dict[str, Any], key: str, value: Any) -> None:
     """Sets `tree[a][b]` for the key `a__b`; `...` removes it."""
     *path, last = key.split("__")
@@ -109,11 +127,27 @@ def build(settings: dict[str, Any], folder: Any, **extras: Any):
     return TrainModel.from_params(params=params, serialization_dir=str(folder), **extras).trainer
 
 
+def trained(settings: dict[str, Any], folder: Any):
+    """The same after its run."""
+    trainer = build(settings, folder)
+    trainer.train()
+    return trainer
+
+
 def build_as_train(settings: dict[str, Any], folder: Any):
     """As `build`, with the checks of the command `seal train`."""
     check(settings)
     with places_named():
         return build(settings, folder)
+
+
+def sentence(settings: dict[str, Any], folder: Any) -> str:
+    """What the command tells of a mistake in the settings."""
+    with pytest.raises(ConfigurationError) as error:
+        build_as_train(settings, folder)
+    told = describe(error.value)
+    assert "\n" not in told
+    return told
 
 
 def weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
@@ -198,6 +232,11 @@ def comparable(metrics: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in metrics.items() if "duration" not in k and "memory" not in k}
 
 
+def ended(trainer: Any) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """Runs to the end: the metrics that can be compared, and the weights."""
+    return comparable(trainer.train()), weights(trainer.model)
+
+
 def record(trainer: Any, name: str, log: list[Any], before: Optional[Any] = None) -> None:
     """Calls `log.append(before())` before every call of the trainer's method."""
     original = getattr(trainer, name)
@@ -254,6 +293,16 @@ def build_worker(settings: dict[str, Any], folder: Path, rank: int, size: int = 
     settings["vocabulary"] = {"type": "from_files", "directory": str(folder / "vocabulary")}
     settings["trainer"].update(distributed=True, world_size=size, local_rank=rank)
     return build(settings, folder, local_rank=rank)
+
+
+def killed_worker(settings: dict[str, Any], folder: Path, batch: int, before=lambda: None, **place: Any) -> None:
+    """A worker whose run ends after the given update, as those of the others do; `before` is called at its start."""
+    trainer = build_worker(settings, folder, **place)
+    before()
+    trainer._callbacks.append(KillAt(batch))
+    with pytest.raises(Killed):
+        trainer.train()
+    torch.distributed.barrier()
 
 
 def loss_of(trainer, player, part):

@@ -1,5 +1,6 @@
 import csv
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.tensor_loader import TensorLoader
 from seal.metrics import best_micro_threshold
 from seal.scores import L1Cost
-from seal.training.callbacks import VALUES, trace
+from seal.training.callbacks import VALUES, TuneThresholds, trace
 from tests import segmentation
 from tests.multilabel import DESCENT, LOSS_NET, ROWS, TASK_NET, run_settings, seal_parts, write_data
 from tests.spine import srl_model
@@ -28,7 +29,9 @@ from tests.training.runs import (
     kill_and_recover,
     put,
     same,
+    shapes_run,
     train_until_killed,
+    trained,
     weights,
 )
 
@@ -86,14 +89,9 @@ def test_there_is_nothing_to_tune_on(tmp_path):
 
 
 def test_another_model_is_refused():
-    from seal.training.callbacks import TuneThresholds
-
-    class FakeTrainer:
-        model = srl_model()
-
     message = "'tune_thresholds' is for 'seal_multilabel' and 'seal_text_multilabel', not SrlModel"
     with pytest.raises(ConfigurationError, match=message):
-        TuneThresholds(None).on_start(FakeTrainer())
+        TuneThresholds(None).on_start(SimpleNamespace(model=srl_model()))
 
 
 PLAYER = {"optimizer": {"type": "adam", "lr": 0.05}}
@@ -119,8 +117,8 @@ def tracing(**samplers):
     return {"type": "trace_inference", "samplers": samplers}
 
 
-def read(folder):
-    with (folder / "inference.csv").open() as file:
+def read(folder, name="inference.csv"):
+    with (folder / name).open() as file:
         return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
 
 
@@ -228,8 +226,7 @@ def traced_networks(kind="stacked", every=None, own=False, **more):
 
 
 def networks_read(folder):
-    with (folder / "inference_networks.csv").open() as file:
-        return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+    return read(folder, "inference_networks.csv")
 
 
 @pytest.mark.parametrize("kind", ["stacked", "shared", None])
@@ -288,12 +285,8 @@ def test_rows_of_a_run_and_nothing_else_is_moved(tmp_path):
     traced = traced_networks(epochs=3, dropout=0.3, **LAST)
     plain = json.loads(json.dumps(traced))
     del plain["trainer"]["callbacks"]
-    models = []
-    for name, settings in (("traced", traced), ("plain", plain)):
-        trainer = build(settings, tmp_path / name)
-        trainer.train()
-        models.append(weights(trainer.model))
-    assert same(*models)
+    models = [trained(settings, tmp_path / name).model for name, settings in (("traced", traced), ("plain", plain))]
+    assert same(*map(weights, models))
     rows = networks_read(tmp_path / "traced")
     assert list(rows[0]) == ["epoch", "batches", *VALUES]
     assert [row["epoch"] for row in rows] == [0, 1, 2]
@@ -306,8 +299,7 @@ def test_the_draws_of_a_measurement_are_not_those_of_the_training(tmp_path):
     models = []
     for callbacks in ([], [{"type": "trace_inference_networks"}]):
         settings = config("nce", epochs=2, dropout=0.3, trainer__callbacks=callbacks, **LAST)
-        trainer = build(settings, tmp_path / str(len(callbacks)))
-        trainer.train()
+        trainer = trained(settings, tmp_path / str(len(callbacks)))
         models.append(weights(trainer.model))
     assert same(*models)
 
@@ -321,8 +313,7 @@ def test_a_recovered_run_measures_anew_what_came_after_its_checkpoint(tmp_path):
     for file in last:
         file.unlink()
     before = (tmp_path / "inference_networks.csv").read_text()
-    trainer = build(traced_networks(epochs=3), tmp_path)
-    trainer.train()
+    trained(traced_networks(epochs=3), tmp_path)
     assert networks_read(tmp_path) == whole
     assert (tmp_path / "inference_networks.csv").read_text() == before
 
@@ -332,8 +323,7 @@ def test_the_cost_is_that_of_the_energys_loss(tmp_path):
     settings["model"]["energy_loss"]["cost"] = {"type": "hamming"}
     settings["model"]["energy_loss"]["perceptron_weight"] = 0.0
     settings["trainer"]["task_net"]["optimizer"]["lr"] = settings["trainer"]["loss_net"]["optimizer"]["lr"] = 0.0
-    trainer = build(settings, tmp_path)
-    trainer.train()
+    trainer = trained(settings, tmp_path)
     (row,) = networks_read(tmp_path)
     model, losses = trainer.model.eval(), []
     for batch in trainer.data_loader:
@@ -344,16 +334,14 @@ def test_the_cost_is_that_of_the_energys_loss(tmp_path):
 
 
 def test_every_so_many_batches(tmp_path):
-    trainer = build(traced_networks(every=2, epochs=2), tmp_path)
-    trainer.train()
+    trainer = trained(traced_networks(every=2, epochs=2), tmp_path)
     total = trainer._total_batches_completed
     assert [row["batches"] for row in networks_read(tmp_path)] == list(range(2, total + 1, 2))
 
 
 def test_a_row_is_of_the_weights_after_its_batches(tmp_path):
     """Measured as often as there are batches an epoch, it is what the end of each epoch shows."""
-    trainer = build(traced_networks(epochs=2), tmp_path / "epochs")
-    trainer.train()
+    trainer = trained(traced_networks(epochs=2), tmp_path / "epochs")
     per_epoch = trainer._total_batches_completed // 2
     build(traced_networks(every=per_epoch, epochs=2), tmp_path / "batches").train()
     assert networks_read(tmp_path / "batches") == networks_read(tmp_path / "epochs")
@@ -399,8 +387,7 @@ def test_the_last_batch_of_an_epoch_and_nothing_else_is_moved(tmp_path):
         more = {"trainer__first": "task_net", "trainer__task_net__steps": 3, "trainer__fresh_batches": True}
         settings = traced_networks(epochs=2, own=True, dropout=0.3, **more, **LAST)
         settings["trainer"]["callbacks"] *= traced
-        trainer = build(settings, tmp_path / str(traced))
-        trainer.train()
+        trainer = trained(settings, tmp_path / str(traced))
         models.append(weights(trainer.model))
     assert same(*models)
     rows = networks_read(tmp_path / "True")
@@ -422,31 +409,16 @@ def test_measuring_within_an_epoch_leaves_its_crops_alone(tmp_path):
     """They are drawn when a pass starts, and the measuring is a pass of its own."""
     models = []
     for every in (None, 1):
-        reader = {"type": "seal_segmentation", "crop": 8, "mirror": True}
         player = {"optimizer": {"type": "adam", "lr": 0.01}}
-        settings = {
-            "random_seed": 13,
-            "numpy_seed": 13,
-            "pytorch_seed": 13,
-            "dataset_reader": reader,
-            "train_data_path": segmentation.write_npz(tmp_path),
-            "model": {
-                "type": "seal_segmentation",
-                "output_space": {"type": "binary_mask", "size": 8},
-                **segmentation.seal_parts(sampler="task_net_output", energy_loss={"type": "margin"}),
-            },
-            "data_loader": {"type": "tensors", "batch_size": 2, "shuffle": True},
-            "trainer": {
-                "type": "alternating",
-                "num_epochs": 1,
-                "cuda_device": -1,
-                "callbacks": [{"type": "trace_inference_networks", "every": every}],
-                "task_net": player,
-                "loss_net": player,
-            },
-        }
-        trainer = build(json.loads(json.dumps(settings)), tmp_path / str(every))
-        trainer.train()
+        settings = shapes_run(
+            segmentation.write_npz(tmp_path),
+            segmentation.seal_parts(sampler="task_net_output", energy_loss={"type": "margin"}),
+            num_epochs=1,
+            callbacks=[{"type": "trace_inference_networks", "every": every}],
+            task_net=player,
+            loss_net=player,
+        )
+        trainer = trained(settings, tmp_path / str(every))
         models.append(weights(trainer.model))
     assert same(*models)
 

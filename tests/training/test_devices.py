@@ -23,13 +23,13 @@ from tests.training.runs import (
     LINEAR,
     PLATEAU,
     ROOT,
-    KillAt,
-    Killed,
     build,
     build_worker,
     comparable,
     config,
     distance,
+    ended,
+    killed_worker,
     on_workers,
     record,
     same,
@@ -194,6 +194,11 @@ def vocabulary(settings, folder: Path) -> None:
 
 
 EXACT = {"dropout": 0.0, "trainer__validation_metric": "-loss"}
+PHASES = [{"epochs": 1, "train": "task_net", "energy": False}, {"epochs": 1, "train": "loss_net"}, {"restart": True}]
+SCHEDULERS = {
+    "trainer__task_net__learning_rate_scheduler": LINEAR,
+    "trainer__loss_net__learning_rate_scheduler": PLATEAU,
+}
 
 
 @pytest.mark.parametrize(
@@ -202,23 +207,8 @@ EXACT = {"dropout": 0.0, "trainer__validation_metric": "-loss"}
         (2, {}),
         (4, {}),
         (2, {"trainer__loss_net__steps": 2, "trainer__task_net__steps": 2, "trainer__first": "task_net"}),
-        (
-            2,
-            {
-                "trainer__task_net__learning_rate_scheduler": LINEAR,
-                "trainer__loss_net__learning_rate_scheduler": PLATEAU,
-            },
-        ),
-        (
-            2,
-            {
-                "trainer__phases": [
-                    {"epochs": 1, "train": "task_net", "energy": False},
-                    {"epochs": 1, "train": "loss_net"},
-                    {"restart": True},
-                ]
-            },
-        ),
+        (2, SCHEDULERS),
+        (2, {"trainer__phases": PHASES}),
         # Its random vectors must be the same in all workers.
         (
             2,
@@ -236,14 +226,13 @@ def test_workers_equal_one_process_with_the_joint_batch(tmp_path, size, more):
     joint = config("margin", batch_size=size, epochs=3, **EXACT, **more)
     alone = build(joint, tmp_path)
     alone.model.double()
-    metrics = comparable(alone.train())
+    metrics, _ = ended(alone)
     split = config("margin", batch_size=1, epochs=3, **EXACT, **more)
 
     def work(rank):
         trainer = build_worker(split, tmp_path / "workers", rank, size)
         trainer.model.double()
-        found = comparable(trainer.train())
-        return found, weights(trainer.model)
+        return ended(trainer)
 
     vocabulary(joint, tmp_path / "workers")
     for found, reached in on_workers(work, tmp_path / "workers", size):
@@ -288,8 +277,7 @@ def test_uneven_batches_neither_hang_nor_part_the_workers(tmp_path, more):
     settings["validation_data_loader"] = {"batch_size": 1, "shuffle": False}
 
     def work(rank):
-        trainer = build_worker(settings, tmp_path, rank)
-        return comparable(trainer.train()), weights(trainer.model)
+        return ended(build_worker(settings, tmp_path, rank))
 
     vocabulary(settings, tmp_path)
     (first, one), (second, other) = on_workers(work, tmp_path)
@@ -330,18 +318,9 @@ def test_killed_workers_recover_to_the_same_run(tmp_path, batch):
         whole = build_worker(settings, tmp_path / "whole", rank)
         # Workers of different shards are soon at different random numbers; here from the start.
         torch.manual_seed(rank)
-        results = [(comparable(whole.train()), weights(whole.model))]
-        trainer = build_worker(settings, tmp_path / "killed", rank)
-        torch.manual_seed(rank)
-        trainer._callbacks.append(KillAt(batch))
-        try:
-            trainer.train()
-        except Killed:
-            pass
-        torch.distributed.barrier()
-        trainer = build_worker(settings, tmp_path / "killed", rank)
-        results.append((comparable(trainer.train()), weights(trainer.model)))
-        return results
+        found = ended(whole)
+        killed_worker(settings, tmp_path / "killed", batch, lambda: torch.manual_seed(rank), rank=rank)
+        return found, ended(build_worker(settings, tmp_path / "killed", rank))
 
     for folder in ("whole", "killed"):
         vocabulary(settings, tmp_path / folder)
@@ -387,13 +366,9 @@ def test_the_command(tmp_path):
 
     def work(rank):
         whole = build_worker(settings, tmp_path / "whole", rank)
-        found = comparable(whole.train()), weights(whole.model)
-        trainer = build_worker(settings, tmp_path / "killed", rank)
-        trainer._callbacks.append(KillAt(3))
-        try:
-            trainer.train()
-        except Killed:
-            return found
+        found = ended(whole)
+        killed_worker(settings, tmp_path / "killed", 3, rank=rank)
+        return found
 
     for folder in ("whole", "killed"):
         vocabulary(settings, tmp_path / folder)
@@ -440,14 +415,8 @@ def state_bytes(optimizer: TwoPlayerOptimizer) -> int:
         {"trainer__num_gradient_accumulation_steps": 2},
         {"trainer__task_net__optimizer": {"type": "adamw", "lr": 5e-3, "parameter_groups": [[["bias"], {"lr": 1e-3}]]}},
         {"trainer__loss_net__optimizer": {"type": "sgd", "lr": 5e-3, "momentum": 0.9}, "trainer__use_amp": True},
-        {"trainer__task_net__learning_rate_scheduler": LINEAR, "trainer__loss_net__learning_rate_scheduler": PLATEAU},
-        {
-            "trainer__phases": [
-                {"epochs": 1, "train": "task_net", "energy": False},
-                {"epochs": 1, "train": "loss_net"},
-                {"restart": True},
-            ]
-        },
+        SCHEDULERS,
+        {"trainer__phases": PHASES},
         {"trainer__type": "implicit_gradient", "trainer__solver": {"type": "identity"}},
     ],
     ids=["fused", "foreach_groups", "momentum_mixed", "schedulers", "restart", "implicit"],
@@ -460,7 +429,7 @@ def test_the_run_is_that_of_whole_states(tmp_path, more):
         for name, sharded in (("whole", {}), ("parts", SHARDED)):
             settings = config(batch_size=1, epochs=3, **{"trainer__task_net__grad_norm": 1.0, **more, **sharded})
             trainer = build_worker(settings, tmp_path / name, rank)
-            results.append((comparable(trainer.train()), weights(trainer.model), state_bytes(trainer.optimizer)))
+            results.append((*ended(trainer), state_bytes(trainer.optimizer)))
         return results
 
     for name in ("whole", "parts"):
@@ -483,19 +452,12 @@ def test_a_killed_run_goes_on(tmp_path, then, nodes):
     def work(rank):
         folder, place = tmp_path / str(rank % nodes), {"rank": rank, "on_node": rank // nodes}
         whole = build_worker(settings, folder / "whole", **place)
-        found = comparable(whole.train()), weights(whole.model)
-        trainer = build_worker(settings, folder / "killed", **place)
-        trainer._callbacks.append(KillAt(4))
-        try:
-            trainer.train()
-        except Killed:
-            pass
-        torch.distributed.barrier()
+        found = ended(whole)
+        killed_worker(settings, folder / "killed", 4, **place)
         continued = config(epochs=3, trainer__checkpointer={"save_every_num_batches": 1}, **then)
         trainer = build_worker(continued, folder / "killed", **place)
         assert isinstance(trainer.optimizer, ShardedOptimizer) == bool(then)
-        again = comparable(trainer.train()), weights(trainer.model)
-        return found, again, (state_bytes(trainer.optimizer), state_bytes(whole.optimizer))
+        return found, ended(trainer), (state_bytes(trainer.optimizer), state_bytes(whole.optimizer))
 
     for node in range(nodes):
         for folder in ("whole", "killed"):

@@ -8,6 +8,7 @@ import hypothesis
 import numpy
 import pytest
 import torch
+from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
@@ -22,12 +23,12 @@ from hypothesis import strategies as st
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.tensor_loader import TensorLoader, TensorTable
 from seal.models import SrlModel
-from seal.training import held_out
+from seal.training import AlternatingTrainer
 from seal.training.held_out import folds_of
 from seal.training.loaders import equal_inputs, input_of, inputs_of_rows, restricted
 from tests.multilabel import vocabulary, write_data
 from tests.segmentation import arrays
-from tests.training.runs import DATA, ROOT, Killed, build, comparable, config, elsewhere, same, weights
+from tests.training.runs import DATA, ROOT, Killed, build, comparable, config, elsewhere, same, trained, weights
 
 
 def settings(**more):
@@ -57,44 +58,35 @@ def loader(batch_size=2):
 def test_folds_part_the_data_and_keep_the_frames_of_a_sentence_together():
     data = loader()
     instances = list(data.iter_instances())
-    parts = held_out.folds_of(data, 3, seed=0)
+    parts = folds_of(data, 3, seed=0)
     assert sorted(place for part in parts for place in part) == list(range(len(instances)))
     sentences = [{tuple(token.text for token in instances[place]["tokens"]) for place in part} for part in parts]
     assert all(sentences) and sum(map(len, sentences)) == len(set.union(*sentences)) < len(instances)
-    assert held_out.folds_of(data, 3, seed=0) == parts
-    assert any(held_out.folds_of(data, 3, seed=seed) != parts for seed in range(1, 5))
+    assert folds_of(data, 3, seed=0) == parts
+    assert any(folds_of(data, 3, seed=seed) != parts for seed in range(1, 5))
     with pytest.raises(ConfigurationError, match="trainer.folds: 3 different instances cannot make 7 folds"):
-        held_out.folds_of(data, 7, seed=0)
+        folds_of(data, 7, seed=0)
 
 
 def test_rows_of_tables_are_parted():
     sample = ROOT / "data" / "multilabel_sample"
     data = TensorLoader(MultilabelReader(label_xml=str(sample / "labels.xml")), str(sample / "valid.arff"))
-    parts = held_out.folds_of(data, 4, seed=3)
+    parts = folds_of(data, 4, seed=3)
     assert sorted(row for part in parts for row in part) == list(range(data.num_rows))
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
     first = restricted(data, parts[0])
     assert first.num_rows == len(parts[0]) and data.num_rows == sum(map(len, parts))
 
 
-def test_no_net_scores_what_it_has_seen(tmp_path, monkeypatch):
+def test_no_net_scores_what_it_has_seen(tmp_path, watch):
     seen, scored = {}, {}
-    original = SrlModel.held_out
 
-    def watched(self, batch):
-        scored.setdefault(id(self), (self, set()))[1].update(words(batch))
-        return original(self, batch)
+    def note(log, net, batch):
+        log.setdefault(id(net), (net, set()))[1].update(words(batch))
 
-    trainer = build(settings(), tmp_path)
-    loss = type(trainer).training_loss
-
-    def training_loss(self, batch, *args, **kwargs):
-        seen.setdefault(id(self.model), (self.model, set()))[1].update(words(batch))
-        return loss(self, batch, *args, **kwargs)
-
-    monkeypatch.setattr(type(trainer), "training_loss", training_loss)
-    monkeypatch.setattr(SrlModel, "held_out", watched)
-    trainer.train()
+    watch(AlternatingTrainer, "training_loss", lambda trainer, batch: note(seen, trainer.model, batch))
+    watch(SrlModel, "held_out", lambda net, batch: note(scored, net, batch))
+    trainer = trained(settings(), tmp_path)
     whole = words({"metadata": [instance["metadata"].metadata for instance in loader().iter_instances()]})
     final = id(trainer.model)
     folds = [name for name in scored if name != final]
@@ -105,22 +97,16 @@ def test_no_net_scores_what_it_has_seen(tmp_path, monkeypatch):
     assert set.union(*(scored[fold][1] for fold in folds)) == whole
 
 
-def test_nets_of_folds_can_be_trained_without_their_loss_net(tmp_path, monkeypatch):
+def test_nets_of_folds_can_be_trained_without_their_loss_net(tmp_path, watch):
     """They are then those of cross-entropy, and the final net is trained with its loss-net."""
     records = {}
-    original = SrlModel.fit_structure
-
-    def watched(self, training, validation):
-        records.setdefault("with" if self.loss_net is not None else "without", training)
-        return original(self, training, validation)
-
-    monkeypatch.setattr(SrlModel, "fit_structure", watched)
+    watch(SrlModel, "fit_structure", lambda net, training, _: records.update({net.loss_net is not None: training}))
     crf = {"model__output_space__type": "crf_tag_sequence"}
     metrics = build(settings(method="nce", trainer__folds_with_loss_net=False, **crf), tmp_path / "nce").train()
     assert "training_loss_net_loss" in metrics
     build(settings(**crf), tmp_path / "crf").train()
-    assert len(records["with"]) == len(records["without"]) > 0
-    for one, other in zip(records["with"], records["without"]):
+    assert len(records[True]) == len(records[False]) > 0
+    for one, other in zip(records[True], records[False]):
         assert torch.equal(one["tags"], other["tags"]) and torch.equal(one["log_prob"], other["log_prob"])
     for refused in (
         {"model__task_loss": {"cross_entropy_weight": 0, "energy_weight": 1}},
@@ -131,15 +117,13 @@ def test_nets_of_folds_can_be_trained_without_their_loss_net(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("folds", [0, 2])
-def test_each_instance_is_scored_once_whatever_makes_an_epoch(tmp_path, monkeypatch, folds):
+def test_each_instance_is_scored_once_whatever_makes_an_epoch(tmp_path, watch, folds):
     scored = []
-    original = SrlModel.fit_structure
 
-    def watched(self, training, validation):
-        scored.extend(sum(len(record["tags"]) for record in records) for records in (training, validation))
-        return original(self, training, validation)
+    def note(net, *of_both):
+        scored.extend(sum(len(record["tags"]) for record in records) for records in of_both)
 
-    monkeypatch.setattr(SrlModel, "fit_structure", watched)
+    watch(SrlModel, "fit_structure", note)
     build(settings(data_loader__batches_per_epoch=7, trainer__folds=folds), tmp_path).train()
     assert scored == [5, 5]
 
@@ -204,15 +188,10 @@ def test_what_a_run_leaves(tmp_path, whole):
     assert any(name.startswith("structure.") for name in best)
 
 
-def fold_starts(trainer, monkeypatch):
+def fold_starts(trainer, watch):
     """The weights that the task-net of each fold starts from."""
-    found, make = [], trainer._held_out.make_trainer
-
-    def watched(net, *rest, **more):
-        found.append(weights(net.task_net))
-        return make(net, *rest, **more)
-
-    monkeypatch.setattr(trainer._held_out, "make_trainer", watched)
+    found = []
+    watch(trainer._held_out, "make_trainer", lambda net, *_, **__: found.append(weights(net.task_net)))
     trainer.train()
     return found
 
@@ -222,12 +201,11 @@ def task_net_of(run):
     return {name.removeprefix("task_net."): value for name, value in saved.items() if name.startswith("task_net.")}
 
 
-def test_nets_of_folds_do_not_start_from_one_that_may_have_seen_the_data(tmp_path, monkeypatch):
+def test_nets_of_folds_do_not_start_from_one_that_may_have_seen_the_data(tmp_path, watch):
     """It had seen the labels of what it scores: an AUC of 0.98 on shuffled labels, where an honest one is 0.5."""
     one, other = str(tmp_path / "one"), str(tmp_path / "other")
     for name, seed in ((one, 13), (other, 14)):
-        trainer = build(settings(model__structure=..., trainer__folds=..., pytorch_seed=seed), name)
-        trainer.train()
+        trainer = trained(settings(model__structure=..., trainer__folds=..., pytorch_seed=seed), name)
         trainer.model.vocab.save_to_files(f"{name}/vocabulary")
     start = {"model__task_net__pretrained_file": one, "epochs": 1}
     with pytest.raises(ConfigurationError, match="trainer.folds: the task_net starts from .*one', which may have seen"):
@@ -236,7 +214,7 @@ def test_nets_of_folds_do_not_start_from_one_that_may_have_seen_the_data(tmp_pat
     for path in (one, other, f"{one}/../one"):
         trainer = build(settings(**start, trainer__folds_pretrained_file=path), tmp_path / "run" / path[-5:])
         assert same(weights(trainer.model.task_net), task_net_of(one))
-        starts = fold_starts(trainer, monkeypatch)
+        starts = fold_starts(trainer, watch)
         assert len(starts) == 3 and all(same(each, task_net_of(path)) for each in starts)
     with pytest.raises(ConfigurationError, match="trainer.folds_pretrained_file: '.*' is not a trained model"):
         build(settings(**start, trainer__folds_pretrained_file=str(tmp_path)), tmp_path / "refused")
@@ -244,8 +222,7 @@ def test_nets_of_folds_do_not_start_from_one_that_may_have_seen_the_data(tmp_pat
 
 def test_a_loss_net_that_may_have_seen_the_data(tmp_path):
     name = str(tmp_path / "nce")
-    trainer = build(settings(method="nce", model__structure=..., trainer__folds=..., epochs=1), name)
-    trainer.train()
+    trainer = trained(settings(method="nce", model__structure=..., trainer__folds=..., epochs=1), name)
     trainer.model.vocab.save_to_files(f"{name}/vocabulary")
     start = {"method": "nce", "model__loss_net__pretrained_file": name}
     with pytest.raises(ConfigurationError, match="trainer.folds: the loss_net starts from the trained model"):
@@ -255,8 +232,6 @@ def test_a_loss_net_that_may_have_seen_the_data(tmp_path):
 
 
 def test_training_that_goes_on_from_an_archive(tmp_path):
-    from allennlp.commands.train import train_model
-
     first = settings(trainer__cuda_device=-1, epochs=1, trainer__folds=0)
     train_model(Params(first), str(tmp_path / "first"))
     archive = str(tmp_path / "first" / "model.tar.gz")
@@ -270,8 +245,7 @@ def test_training_that_goes_on_from_an_archive(tmp_path):
 
 
 def test_without_folds_the_net_scores_what_it_has_seen(tmp_path, caplog):
-    trainer = build(settings(trainer__folds=0), tmp_path)
-    trainer.train()
+    trained(settings(trainer__folds=0), tmp_path)
     assert "trainer.folds is 0: the structure is learned on scores of data that the task-net has seen" in caplog.text
     assert not (tmp_path / "folds").exists()
     assert json.loads((tmp_path / "structure.json").read_text())["folds"] == 0
@@ -282,8 +256,7 @@ def test_where_the_gate_is_closed_predictions_are_the_task_nets_own(tmp_path):
     alone.train()
     # No gain is a million standard errors.
     closed = settings(model__structure__margin=1e6)
-    trainer = build(closed, tmp_path / "closed")
-    trainer.train()
+    trainer = trained(closed, tmp_path / "closed")
     report = json.loads((tmp_path / "closed" / "structure.json").read_text())
     assert {decision["option"] for decision in report["decisions"].values()} == {"own"}
     model, own = trainer.model.eval(), alone.model.eval()
@@ -296,8 +269,6 @@ def test_where_the_gate_is_closed_predictions_are_the_task_nets_own(tmp_path):
 
 
 def test_an_archive_predicts_with_its_structure(tmp_path):
-    from allennlp.commands.train import train_model
-
     folder = tmp_path / "run"
     model = train_model(Params(settings(trainer__cuda_device=-1)), str(folder))
     archive = load_archive(str(folder / "model.tar.gz"))

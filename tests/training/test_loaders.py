@@ -19,7 +19,7 @@ from seal.two_player import TwoPlayerStep, Updates
 from tests.models.test_text_multilabel import ENCODER, batch, model
 from tests.multilabel import model as feature_model
 from tests.tiny_bert import save_tiny_bert
-from tests.training.runs import LINEAR, build, config, counted, distance, weights
+from tests.training.runs import LINEAR, build, config, counted, distance, trained, weights
 
 
 class Loader(DataLoader):
@@ -128,18 +128,12 @@ def test_a_group_that_is_not_full_is_a_mean_of_its_own(tmp_path):
     assert all(torch.allclose(a, b) for a, b in zip(*runs) if a is not None)
 
 
-def test_both_players_see_the_whole_group_before_the_second_moves(tmp_path):
+def test_both_players_see_the_whole_group_before_the_second_moves(tmp_path, watch):
     """And to save memory no graph of the task-net waits: it runs once without one, then once with."""
     trainer = build(config(trainer__num_gradient_accumulation_steps=4, trainer__loss_net__steps=3), tmp_path)
     turns = []
     for name in ("task_net", "loss_net"):
-        original = getattr(trainer.model, f"{name}_loss")
-
-        def recording(*args, original=original, name=name):
-            turns.append(name)
-            return original(*args)
-
-        setattr(trainer.model, f"{name}_loss", recording)
+        watch(trainer.model, f"{name}_loss", lambda *_, name=name: turns.append(name))
     with counted(trainer.model.task_net) as passes:
         trainer._train_epoch(0)
     assert turns == ["loss_net"] * 12 + ["task_net"] * 4
@@ -245,8 +239,7 @@ def test_schedulers_count_groups(tmp_path):
         trainer__task_net__steps=2,
         trainer__task_net__learning_rate_scheduler=LINEAR,
     )
-    trainer = build(settings, tmp_path)
-    trainer.train()
+    trainer = trained(settings, tmp_path)
     # Of a rate that falls linearly, to be 0 at the end of all 6 groups.
     assert trainer.optimizer.players[TASK].param_groups[0]["lr"] == 0
 

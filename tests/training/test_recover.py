@@ -1,10 +1,8 @@
 """A run that was killed and recovered, against one that was not: bit for bit."""
 
 import copy
-import io
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -12,7 +10,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy
 import pytest
 import torch
 from allennlp.commands.train import train_model
@@ -21,11 +18,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
 
 from seal.allennlp.error_sentences import describe
-from seal.common.random_states import RandomStream, random_state, set_random_state, set_torch_state, torch_state
 from seal.training import AlternatingTrainer
+from tests import segmentation
 from tests.forked import Forked
 from tests.mixed_precision import needs_bfloat16_lstms
-from tests.segmentation import LOSS_NET, TASK_NET, write_npz
 from tests.training.runs import (
     LINEAR,
     PLATEAU,
@@ -37,7 +33,9 @@ from tests.training.runs import (
     config,
     kill_and_recover,
     same,
+    shapes_run,
     train_until_killed,
+    trained,
     weights,
 )
 
@@ -61,16 +59,6 @@ def settings(**more: Any) -> dict[str, Any]:
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("batch", [6, 9, 11])
-def test_killed_where_a_phase_starts_from_the_best_epoch_of_the_last(tmp_path, batch):
-    phases = [{"epochs": 2, "train": "loss_net", "validation_metric": "-loss_net_loss"}, {}]
-    built = settings(trainer__phases=phases, trainer__loss_net__optimizer={"type": "fused_adamw", "lr": 0.5})
-    whole = Whole(built, tmp_path / "whole")
-    trainer, metrics = kill_and_recover(built, tmp_path / "killed", KillAt(batch))
-    whole.check(trainer, metrics, tmp_path / "killed")
-
-
 # Phases: a loss-net between two task-nets, of one, one and two epochs; it begins as the first of them.
 
 STATIC = {
@@ -88,7 +76,7 @@ class Whole:
     """What an uninterrupted run ends with."""
 
     def __init__(self, built: dict[str, Any], folder: Path) -> None:
-        trainer = build(built, folder)
+        self.built, trainer = copy.deepcopy(built), build(built, folder)
         self.metrics = comparable(trainer.train())
         self.weights = weights(trainer.model)
         self.best = torch.load(folder / "best.th")
@@ -99,6 +87,10 @@ class Whole:
         assert same(weights(trainer.model), self.weights)
         assert same(torch.load(folder / "best.th"), self.best)
         assert [group["lr"] for group in trainer.optimizer.param_groups] == self.rates
+
+    def check_killed(self, folder: Path, *killers: TrainerCallback) -> None:
+        """Such a run that is killed by each of these, and recovered, ends with the same."""
+        self.check(*kill_and_recover(self.built, folder, *killers), folder)
 
 
 @pytest.fixture(scope="module")
@@ -111,23 +103,15 @@ def test_runs_repeat_themselves(tmp_path, whole):
     whole.check(trainer, trainer.train(), tmp_path)
     other = settings()
     other["pytorch_seed"] = 14
-    trainer = build(other, tmp_path / "other")
-    trainer.train()
+    trainer = trained(other, tmp_path / "other")
     assert not same(weights(trainer.model), whole.weights)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("batch", [1, 2, 4, 5, 7, 8, 12])
-def test_killed_in_any_batch(tmp_path, whole, batch):
-    """Also in the first, before any checkpoint, and in the last of an epoch."""
-    trainer, metrics = kill_and_recover(settings(), tmp_path, KillAt(batch))
-    whole.check(trainer, metrics, tmp_path)
-
-
-@pytest.mark.slow
-def test_killed_again_and_again(tmp_path, whole):
-    trainer, metrics = kill_and_recover(settings(), tmp_path, *(KillAt(batch) for batch in range(2, 13, 2)))
-    whole.check(trainer, metrics, tmp_path)
+@pytest.mark.parametrize("batches", [[1], [2], [4], [5], [7], [8], [12], range(2, 13, 2)], ids=str)
+def test_killed_in_any_batch(tmp_path, whole, batches):
+    """Also in the first, before any checkpoint, in the last of an epoch, and again and again."""
+    whole.check_killed(tmp_path, *map(KillAt, batches))
 
 
 def end_of_epoch(trainer, epochs: int, batches: int) -> bool:
@@ -170,8 +154,7 @@ class KillIn(TrainerCallback):
     ids=["before_validation", "after_validation", "before_best", "after_best"],
 )
 def test_killed_between_epochs(tmp_path, whole, epoch, kill):
-    trainer, metrics = kill_and_recover(settings(), tmp_path, kill(epoch))
-    whole.check(trainer, metrics, tmp_path)
+    whole.check_killed(tmp_path, kill(epoch))
 
 
 @pytest.mark.slow
@@ -223,10 +206,7 @@ def test_killed_under_other_settings(tmp_path, more):
     per_epoch = more.get("data_loader", {}).get("batches_per_epoch", 4)
     if "accumulation" in str(more) or "fresh" in str(more):
         per_epoch = -(-per_epoch // 2)
-    whole = Whole(built, tmp_path / "whole")
-    folder = tmp_path / "killed"
-    trainer, metrics = kill_and_recover(built, folder, KillAt(2), KillAt(per_epoch + 2))
-    whole.check(trainer, metrics, folder)
+    Whole(built, tmp_path / "whole").check_killed(tmp_path / "killed", KillAt(2), KillAt(per_epoch + 2))
 
 
 @pytest.mark.slow
@@ -234,10 +214,8 @@ def test_killed_before_an_average_is_kept_as_the_best(tmp_path):
     built = settings(trainer__moving_average={"type": "exponential", "decay": 0.8})
     whole = Whole(built, tmp_path / "whole")
     for epoch in range(3):
-        folder = tmp_path / str(epoch)
         kill = KillIn("_checkpointer", "maybe_save_checkpoint", epoch + 1, True, end_of_epoch)
-        trainer, metrics = kill_and_recover(built, folder, kill)
-        whole.check(trainer, metrics, folder)
+        whole.check_killed(tmp_path / str(epoch), kill)
 
 
 def test_what_is_kept_as_the_best_overwrites_no_checkpoint(tmp_path):
@@ -251,26 +229,27 @@ def test_what_is_kept_as_the_best_overwrites_no_checkpoint(tmp_path):
     assert same(torch.load(tmp_path / "model_state_e1_b0.th"), first)
 
 
+def unmoved(**more: Any) -> dict[str, Any]:
+    """A task-net that stays as it is, so that the first epoch is the best."""
+    built = settings(trainer__task_net__optimizer__lr=0.0, trainer__task_net__steps=1, **more)
+    del built["trainer"]["task_net"]["learning_rate_scheduler"]
+    return built
+
+
 def test_killed_after_patience_ran_out(tmp_path):
     """A recovered run does not train on."""
-    built = settings(trainer__patience=1, trainer__task_net__optimizer__lr=0.0, trainer__task_net__steps=1)
-    del built["trainer"]["task_net"]["learning_rate_scheduler"]
-    whole = Whole(built, tmp_path / "whole")
+    whole = Whole(unmoved(trainer__patience=1), tmp_path / "whole")
     assert whole.metrics["epoch"] == 1
-    folder = tmp_path / "killed"
-    trainer, metrics = kill_and_recover(built, folder, KillIn("", "_load_model_state", 2))
-    whole.check(trainer, metrics, folder)
+    whole.check_killed(tmp_path / "killed", KillIn("", "_load_model_state", 2))
 
 
 def test_a_folder_that_was_moved(tmp_path):
     """The best epoch is one from before; its weights are loaded at the end."""
-    built = settings(trainer__task_net__optimizer__lr=0.0, trainer__task_net__steps=1)
-    del built["trainer"]["task_net"]["learning_rate_scheduler"]
-    whole = Whole(built, tmp_path / "whole")
+    whole = Whole(unmoved(), tmp_path / "whole")
     assert whole.metrics["best_epoch"] == 0
-    train_until_killed(built, tmp_path / "before", KillAt(7))
+    train_until_killed(whole.built, tmp_path / "before", KillAt(7))
     after = (tmp_path / "before").rename(tmp_path / "after")
-    trainer = build(built, after)
+    trainer = build(whole.built, after)
     whole.check(trainer, trainer.train(), after)
 
 
@@ -295,19 +274,6 @@ def test_another_trainers_checkpoint_ends_in_a_sentence(tmp_path):
     assert f"Could not recover training from the checkpoint in {tmp_path}" in told and "\n" not in told
 
 
-def command(folder: Path, config_file: Path, *more: str) -> subprocess.Popen:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-    arguments = ["train", str(config_file), "-s", str(folder), *more]
-    return subprocess.Popen(
-        [sys.executable, "-m", "seal", *arguments],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
 @pytest.mark.slow
 def test_sigkill_of_the_command(tmp_path):
     """`seal train`, ended by the system in the middle of an epoch, and `--recover`."""
@@ -323,7 +289,15 @@ def test_sigkill_of_the_command(tmp_path):
         time.sleep(0.002)
     run.communicate()
     assert run.returncode == -signal.SIGKILL and not (killed / "model.tar.gz").exists()
-    again = command(killed, file, "--recover")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    again = subprocess.Popen(
+        [sys.executable, "-m", "seal", "train", str(file), "-s", str(killed), "--recover"],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     whole = Whole(built, tmp_path / "whole")
     told = again.communicate()[1]
     assert again.returncode == 0, told[-2000:]
@@ -341,8 +315,7 @@ def whole_static(tmp_path_factory) -> Whole:
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 3, 4, 5, 6, 8, 9, 10, 12, 13, 16])
 def test_killed_in_any_phase(tmp_path, whole_static, batch):
-    trainer, metrics = kill_and_recover(settings(**STATIC), tmp_path, KillAt(batch))
-    whole_static.check(trainer, metrics, tmp_path)
+    whole_static.check_killed(tmp_path, KillAt(batch))
 
 
 @pytest.mark.slow
@@ -358,13 +331,11 @@ def test_killed_in_any_phase(tmp_path, whole_static, batch):
     ids=["before_validation", "before_best", "before_the_phase", "after_its_start"],
 )
 def test_killed_between_phases(tmp_path, whole_static, epoch, kill):
-    trainer, metrics = kill_and_recover(settings(**STATIC), tmp_path, kill(epoch))
-    whole_static.check(trainer, metrics, tmp_path)
+    whole_static.check_killed(tmp_path, kill(epoch))
 
 
 def test_killed_in_every_phase(tmp_path, whole_static):
-    trainer, metrics = kill_and_recover(settings(**STATIC), tmp_path, *map(KillAt, (2, 6, 9, 14)))
-    whole_static.check(trainer, metrics, tmp_path)
+    whole_static.check_killed(tmp_path, *map(KillAt, (2, 6, 9, 14)))
 
 
 @pytest.mark.slow
@@ -379,11 +350,16 @@ def test_killed_in_every_phase(tmp_path, whole_static):
     ids=["epochs", "moving_average", "plateau", "linear"],
 )
 def test_killed_in_every_phase_under_other_settings(tmp_path, more):
-    built = settings(**STATIC, **more)
-    whole = Whole(built, tmp_path / "whole")
-    folder = tmp_path / "killed"
-    trainer, metrics = kill_and_recover(built, folder, *map(KillAt, (3, 6, 10)))
-    whole.check(trainer, metrics, folder)
+    whole = Whole(settings(**STATIC, **more), tmp_path / "whole")
+    whole.check_killed(tmp_path / "killed", *map(KillAt, (3, 6, 10)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", [6, 9, 11])
+def test_killed_where_a_phase_starts_from_the_best_epoch_of_the_last(tmp_path, batch):
+    phases = [{"epochs": 2, "train": "loss_net", "validation_metric": "-loss_net_loss"}, {}]
+    built = settings(trainer__phases=phases, trainer__loss_net__optimizer={"type": "fused_adamw", "lr": 0.5})
+    Whole(built, tmp_path / "whole").check_killed(tmp_path / "killed", KillAt(batch))
 
 
 def test_a_start_that_cannot_come_back_is_told(tmp_path, caplog):
@@ -395,43 +371,27 @@ def test_a_start_that_cannot_come_back_is_told(tmp_path, caplog):
         assert other == any("constructed with other weights" in line.getMessage() for line in caplog.records)
 
 
-# A killed run of segmentation recovers to the same result: crops and mirroring come from torch's generator.
+# Segmentation, of which crops and mirroring come from torch's generator.
 
 
 def config_of_shapes(path, checkpointer):
+    """Dropout draws between the batches' draws."""
     player = {"optimizer": {"type": "adam", "lr": 0.01}}
-    task_net = copy.deepcopy(TASK_NET)
-    # Draws of its own between the batches' draws.
-    task_net["dropout"] = 0.3
-    return {
-        "dataset_reader": {"type": "seal_segmentation", "crop": 8, "mirror": True},
-        "validation_dataset_reader": {"type": "seal_segmentation"},
-        "train_data_path": path,
-        "validation_data_path": path,
-        "model": {
-            "type": "seal_segmentation",
-            "output_space": {"type": "binary_mask", "size": 8},
-            "crops_per_side": 2,
-            "task_net": task_net,
-            "loss_net": copy.deepcopy(LOSS_NET),
-            "sampler": {"type": "correlated_draws", "num_samples": 3, "num_fields": 2},
-            "energy_loss": {"type": "nce_ranking"},
-        },
-        "data_loader": {"type": "tensors", "batch_size": 2, "shuffle": True},
-        "trainer": {
-            "type": "alternating",
-            "num_epochs": 4,
-            "checkpointer": checkpointer,
-            "validation_metric": "+mean_iou",
-            "task_net": player,
-            "loss_net": copy.deepcopy(player),
-        },
-    }
+    sampler = {"type": "correlated_draws", "num_samples": 3, "num_fields": 2}
+    return shapes_run(
+        path,
+        {**segmentation.seal_parts(sampler=sampler), "task_net": {**segmentation.TASK_NET, "dropout": 0.3}},
+        num_epochs=4,
+        checkpointer=checkpointer,
+        validation_metric="+mean_iou",
+        task_net=player,
+        loss_net=player,
+    )
 
 
 def test_validation_data_are_the_same_in_each_pass(tmp_path):
     """Told before the first epoch."""
-    settings = config_of_shapes(write_npz(tmp_path), {})
+    settings = config_of_shapes(segmentation.write_npz(tmp_path), {})
     settings["validation_dataset_reader"]["mirror"] = True
     with pytest.raises(ConfigurationError, match="validation_dataset_reader: with crop or mirror"):
         train_model(Params(copy.deepcopy(settings)), str(tmp_path / "run"))
@@ -443,7 +403,7 @@ def test_validation_data_are_the_same_in_each_pass(tmp_path):
 @pytest.mark.parametrize("seen", [2, 5])
 def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch, seen, checkpointer):
     """Killed in the first of four epochs, and in the second; with checkpoints of each batch, and of epochs alone."""
-    path = write_npz(tmp_path)
+    path = segmentation.write_npz(tmp_path)
     whole = train_model(Params(config_of_shapes(path, checkpointer)), str(tmp_path / "whole"))
     original = AlternatingTrainer.training_loss
     steps = []
@@ -466,71 +426,3 @@ def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch, seen,
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
     metrics = [json.loads((Path(tmp_path) / run / "metrics.json").read_text()) for run in ("whole", "killed")]
     assert metrics[0]["best_validation_mean_iou"] == metrics[1]["best_validation_mean_iou"]
-
-
-def draw():
-    # An odd number of normal draws leaves half a pair behind in Python and numpy.
-    normal = random.gauss(0, 1), numpy.random.normal()
-    return normal, random.random(), numpy.random.rand(), torch.rand(3).tolist()
-
-
-def test_random_state_goes_round_through_a_checkpoint():
-    draw()
-    file = io.BytesIO()
-    torch.save(random_state(), file)
-    wanted = [draw(), draw()]
-    for generator in (random.seed, numpy.random.seed, torch.manual_seed):
-        generator(1234)
-    file.seek(0)
-    # As AllenNLP loads it: only plain values and tensors.
-    set_random_state(torch.load(file, weights_only=True))
-    assert [draw(), draw()] == wanted
-
-
-def test_torch_state_goes_round():
-    state = torch_state()
-    wanted = torch.rand(4)
-    set_torch_state(state)
-    assert torch.equal(torch.rand(4), wanted)
-
-
-def test_a_stream_is_its_own():
-    torch.manual_seed(3)
-    wanted = [torch.rand(2), torch.rand(2)]
-    torch.manual_seed(17)
-    theirs = torch.rand(5)
-
-    torch.manual_seed(3)
-    stream = RandomStream(17)
-    found = [torch.rand(2)]
-    with stream.active():
-        inside = [torch.rand(2)]
-    with stream.active():
-        inside.append(torch.rand(3))
-    found.append(torch.rand(2))
-    assert torch.equal(torch.cat(found), torch.cat(wanted))
-    # It goes on where it stopped.
-    assert torch.equal(torch.cat(inside), theirs)
-
-
-def test_an_error_inside_leaves_the_outside_alone():
-    torch.manual_seed(3)
-    stream = RandomStream(17)
-    with pytest.raises(ZeroDivisionError):
-        with stream.active():
-            torch.rand(2)
-            raise ZeroDivisionError
-    found = torch.rand(2)
-    torch.manual_seed(3)
-    assert torch.equal(found, torch.rand(2))
-
-
-def test_state_of_a_stream_goes_round():
-    stream, other = RandomStream(5), RandomStream(5)
-    with stream.active():
-        torch.rand(3)
-    other.state = stream.state
-    with stream.active():
-        wanted = torch.rand(3)
-    with other.active():
-        assert torch.equal(torch.rand(3), wanted)

@@ -18,7 +18,7 @@ from seal.models import MultilabelModel, SrlModel
 from seal.training import self_training
 from seal.training.pseudo_labels import PseudoLabelledInstances, PseudoLabelledTable, UnlabelledRows
 from tests.multilabel import ROWS, run_settings, vocabulary, write_data
-from tests.training.runs import DATA, Killed, build, comparable, config, elsewhere, same, weights
+from tests.training.runs import DATA, Killed, build, comparable, config, elsewhere, same, trained, weights
 
 WORDS = ["the", "cook", "cut", "bread", "she", "boiled", "it", "twice"]
 
@@ -56,8 +56,7 @@ def teacher_weights(run, folder):
     """The same run without a student."""
     alone = json.loads(json.dumps(run))
     del alone["trainer"]["self_training"]
-    trainer = build(alone, folder)
-    trainer.train()
+    trainer = trained(alone, folder)
     return weights(trainer.model)
 
 
@@ -103,8 +102,7 @@ def test_a_distilled_net_learns_from_the_inputs_of_the_training_data(tmp_path, u
     monkeypatch.setattr(self_training, "_score", lambda trainer, metrics: next(scores))
     run = settings(unlabelled, epochs=2)
     run["trainer"]["self_training"] = {"distil": True, **({"unlabelled": unlabelled} if more else {})}
-    trainer = build(run, tmp_path / "run")
-    trainer.train()
+    trainer = trained(run, tmp_path / "run")
     report = json.loads((tmp_path / "run" / "self_training.json").read_text())
     # It is kept, though the teacher is better.
     assert report == {"inputs": inputs, "teacher": 2.0, "student": 1.0, "kept": "student"}
@@ -131,17 +129,14 @@ def test_draws_are_made_anew_in_each_pass(tmp_path, unlabelled):
     assert again == [instances[-1]["tags"].labels for instances in passes[:20]]
 
 
-def test_what_a_student_sees(tmp_path, unlabelled, monkeypatch):
+def test_what_a_student_sees(tmp_path, unlabelled, watch):
     seen = {}
-    original = SrlModel.task_state
 
-    def watched(self, **batch):
-        if self.training:
-            words = Counter(tuple(entry["words"]) for entry in batch["metadata"])
-            seen.setdefault(id(self), (self, Counter()))[1].update(words)
-        return original(self, **batch)
+    def note(net, metadata, **_):
+        if net.training:
+            seen.setdefault(id(net), (net, Counter()))[1].update(tuple(entry["words"]) for entry in metadata)
 
-    monkeypatch.setattr(SrlModel, "task_state", watched)
+    watch(SrlModel, "task_state", note)
     # A file that has the training sentences, too: these are left out.
     with open(unlabelled, "a", encoding="utf-8") as file:
         file.write(json.dumps({"words": "The cook didn't cut it .".split(), "frames": []}) + "\n")
@@ -156,30 +151,22 @@ def test_what_a_student_sees(tmp_path, unlabelled, monkeypatch):
     assert all(student[words] == 2 * count for words, count in labelled.items())
 
 
-def test_a_long_input_pads_no_others(tmp_path, monkeypatch):
+def test_a_long_input_pads_no_others(tmp_path, monkeypatch, watch):
     monkeypatch.setattr(length_groups, "MOST_WORDS", 24)
     shapes = []
-    original = SrlModel.pseudo_labels
-
-    def watched(self, batch, draws):
-        shapes.append(tuple(batch["predicate"].shape))
-        return original(self, batch, draws)
-
-    monkeypatch.setattr(SrlModel, "pseudo_labels", watched)
+    watch(SrlModel, "pseudo_labels", lambda net, batch, draws: shapes.append(tuple(batch["predicate"].shape)))
     build(settings(inputs(tmp_path / "inputs.jsonl", count=40), epochs=1), tmp_path / "run").train()
     assert sum(rows for rows, _ in shapes) == 40 and max(words for _, words in shapes) == 43
     assert all(rows * words <= 24 or rows == 1 for rows, words in shapes)
 
 
-def test_labelled_instances_are_repeated_up_to_their_share(tmp_path, monkeypatch):
+def test_labelled_instances_are_repeated_up_to_their_share(tmp_path, watch):
     lengths = []
-    original = PseudoLabelledInstances.__init__
 
-    def watched(self, model, gold, inputs, outputs):
-        original(self, model, gold, inputs, outputs)
+    def note(made, model, gold, inputs, outputs):
         lengths.append((len(gold), len(inputs)))
 
-    monkeypatch.setattr(PseudoLabelledInstances, "__init__", watched)
+    watch(PseudoLabelledInstances, "__init__", note)
     path = inputs(tmp_path / "inputs.jsonl", count=40)
     for share in (0.5, 0.8, 0.01):
         run = settings(path, epochs=1)
@@ -359,16 +346,14 @@ def test_rows_of_gold_and_rows_that_are_labelled(tmp_path):
 
 
 @pytest.mark.parametrize("structure", [False, True])
-def test_labels_of_the_inputs_are_not_read_and_known_rows_are_left_out(tmp_path, monkeypatch, structure):
+def test_labels_of_the_inputs_are_not_read_and_known_rows_are_left_out(tmp_path, watch, structure):
     seen = []
-    original = MultilabelModel.task_state
 
-    def watched(self, features, labels=None, metadata=None):
-        if not self.training and labels is None:
+    def note(net, features, labels=None, metadata=None):
+        if not net.training and labels is None:
             seen.append(features)
-        return original(self, features, labels, metadata)
 
-    monkeypatch.setattr(MultilabelModel, "task_state", watched)
+    watch(MultilabelModel, "task_state", note)
     found = []
     for number, labels in enumerate([(0, 0, 0), (1, 0, 1)]):
         run = settings_of_rows(tmp_path, labels, structure)
@@ -392,8 +377,7 @@ def test_a_killed_run_ends_as_one_that_was_not_of_rows(tmp_path, at):
 def test_a_distilled_net_predicts_alone(tmp_path, monkeypatch):
     run = settings_of_rows(tmp_path, structure=True)
     run["trainer"]["self_training"] = {"distil": True}
-    trainer = build(run, tmp_path / "run")
-    trainer.train()
+    trainer = trained(run, tmp_path / "run")
     report = json.loads((tmp_path / "run" / "self_training.json").read_text())
     # The inputs of the training data.
     assert report["inputs"] == 5 and report["kept"] == "student"

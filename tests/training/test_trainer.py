@@ -12,14 +12,12 @@ from allennlp.training import GradientDescentTrainer, Trainer, TrainerCallback
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from seal.allennlp.error_sentences import describe
 from seal.training import AlternatingTrainer, devices
 from tests.mixed_precision import needs_bfloat16_lstms
 from tests.training.runs import (
     LINEAR,
     PLATEAU,
     build,
-    build_as_train,
     comparable,
     config,
     counted,
@@ -28,6 +26,7 @@ from tests.training.runs import (
     players,
     record,
     same,
+    sentence,
     weights,
 )
 
@@ -47,9 +46,13 @@ def batches(trainer: Any) -> list[dict[str, Any]]:
 
 
 class Reference:
-    def __init__(self, trainer, settings, seed: int, shared_pass: bool = True, reuse: bool = False) -> None:
-        self.model = copy.deepcopy(trainer.model).train()
-        self.seed, self.shared_pass, self.reuse = seed, shared_pass, reuse
+    """A trainer in float64, and what its steps should make of a copy of its model."""
+
+    def __init__(self, settings, folder, reuse: bool = False) -> None:
+        self.trainer = double(build(settings, folder))
+        self.data = batches(self.trainer)
+        self.model = copy.deepcopy(self.trainer.model).train()
+        self.seed, self.reuse = torch.initial_seed() + 1, reuse
         self.features = self.features_with_graph = None
         self.weight = settings["model"]["task_loss"]["energy_weight"]
         self.phi = [p for n, p in self.model.named_parameters() if not n.startswith("loss_net.")]
@@ -60,7 +63,17 @@ class Reference:
             made[name] = torch.optim.AdamW(parameters, lr=lr, weight_decay=0.01)
         self.optimizers = made
         self.stream = None
-        self.seen: list[str] = []
+
+    def epoch(self, *steps) -> None:
+        """Of the trainer, and of these steps for each batch."""
+        torch.manual_seed(3)
+        self.trainer._train_epoch(0)
+        torch.manual_seed(3)
+        for batch in self.data:
+            self.step(batch, *steps)
+
+    def distance(self) -> float:
+        return distance(weights(self.trainer.model), weights(self.model))
 
     def outside(self):
         """The loss-net's own random numbers."""
@@ -81,7 +94,6 @@ class Reference:
         return Stream()
 
     def task_net(self, batch):
-        self.seen.append("task_net")
         return self.model.task_state(**batch)
 
     def energy(self, state, outputs, features):
@@ -94,7 +106,6 @@ class Reference:
         self.features = [None if feature is None else feature.detach() for feature in self.features_with_graph]
 
     def loss_net_step(self, state, drawn) -> None:
-        self.seen.append("loss_net")
         if self.features_with_graph is None:
             self.encode(state)
         features, self.features_with_graph = self.features_with_graph, None
@@ -138,7 +149,7 @@ class Reference:
         return space.sample(logits, 4, state.mask)
 
     def step(self, batch, first: str = "loss_net", n_e: int = 1, n_f: int = 1) -> None:
-        state = self.task_net(batch) if first == "loss_net" and n_f and self.shared_pass else None
+        state = self.task_net(batch) if first == "loss_net" and n_f else None
         if first == "task_net":
             for turn in range(n_f):
                 state = self.task_net(batch)
@@ -188,17 +199,11 @@ def test_steps_equal_the_reference(any_frozen_loss_net, tmp_path, first, n_e, n_
         trainer__task_net__steps=n_f,
         model__sampler__merge=False,
     )
-    trainer = double(build(settings, tmp_path))
-    data = batches(trainer)
-    reference = Reference(trainer, settings, seed=torch.initial_seed() + 1)
-    encoder = trainer.model.task_net.encoder
-    torch.manual_seed(3)
-    with counted(encoder) as passes, counted(trainer.model.loss_net) as energies:
-        trainer._train_epoch(0)
-    torch.manual_seed(3)
-    for batch in data:
-        reference.step(batch, first, n_e, n_f)
-    assert distance(weights(trainer.model), weights(reference.model)) < 1e-9
+    reference = Reference(settings, tmp_path)
+    model, data = reference.trainer.model, reference.data
+    with counted(model.task_net.encoder) as passes, counted(model.loss_net) as energies:
+        reference.epoch(first, n_e, n_f)
+    assert reference.distance() < 1e-9
     # The task-net runs again only where its weights have changed.
     wanted = {("loss_net", True): n_f, ("task_net", True): n_f + 1, ("loss_net", False): n_f}
     assert len(passes) == len(data) * wanted[first, n_e > 0]
@@ -235,18 +240,11 @@ def test_reused_features(tmp_path, first, n_e, n_f, reuse):
         model__sampler__merge=False,
         model__loss_net__dropout=0.3,
     )
-    trainer = double(build(settings, tmp_path))
-    data = batches(trainer)
-    reference = Reference(trainer, settings, seed=torch.initial_seed() + 1, reuse=reuse)
-    torch.manual_seed(3)
-    with counted(trainer.model.loss_net.encoder) as passes:
-        trainer._train_epoch(0)
-    torch.manual_seed(3)
-    for batch in data:
-        reference.step(batch, first, n_e, n_f)
-    found = distance(weights(trainer.model), weights(reference.model))
-    assert found < 1e-9 if reuse else found > 1e-6
-    assert len(passes) == len(data) * n_e
+    reference = Reference(settings, tmp_path, reuse)
+    with counted(reference.trainer.model.loss_net.encoder) as passes:
+        reference.epoch(first, n_e, n_f)
+    assert reference.distance() < 1e-9 if reuse else reference.distance() > 1e-6
+    assert len(passes) == len(reference.data) * n_e
 
 
 def test_reused_features_without_dropout_change_nothing_if_the_task_net_is_first(tmp_path):
@@ -266,16 +264,14 @@ def test_reused_features_without_dropout_change_nothing_if_the_task_net_is_first
 def test_the_reference_can_fail(tmp_path):
     """The task-net's update by the energy from before the loss-net's update is another one."""
     settings = config(batch_size=4, model__sampler__merge=False)
-    trainer = double(build(settings, tmp_path))
-    data = batches(trainer)
-    reference = Reference(trainer, settings, seed=torch.initial_seed() + 1)
+    reference = Reference(settings, tmp_path)
     torch.manual_seed(3)
-    trainer._train_epoch(0)
+    reference.trainer._train_epoch(0)
     torch.manual_seed(3)
-    reference.step(data[0], "loss_net", 0, 1)
-    reference.step(data[0], "loss_net", 1, 0)
-    reference.step(data[1])
-    assert distance(weights(trainer.model), weights(reference.model)) > 1e-5
+    reference.step(reference.data[0], "loss_net", 0, 1)
+    reference.step(reference.data[0], "loss_net", 1, 0)
+    reference.step(reference.data[1])
+    assert reference.distance() > 1e-5
 
 
 def test_merged_draws_make_the_same_step(tmp_path):
@@ -376,15 +372,11 @@ def test_a_phase_of_the_loss_net(tmp_path):
         trainer__loss_net__steps=3,
         batch_size=4,
     )
-    trainer = double(build(settings, tmp_path))
-    data, before = batches(trainer), players(trainer.model)
-    reference = Reference(trainer, settings, seed=torch.initial_seed() + 1)
-    torch.manual_seed(3)
-    trainer._train_epoch(0)
+    reference = Reference(settings, tmp_path)
+    trainer, before = reference.trainer, players(reference.model)
+    reference.epoch("loss_net", 3, 0)
     assert same(before["task_net"], players(trainer.model)["task_net"])
-    for batch in data:
-        reference.step(batch, n_e=3, n_f=0)
-    assert distance(weights(trainer.model), weights(reference.model)) < 1e-9
+    assert reference.distance() < 1e-9
     trainer._epochs_completed = 1
     trainer._train_epoch(1)
     assert not same(before["task_net"], players(trainer.model)["task_net"])
@@ -482,40 +474,36 @@ def test_metrics_of_training(tmp_path, monkeypatch, n_e, n_f):
     assert trainer.model.monitors.means() == {}
 
 
-def test_gradient_norms_are_those_before_clipping(tmp_path):
+def test_gradient_norms_are_those_before_clipping(tmp_path, watch):
     trainer = build(config(trainer__task_net__grad_norm=0.01, trainer__loss_net__grad_norm=..., batch_size=8), tmp_path)
     norms: dict[str, float] = {}
-    original = trainer.optimizer.step
 
-    def step(*args):
+    def note(*_):
         gradients = [p.grad for p in trainer.optimizer.parameters() if p.grad is not None]
         norms[trainer.optimizer.turn] = float(torch.stack([g.pow(2).sum() for g in gradients]).sum().sqrt())
-        original(*args)
 
-    trainer.optimizer.step = step
+    watch(trainer.optimizer, "step", note)
     metrics = trainer._train_epoch(0)
     assert norms["task_net"] == pytest.approx(0.01, rel=1e-3) and metrics["grad_norm_task_net"] > 1
     assert norms["loss_net"] == pytest.approx(metrics["grad_norm_loss_net"])
 
 
-def test_grad_clipping_holds_in_every_turn(tmp_path):
+def test_grad_clipping_holds_in_every_turn(tmp_path, watch):
     trainer = build(
         config(trainer__grad_clipping=1e-3, trainer__loss_net__steps=2, trainer__task_net__steps=2), tmp_path
     )
     largest: list[float] = []
-    original = trainer.optimizer.step
 
-    def step(*args):
+    def note(*_):
         gradients = [p.grad for p in trainer.optimizer.parameters() if p.grad is not None]
         largest.append(max(float(gradient.abs().max()) for gradient in gradients))
-        original(*args)
 
-    trainer.optimizer.step = step
+    watch(trainer.optimizer, "step", note)
     trainer._train_epoch(0)
     assert len(largest) == 16 and max(largest) <= 1e-3 * (1 + 1e-6)
 
 
-def test_tensorboard(tmp_path):
+def test_tensorboard(tmp_path, watch):
     callback = {"type": "tensorboard", "summary_interval": 1, "should_log_learning_rate": True}
     callback.update(distribution_interval=2, batch_size_interval=1)
     trainer = build(
@@ -528,14 +516,11 @@ def test_tensorboard(tmp_path):
         tmp_path,
     )
     logged: dict[str, float] = {}
-    writer = trainer._callbacks[0]
-    original = writer.log_scalars
 
-    def log_scalars(scalars, log_prefix="", **kwargs):
+    def note(scalars, log_prefix="", **_):
         logged.update({f"{log_prefix}/{name}": value for name, value in scalars.items()})
-        original(scalars, log_prefix=log_prefix, **kwargs)
 
-    writer.log_scalars = log_scalars
+    watch(trainer._callbacks[0], "log_scalars", note)
     trainer.train()
     rates = {name: value for name, value in logged.items() if name.startswith("learning_rate/")}
     assert {value for name, value in rates.items() if "/loss_net." in name} == {0.25}
@@ -753,7 +738,7 @@ def test_mixed_precision_on_a_processor_without_it(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("n_e, n_f, group", [(1, 1, 1), (3, 2, 1), (2, 2, 2)])
-def test_learning_rates_are_those_of_the_scheduler_alone(tmp_path, n_e, n_f, group):
+def test_learning_rates_are_those_of_the_scheduler_alone(tmp_path, watch, n_e, n_f, group):
     settings = config(
         epochs=3,
         trainer__loss_net__steps=n_e,
@@ -764,14 +749,12 @@ def test_learning_rates_are_those_of_the_scheduler_alone(tmp_path, n_e, n_f, gro
     )
     trainer = build(settings, tmp_path)
     rates: dict[str, list[list[float]]] = {"task_net": [], "loss_net": []}
-    original = trainer.optimizer.step
 
-    def step(*args):
+    def note(*_):
         turn = trainer.optimizer.turn
         rates[turn].append(trainer.optimizer.players[turn].param_groups[0]["lr"])
-        original(*args)
 
-    trainer.optimizer.step = step
+    watch(trainer.optimizer, "step", note)
     trainer.train()
     per_epoch = 4 // group
     optimizer = torch.optim.SGD([torch.zeros(1)], lr=5e-3)
@@ -839,19 +822,14 @@ def test_no_grad(tmp_path):
 # Mistakes.
 
 
-def sentence(settings, folder) -> str:
-    with pytest.raises(ConfigurationError) as error:
-        build_as_train(settings, folder)
-    told = describe(error.value)
-    assert "\n" not in told
-    return told
-
-
 @pytest.mark.parametrize(
     "more, told",
     [
         ({"trainer__frist": "task_net"}, '"trainer.frist" is unknown to AlternatingTrainer; did you mean "first'),
-        ({"trainer__task_net__step": 2}, 'config key "trainer.task_net.step" is unknown to Player'),
+        (
+            {"trainer__task_net__step": 2},
+            'config key "trainer.task_net.step" is unknown to Player; did you mean "steps',
+        ),
         ({"trainer__task_net__optimizer__learning": 2}, "learning"),
         ({"trainer__optimizer": "adam"}, 'config key "trainer.optimizer" is unknown to AlternatingTrainer'),
         ({"trainer__phases": [{"epoch": 2}]}, 'config key "trainer.phases.0.epoch" is unknown to Phase'),
