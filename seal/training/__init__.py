@@ -3,11 +3,12 @@ AllenNLP trainers that train both nets in turns or by implicit gradients, in pha
 callbacks and checks.
 """
 
+from seal.training.batch_groups import GroupedLoader
 from seal.training.callbacks import TraceInference, TraceInferenceNetworks, TuneThresholds
 from seal.training.checkpoints import NonFiniteLoss, ResumableCheckpointer
 from seal.training.devices import ReplicaAccelerator
 from seal.training.implicit_gradient_trainer import ImplicitGradientTrainer
 from seal.training.phases import Phase
-from seal.training.players import FusedAdamW, GroupedLoader, Player, TwoPlayerScheduler
+from seal.training.players import FusedAdamW, Player, TwoPlayerScheduler
 from seal.training.trainer import AlternatingTrainer
 from seal.two_player import TwoPlayerOptimizer

@@ -22,7 +22,7 @@ from seal.models import MultilabelModel, PartlyLabelledTaggingModel, SealModel
 from seal.models.multilabel import TUNING_METRICS
 from seal.samplers import GradientBasedInference, Sampler
 from seal.scores import Cost, L1Cost
-from seal.training.players import is_part_of_the_data, micro_batches
+from seal.training.batch_groups import is_part_of_the_data, micro_batches
 from seal.two_player import LOSS_NET, TASK_NET
 from seal.two_player.objectives import TaskState, without_dropout
 

@@ -29,6 +29,7 @@ from seal.common.setting_checks import check_range, taken, with_parameters_of
 from seal.metrics import Monitors
 from seal.models import SealModel
 from seal.models.seal_model import NonFiniteOutput
+from seal.training.batch_groups import GroupedLoader, micro_batches, updates_on_fresh_batches
 from seal.training.bilevel import check_found
 from seal.training.checkpoints import (
     Averages,
@@ -43,7 +44,7 @@ from seal.training.devices import GradientExchange, ShardedOptimizer, accelerato
 from seal.training.held_out import FoldSettings, HeldOut, held_out_of_run, learn_structure
 from seal.training.loaders import check_data
 from seal.training.phases import Phase, PhasedRun, Phases
-from seal.training.players import GroupedLoader, Player, Players, micro_batches, updates_on_fresh_batches
+from seal.training.players import Player, Players
 from seal.training.self_training import SelfTraining
 from seal.two_player import LOSS_NET, TASK_NET, NotFinite, Plan, RandomStream, Turns, TwoPlayerOptimizer
 

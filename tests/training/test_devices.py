@@ -246,34 +246,26 @@ def test_workers_equal_one_process_with_the_joint_batch(tmp_path, size, more):
                 assert found[name] == pytest.approx(value, rel=1e-6), name
 
 
+ALONE = {"dataset_reader__predicate_instances": False}
+REUSED = {"trainer__reuse_features": True}
+UNEVEN = {
+    # One worker's batch has a row for the predicate finder, or no frame, and the other's has not.
+    "mixed": {},
+    "accumulation": {"trainer__num_gradient_accumulation_steps": 3, "trainer__loss_net__steps": 2},
+    # 5 instances: 3 and 2.
+    "uneven": {**ALONE, "trainer__first": "task_net"},
+    "uneven_validation": {"batch_size": 2, "validation_dataset_reader__predicate_instances": False},
+    "reuse": REUSED,
+    "reuse_task_net_first": {**REUSED, "trainer__first": "task_net"},
+    "implicit": {"trainer__type": "implicit_gradient", "model__energy_loss": {"type": "ranking"}},
+    "uneven_implicit": {**ALONE, "trainer__type": "implicit_gradient"},
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "more",
-    [
-        # One worker's batch has a row for the predicate finder, or no frame, and the other's has not.
-        {"batch_size": 1},
-        {"batch_size": 1, "trainer__num_gradient_accumulation_steps": 3, "trainer__loss_net__steps": 2},
-        # 5 instances: 3 and 2.
-        {"batch_size": 1, "dataset_reader__predicate_instances": False, "trainer__first": "task_net"},
-        {"batch_size": 2, "validation_dataset_reader__predicate_instances": False},
-        {"batch_size": 1, "trainer__reuse_features": True},
-        {"batch_size": 1, "trainer__reuse_features": True, "trainer__first": "task_net"},
-        {"batch_size": 1, "trainer__type": "implicit_gradient", "model__energy_loss": {"type": "ranking"}},
-        {"batch_size": 1, "dataset_reader__predicate_instances": False, "trainer__type": "implicit_gradient"},
-    ],
-    ids=[
-        "mixed",
-        "accumulation",
-        "uneven",
-        "uneven_validation",
-        "reuse",
-        "reuse_task_net_first",
-        "implicit",
-        "uneven_implicit",
-    ],
-)
+@pytest.mark.parametrize("more", UNEVEN.values(), ids=UNEVEN)
 def test_uneven_batches_neither_hang_nor_part_the_workers(tmp_path, more):
-    settings = config(epochs=2, **more)
+    settings = config(epochs=2, **{"batch_size": 1, **more})
     settings["validation_data_loader"] = {"batch_size": 1, "shuffle": False}
 
     def work(rank):

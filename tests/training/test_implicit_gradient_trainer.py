@@ -49,6 +49,7 @@ SEPARATE = {
     "energy_loss": {"type": "compound", "cost": {"type": "l1"}, "perceptron_weight": 0.7, "separate": True},
     "task_loss": {"type": "inference_network", "energy_weight": 0.5, "cost": {"type": "l1"}},
 }
+PERTURBED = ["discrete", "gaussian_perturbation"]
 SHARED_LOSS_NET = {name: value for name, value in LOSS_NET_PARAMS.items() if name != "encoder"}
 LOSSES = {"cd": CD, "ssvm": SSVM, "dvn": DVN, "compound": COMPOUND, "margin_style": MARGIN_STYLE}
 
@@ -429,6 +430,28 @@ def test_a_batch_without_an_instance_has_no_system(tmp_path):
         ),
         ({"use_amp": True}, "trainer.use_amp: second derivatives need full precision"),
         ({"use_amp": True, "inner_parameters": ["task_net"]}, "trainer.use_amp: second derivatives need full"),
+        ({"geometry": "adam"}, "trainer.geometry: 'adam', and the task-net's optimizer is"),
+        ({"geometry": "flat"}, "trainer.geometry"),
+        ({"unroll": {"num_steps": 0, "step_size": 1.0}}, "trainer.unroll.num_steps must be at least 1"),
+        ({"unroll": {"num_steps": 1, "step_size": 0.0}}, "trainer.unroll.step_size must be above 0"),
+        ({"unroll": {"num_steps": 1, "step_size": 1.0}, "solver": EXACT}, "trainer.solver: with 'unroll'"),
+        ({"unroll": {"num_steps": 1, "step_size": 1.0}, "warm_start": True}, "trainer.warm_start: with 'unroll'"),
+        (
+            {"loss": {**CD, "energy_loss": {"type": "nce_ranking"}}, "through": "relaxed"},
+            "trainer.through: 'relaxed' makes candidates whose log-probability",
+        ),
+        (
+            {"loss": {**CD, "energy_loss": {"type": "nce_ranking"}}, "through": "soft"},
+            "trainer.through: 'soft' makes candidates whose log-probability",
+        ),
+        (
+            {"loss": {**CD, "sampler": "task_net_output"}, "through": "relaxed"},
+            "'relaxed' puts independent draws .* the sampler, TaskNetOutputSampler, finds others; take",
+        ),
+        (
+            {"loss": {**CD, "sampler": {"type": "stack", "samplers": PERTURBED}}, "through": "relaxed"},
+            "'relaxed' puts independent draws .* the sampler, GaussianPerturbation, finds others; take",
+        ),
     ],
 )
 def test_wrong_settings(tmp_path, more, told):
@@ -775,22 +798,6 @@ def test_damping_that_follows_the_curvature_is_logged(tmp_path):
     assert metrics["solver_damping"] == pytest.approx(expected, rel=1e-3) and expected > 0.011
 
 
-@pytest.mark.parametrize(
-    "settings, told",
-    [
-        ({"geometry": "adam"}, "trainer.geometry: 'adam', and the task-net's optimizer is"),
-        ({"geometry": "flat"}, "trainer.geometry"),
-        ({"unroll": {"num_steps": 0, "step_size": 1.0}}, "trainer.unroll.num_steps must be at least 1"),
-        ({"unroll": {"num_steps": 1, "step_size": 0.0}}, "trainer.unroll.step_size must be above 0"),
-        ({"unroll": {"num_steps": 1, "step_size": 1.0}, "solver": EXACT}, "trainer.solver: with 'unroll'"),
-        ({"unroll": {"num_steps": 1, "step_size": 1.0}, "warm_start": True}, "trainer.warm_start: with 'unroll'"),
-    ],
-)
-def test_mistakes(tmp_path, settings, told):
-    with pytest.raises(ConfigurationError, match=told):
-        build(tmp_path, SSVM, **settings)
-
-
 # What the trainer hands to solvers that need more than products, and what it refuses.
 
 
@@ -839,26 +846,9 @@ def test_each_batch_draws_probes_of_its_own(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("through", ["relaxed", "soft"])
-def test_candidates_without_a_probability(tmp_path, through):
-    loss = {**CD, "energy_loss": {"type": "nce_ranking"}}
-    message = f"trainer.through: '{through}' makes candidates whose log-probability"
-    with pytest.raises(ConfigurationError, match=message):
-        build(tmp_path, loss, through=through)
+def test_a_loss_without_probabilities_takes_such_candidates(tmp_path, through):
     trainer = build(tmp_path, CD, through=through)
     assert gradient_of(trainer, first_part(trainer)).isfinite().all()
-
-
-@pytest.mark.parametrize(
-    "sampler, name",
-    [
-        ("task_net_output", "TaskNetOutputSampler"),
-        ({"type": "stack", "samplers": ["discrete", "gaussian_perturbation"]}, "GaussianPerturbation"),
-    ],
-)
-def test_relaxed_draws_stand_for_draws_alone(tmp_path, sampler, name):
-    message = f"trainer.through: 'relaxed' puts independent draws .* the sampler, {name}, finds others; take"
-    with pytest.raises(ConfigurationError, match=message):
-        build(tmp_path, {**CD, "sampler": sampler}, through="relaxed")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
 
 from seal.allennlp.error_sentences import describe
-from seal.training import AlternatingTrainer
 from tests import segmentation
 from tests.forked import Forked
 from tests.mixed_precision import needs_bfloat16_lstms
@@ -40,8 +39,6 @@ from tests.training.runs import (
 )
 
 SHUFFLED = {"batch_sampler": {"type": "bucket", "batch_size": 2, "sorting_keys": ["tokens"], "padding_noise": 0.5}}
-# Batches of two processes, in passes that span epochs.
-LAZY = {"batch_size": 2, "shuffle": True, "num_workers": 2, "max_instances_in_memory": 3, "batches_per_epoch": 3}
 
 
 def settings(**more: Any) -> dict[str, Any]:
@@ -157,48 +154,39 @@ def test_killed_between_epochs(tmp_path, whole, epoch, kill):
     whole.check_killed(tmp_path, kill(epoch))
 
 
+OTHER = {
+    "epochs": {"trainer__checkpointer": ...},
+    "every_3rd": {"trainer__checkpointer": {"save_completed_epochs": False, "save_every_num_batches": 3}},
+    "moving_average": {"trainer__moving_average": {"type": "exponential", "decay": 0.8}},
+    "accumulation": {"trainer__num_gradient_accumulation_steps": 3, "trainer__loss_net__steps": 2},
+    "fresh": {"trainer__fresh_batches": True, "trainer__first": "task_net", "trainer__task_net__steps": 2},
+    "fresh_in_parts": {
+        "trainer__fresh_batches": True,
+        "trainer__loss_net__steps": 2,
+        "data_loader": {"batch_size": 1, "shuffle": True, "batches_per_epoch": 5},
+    },
+    "phases": {"trainer__first": "task_net", "trainer__phases": [{"epochs": 1, "energy": False}, {}]},
+    "adamw": {"trainer__task_net__optimizer": {"type": "huggingface_adamw", "lr": 1e-3}},
+    "cosine": {"trainer__task_net__learning_rate_scheduler": {"type": "cosine", "t_initial": 2}},
+    "shuffle": {"data_loader": {"batch_size": 2, "shuffle": True}},
+    "reuse": {"trainer__reuse_features": True},
+    "parts": {"data_loader": {"batch_size": 2, "shuffle": True, "batches_per_epoch": 3}},
+    "workers": {"data_loader": {**SHUFFLED, "num_workers": 2}},
+    # Batches of two processes, in passes that span epochs.
+    "workers_in_parts": {
+        "data_loader": {
+            "batch_size": 2,
+            "shuffle": True,
+            "num_workers": 2,
+            "max_instances_in_memory": 3,
+            "batches_per_epoch": 3,
+        }
+    },
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"trainer__checkpointer": ...},
-        {"trainer__checkpointer": {"save_completed_epochs": False, "save_every_num_batches": 3}},
-        {"trainer__moving_average": {"type": "exponential", "decay": 0.8}},
-        {"trainer__num_gradient_accumulation_steps": 3, "trainer__loss_net__steps": 2},
-        {"trainer__fresh_batches": True, "trainer__first": "task_net", "trainer__task_net__steps": 2},
-        {
-            "trainer__fresh_batches": True,
-            "trainer__loss_net__steps": 2,
-            "data_loader": {"batch_size": 1, "shuffle": True, "batches_per_epoch": 5},
-        },
-        {"trainer__first": "task_net", "trainer__phases": [{"epochs": 1, "energy": False}, {}]},
-        {"trainer__task_net__optimizer": {"type": "huggingface_adamw", "lr": 1e-3}},
-        {"trainer__task_net__learning_rate_scheduler": {"type": "cosine", "t_initial": 2}},
-        {"data_loader": {"batch_size": 2, "shuffle": True}},
-        pytest.param({"trainer__use_amp": True, "trainer__cuda_device": -1}, marks=needs_bfloat16_lstms),
-        {"trainer__reuse_features": True},
-        {"data_loader": {"batch_size": 2, "shuffle": True, "batches_per_epoch": 3}},
-        {"data_loader": {**SHUFFLED, "num_workers": 2}},
-        {"data_loader": LAZY},
-    ],
-    ids=[
-        "epochs",
-        "every_3rd",
-        "moving_average",
-        "accumulation",
-        "fresh",
-        "fresh_in_parts",
-        "phases",
-        "adamw",
-        "cosine",
-        "shuffle",
-        "mixed",
-        "reuse",
-        "parts",
-        "workers",
-        "workers_in_parts",
-    ],
-)
+@pytest.mark.parametrize("more", OTHER.values(), ids=OTHER)
 def test_killed_under_other_settings(tmp_path, more):
     built = settings(**more)
     if "task_net__optimizer" in str(more):
@@ -207,6 +195,13 @@ def test_killed_under_other_settings(tmp_path, more):
     if "accumulation" in str(more) or "fresh" in str(more):
         per_epoch = -(-per_epoch // 2)
     Whole(built, tmp_path / "whole").check_killed(tmp_path / "killed", KillAt(2), KillAt(per_epoch + 2))
+
+
+@pytest.mark.slow
+@needs_bfloat16_lstms
+def test_killed_in_mixed_precision(tmp_path):
+    whole = Whole(settings(trainer__use_amp=True, trainer__cuda_device=-1), tmp_path / "whole")
+    whole.check_killed(tmp_path / "killed", KillAt(2), KillAt(6))
 
 
 @pytest.mark.slow
@@ -400,29 +395,8 @@ def test_validation_data_are_the_same_in_each_pass(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("checkpointer", [{"save_every_num_batches": 1}, {}])
-@pytest.mark.parametrize("seen", [2, 5])
-def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch, seen, checkpointer):
-    """Killed in the first of four epochs, and in the second; with checkpoints of each batch, and of epochs alone."""
-    path = segmentation.write_npz(tmp_path)
-    whole = train_model(Params(config_of_shapes(path, checkpointer)), str(tmp_path / "whole"))
-    original = AlternatingTrainer.training_loss
-    steps = []
-
-    def dying(self, batch):
-        if len(steps) == seen:
-            raise KeyboardInterrupt
-        steps.append(1)
-        return original(self, batch)
-
-    monkeypatch.setattr(AlternatingTrainer, "training_loss", dying)
-    with pytest.raises(KeyboardInterrupt):
-        train_model(Params(config_of_shapes(path, checkpointer)), str(tmp_path / "killed"))
-    monkeypatch.setattr(AlternatingTrainer, "training_loss", original)
-    # A new process stands at other random numbers; a config's seeds would hide it.
-    torch.manual_seed(99)
-    recovered = train_model(Params(config_of_shapes(path, checkpointer)), str(tmp_path / "killed"), recover=True)
-    ours, theirs = recovered.state_dict(), whole.state_dict()
-    assert ours.keys() == theirs.keys()
-    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
-    metrics = [json.loads((Path(tmp_path) / run / "metrics.json").read_text()) for run in ("whole", "killed")]
-    assert metrics[0]["best_validation_mean_iou"] == metrics[1]["best_validation_mean_iou"]
+@pytest.mark.parametrize("batch", [2, 5])
+def test_killed_between_crops(tmp_path, batch, checkpointer):
+    """In the first of four epochs, and in the second; with checkpoints of each batch, and of epochs alone."""
+    built = config_of_shapes(segmentation.write_npz(tmp_path), checkpointer)
+    Whole(built, tmp_path / "whole").check_killed(tmp_path / "killed", KillAt(batch))
