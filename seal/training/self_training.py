@@ -5,7 +5,6 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Optional
 
 import torch
@@ -23,8 +22,6 @@ from seal.training.pseudo_labels import UnlabelledInstances, UnlabelledRows
 
 logger = logging.getLogger(__name__)
 
-#: Of either kind, each of which takes its own kind of loader.
-Inputs = Any
 # How the names of metrics of the best epoch begin.
 _BEST = "best_validation_"
 
@@ -84,9 +81,9 @@ class SelfTraining(FromParams):
         validation_data_loader: Any,
         held_out: Optional[HeldOut],
         distributed: bool,
-    ) -> Callable[..., dict[str, Any]]:
+    ) -> "StudentTraining":
         """
-        `train` for such a run, with the inputs read: what is wrong in their file is refused before anything is trained.
+        With the inputs read: what is wrong in their file is refused before anything is trained.
 
         # Raises
 
@@ -102,21 +99,36 @@ class SelfTraining(FromParams):
                 f"trainer.self_training.unlabelled: {self.unlabelled} has no input that the training data lack; give "
                 "another, or leave self_training out."
             )
-        return partial(self.train, inputs=inputs, make_trainer=make_trainer, data_loader=data_loader, held_out=held_out)
+        return StudentTraining(self, inputs, make_trainer, data_loader, held_out)
 
-    def train(
-        self,
-        trainer: Any,
-        metrics: dict[str, Any],
-        student: SealModel,
-        inputs: Inputs,
-        make_trainer: MakeTrainer,
-        data_loader: DataLoader,
-        held_out: Optional[HeldOut],
-    ) -> dict[str, Any]:
+
+@dataclass
+class StudentTraining:
+    """
+    The training of a run's student, in the folder `student` of the run.
+
+    # Parameters
+
+    settings : `SelfTraining`
+    inputs : `UnlabelledInstances` or `UnlabelledRows`
+        What the student learns from beside gold.
+    make_trainer : `MakeTrainer`
+    data_loader : `DataLoader`
+        The training data.
+    held_out : `HeldOut`, optional
+        What the structure is learned from, if there is one.
+    """
+
+    settings: SelfTraining
+    inputs: Any
+    make_trainer: MakeTrainer
+    data_loader: DataLoader
+    held_out: Optional[HeldOut]
+
+    def __call__(self, trainer: Any, metrics: dict[str, Any], student: SealModel) -> dict[str, Any]:
         """
-        Trains a student in the folder `student` of the run, and writes to `self_training.json` which of the two was
-        better. A killed run goes on where it was, and the random state outside is as before.
+        Trains the student, and writes to `self_training.json` which of the two was better. A killed run goes on where
+        it was, and the random state outside is as before.
 
         # Parameters
 
@@ -126,13 +138,6 @@ class SelfTraining(FromParams):
             Those of the teacher, by their names in `metrics.json`.
         student : `SealModel`
             As it starts.
-        inputs : `Inputs`
-            What the student learns from beside gold.
-        make_trainer : `MakeTrainer`
-        data_loader : `DataLoader`
-            The training data.
-        held_out : `HeldOut`, optional
-            What the structure is learned from, if there is one.
 
         # Returns
 
@@ -143,39 +148,37 @@ class SelfTraining(FromParams):
         set_seed(seed)
         folder = os.path.join(trainer._serialization_dir, "student")
         os.makedirs(folder, exist_ok=True)
-        inputs = inputs.expanded(os.path.join(folder, "expansions.json"), trainer.model)
+        self.inputs = self.inputs.expanded(os.path.join(folder, "expansions.json"), trainer.model)
         found: dict[str, Any] = {}
-        if len(inputs):
+        if len(self.inputs):
             path = os.path.join(folder, "pseudo_labels.pt")
-            labelled = self._pseudo_labels(path, trainer.model, inputs, lambda: _score(trainer, metrics))
+            labelled = self._pseudo_labels(path, trainer.model, lambda: _score(trainer, metrics))
             # So that it does not matter whether this run or one before it, which was killed, has drawn.
             set_seed(seed)
             # A run that was killed while it chose between the two may have left the student in the best weights.
             trainer.model.load_state_dict(labelled["teacher"])
-            loader = self._student_data(trainer.model, inputs, data_loader, labelled["outputs"])
+            loader = self._student_data(trainer.model, labelled["outputs"])
             student.structure = None
-            found = make_trainer(student, folder, loader).train()
-            found = self._better(trainer, metrics, labelled, student, found, held_out, len(inputs))
+            found = self.make_trainer(student, folder, loader).train()
+            found = self._better(trainer, metrics, labelled, student, found)
         else:
-            logger.warning("No student is trained: the teacher finds no predicate in %s.", self.unlabelled)
+            logger.warning("No student is trained: the teacher finds no predicate in %s.", self.settings.unlabelled)
         set_random_state(before)
         return {name: value for name, value in found.items() if name.startswith(_BEST)}
 
-    def _student_data(
-        self, model: SealModel, inputs: Inputs, data_loader: DataLoader, outputs: list[torch.Tensor]
-    ) -> DataLoader:
+    def _student_data(self, model: SealModel, outputs: list[torch.Tensor]) -> DataLoader:
         """Gold, as often as `labelled_share` asks, and the inputs with the teacher's outputs."""
-        gold = inputs.num_gold(data_loader)
-        wanted = self.labelled_share / (1 - self.labelled_share) * len(inputs)
+        share, gold = self.settings.labelled_share, self.inputs.num_gold(self.data_loader)
+        wanted = share / (1 - share) * len(self.inputs)
         repeats = max(1, round(wanted / gold))
         logger.info(
             "A student is trained: %d instances with gold (%d times in an epoch) and %d that the teacher labels",
             gold,
             repeats,
-            len(inputs),
+            len(self.inputs),
             extra={"news": True},
         )
-        return inputs.student_data(data_loader, model, repeats, outputs)
+        return self.inputs.student_data(self.data_loader, model, repeats, outputs)
 
     def _better(
         self,
@@ -184,21 +187,19 @@ class SelfTraining(FromParams):
         labelled: dict[str, Any],
         student: SealModel,
         found: dict[str, Any],
-        held_out: Optional[HeldOut],
-        num_inputs: int,
     ) -> dict[str, Any]:
         """
         Keeps the better of the two in the trainer's model and in the best weights, and returns its metrics: `metrics`
         and what `_pseudo_labels` has returned are the teacher's, `found` are the student's.
         """
-        model = trainer.model
+        model, held_out, distil = trainer.model, self.held_out, self.settings.distil
         model.load_state_dict(student.state_dict(), strict=False)
         if held_out is not None:
-            if self.distil:
+            if distil:
                 model.structure.margin = math.inf  # No gain opens the gate.
             found.update(learn_structure(trainer, held_out))
-        report = {"inputs": num_inputs, "teacher": labelled["score"], "student": _score(trainer, found)}
-        report["kept"] = "student" if self.distil or report["student"] > report["teacher"] else "teacher"
+        report = {"inputs": len(self.inputs), "teacher": labelled["score"], "student": _score(trainer, found)}
+        report["kept"] = "student" if distil or report["student"] > report["teacher"] else "teacher"
         message = "Validation: the teacher has %(teacher)g, the student %(student)g; the %(kept)s is kept"
         logger.info(message, report, extra={"news": True})
         if report["kept"] == "teacher":
@@ -211,13 +212,14 @@ class SelfTraining(FromParams):
         return found
 
     @torch.no_grad()
-    def _pseudo_labels(self, path: str, model: SealModel, inputs: Inputs, score: Callable[[], float]) -> dict[str, Any]:
+    def _pseudo_labels(self, path: str, model: SealModel, score: Callable[[], float]) -> dict[str, Any]:
         """The teacher's `outputs` for each input, `(draws, *output)`, and its `score` and weights, kept in a file."""
         if os.path.exists(path):
             return torch.load(path, map_location=next(model.parameters()).device)
-        outputs: list[Optional[torch.Tensor]] = [None] * len(inputs)
-        for places, batch in inputs.batches(model):
-            drawn = model.pseudo_labels(batch, None if self.hard else self.num_samples)
+        outputs: list[Optional[torch.Tensor]] = [None] * len(self.inputs)
+        draws = None if self.settings.hard else self.settings.num_samples
+        for places, batch in self.inputs.batches(model):
+            drawn = model.pseudo_labels(batch, draws)
             for place, output in zip(places, drawn.to("cpu", torch.int16)):
                 outputs[place] = output.clone()
         labelled = {"outputs": outputs, "score": score(), "teacher": copy.deepcopy(model.state_dict())}

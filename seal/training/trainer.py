@@ -45,7 +45,7 @@ from seal.training.held_out import FoldSettings, HeldOut, held_out_of_run, learn
 from seal.training.loaders import check_data
 from seal.training.phases import Phase, PhasedRun, Phases
 from seal.training.players import Player, Players
-from seal.training.self_training import SelfTraining
+from seal.training.self_training import SelfTraining, StudentTraining
 from seal.two_player import LOSS_NET, TASK_NET, NotFinite, Plan, RandomStream, Turns, TwoPlayerOptimizer
 
 # How AllenNLP begins the names of what an epoch of training, and of validation, measured.
@@ -183,7 +183,7 @@ class AlternatingTrainer(GradientDescentTrainer):
         num_gradient_accumulation_steps: int = 1,
         cpu_autocast: bool = False,
         held_out: Optional[HeldOut] = None,
-        self_training: Optional[Callable[..., dict[str, Any]]] = None,
+        self_training: Optional[StudentTraining] = None,
         **settings: Any,
     ) -> None:
         unknown = set(settings) - set(inspect.signature(GradientDescentTrainer.__init__).parameters)
