@@ -83,18 +83,6 @@ class TraceFile:
     """
     The rows that a trainer callback has measured, in a CSV file of the run's folder that is whole at every moment. A
     recovered run drops the rows from after the checkpoint that it continues from, and measures them again.
-
-    # Parameters
-
-    path : `Path`
-    trainer : `GradientDescentTrainer`
-        At the start of training.
-    key : `str`
-        The callback's, for the message.
-
-    # Raises
-
-    `ConfigurationError` if the run is distributed.
     """
 
     def __init__(self, path: Path, trainer: GradientDescentTrainer, key: str) -> None:

@@ -75,22 +75,15 @@ class WorkerStates:
     """
     What AllenNLP's checkpoint lacks: each worker's random states and place in its data, and the means that it has
     logged in this epoch. With these nothing of a finished epoch is computed again.
-
-    # Parameters
-
-    loader : `DataLoader`
-        That of single batches.
-    streams : `dict[str, RandomStream]`
-        The random streams beside the global ones, by name.
-    means : `dict[str, Monitors]`
-        The means that are logged in an epoch, by name.
-    worker, workers : `int`
-        This worker's number, and how many there are.
     """
 
+    #: That of single batches.
     loader: DataLoader
+    #: The random streams beside the global ones, by name.
     streams: dict[str, RandomStream]
+    #: The means that are logged in an epoch, by name.
     means: dict[str, Monitors]
+    #: This worker's number, and how many there are.
     worker: int
     workers: int
 

@@ -51,27 +51,18 @@ class HeldOut:
     the others by a trainer with the run's settings, and scores the fold. What it scored is kept in the run's folder,
     `folds/<fold>`, so that a killed run goes on where it was: finished folds are not trained again, and the one in
     progress recovers from its checkpoint.
-
-    # Parameters
-
-    folds : `int`
-        0: no net is trained, and the final task-net scores the data that it has seen.
-    make_trainer : `MakeTrainer`
-    data_loader : `DataLoader`
-        The training data.
-    serialization_dir : `str`
-        The run's folder.
-    with_loss_net : `bool`, optional (default = `True`)
-        Whether the nets of folds are trained with their loss-net; if not, they learn from gold alone.
-    start : `dict[str, torch.nn.Module]`, optional (default = `{}`)
-        By their names nets of the model, whose weights are those that the nets of folds start from in place of its own.
     """
 
+    #: 0: no net is trained, and the final task-net scores the data that it has seen.
     folds: int
     make_trainer: MakeTrainer
+    #: The training data.
     data_loader: DataLoader
+    #: The run's folder.
     serialization_dir: str
+    #: Whether the nets of folds are trained with their loss-net; if not, they learn from gold alone.
     with_loss_net: bool = True
+    #: By their names nets of the model, whose weights are those that the nets of folds start from in place of its own.
     start: dict[str, torch.nn.Module] = field(default_factory=dict)
 
     def train(self, model: SealModel) -> None:

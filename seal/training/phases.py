@@ -280,31 +280,19 @@ class PhasedRun:
 
     The best epoch of the run is chosen among those of the last phase: an epoch of an earlier one never counts as
     better, unless `best_of_all_phases` is set. Patience does not end an earlier phase.
-
-    # Parameters
-
-    phases : `Phases`
-    model : `SealModel`
-    optimizer : `TwoPlayerOptimizer`
-    scheduler : `TwoPlayerScheduler`
-    tracker : `MetricTracker`
-        Of the run's best epoch.
-    averages : `Averages`
-    folder : `str`
-        The run's.
-    best_of_all_phases : `bool`
-    is_primary, distributed : `bool`
-        Whether this worker writes files, and whether there are others.
     """
 
     phases: Phases
     model: SealModel
     optimizer: TwoPlayerOptimizer
     scheduler: Any
+    #: Of the run's best epoch.
     tracker: MetricTracker
     averages: Averages
+    #: The run's.
     folder: str
     best_of_all_phases: bool
+    #: Whether this worker writes files, and whether there are others.
     is_primary: bool
     distributed: bool
 

@@ -104,25 +104,15 @@ class SelfTraining(FromParams):
 
 @dataclass
 class StudentTraining:
-    """
-    The training of a run's student, in the folder `student` of the run.
-
-    # Parameters
-
-    settings : `SelfTraining`
-    inputs : `UnlabelledInstances` or `UnlabelledRows`
-        What the student learns from beside gold.
-    make_trainer : `MakeTrainer`
-    data_loader : `DataLoader`
-        The training data.
-    held_out : `HeldOut`, optional
-        What the structure is learned from, if there is one.
-    """
+    """The training of a run's student, in the folder `student` of the run."""
 
     settings: SelfTraining
+    #: `UnlabelledInstances` or `UnlabelledRows`: what the student learns from beside gold.
     inputs: Any
     make_trainer: MakeTrainer
+    #: The training data.
     data_loader: DataLoader
+    #: What the structure is learned from, if there is one.
     held_out: Optional[HeldOut]
 
     def __call__(self, trainer: Any, metrics: dict[str, Any], student: SealModel) -> dict[str, Any]:

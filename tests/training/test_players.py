@@ -53,16 +53,6 @@ def test_turns(first, turns):
     assert made.grad_norms == {"task_net": None, "loss_net": 5.0}
 
 
-def test_a_model_without_a_loss_net():
-    made = players(model(loss_net=False), player(steps=2))
-    assert made.turns == ["task_net"] * 2
-
-
-def test_whom_no_phase_trains_does_not_play():
-    made = players(model(energy_weight=0.0), phases=[{"train": "task_net"}])
-    assert made.turns == ["task_net"] and set(made.grad_norms) == {"task_net"}
-
-
 def test_optimizers_share_the_parameters_out():
     net = model()
     rates = [player(optimizer={"type": "sgd", "lr": rate}) for rate in (0.25, 0.5)]
@@ -121,17 +111,6 @@ def test_a_player_with_several_optimizers():
 def scheduler_of(net, *given, batches=5, **more):
     made = players(net, *given, **more)
     return made.scheduler(optimizer=made.optimizer(named(net)), num_epochs=6, num_steps_per_epoch=batches)
-
-
-def test_schedulers_count_the_epochs_in_which_their_player_moves():
-    net = model()
-    linear = {"type": "linear_with_warmup", "warmup_steps": 0}
-    scheduled = [player(optimizer={"type": "sgd", "lr": 1.0}, learning_rate_scheduler=dict(linear)) for _ in range(2)]
-    phases = [{"epochs": 2, "train": "loss_net"}, {"epochs": 1}, {"train": "task_net"}]
-    scheduler = scheduler_of(net, *scheduled, phases=phases)
-    # Of six epochs the loss-net moves in three, the task-net in four.
-    steps = {name: one.total_steps for name, one in scheduler.players.items()}
-    assert steps == {"task_net": 20, "loss_net": 15}
 
 
 def test_epochs_without_batches():
