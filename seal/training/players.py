@@ -159,21 +159,8 @@ def follows_metric(scheduler: LearningRateScheduler) -> bool:
 
 class Players:
     """
-    Which of a model's nets are trained, in which order, and by which optimizers and schedulers.
-
-    # Parameters
-
-    model : `SealModel`
-    given : `dict[str, Optional[Player]]`
-        The config's `task_net` and `loss_net`; `None` for one that it does not set.
-    first : `str`
-        The player that is updated first in a batch.
-    phases : `Phases`
-        Those of the run.
-    reuse_features : `bool`, optional (default = `False`)
-        Whether one pass of the loss-net's own encoder is to serve both players.
-    fresh_batches : `bool`, optional (default = `False`)
-        Whether each of a player's several updates is to take a batch of its own.
+    Which of a model's nets are trained, in which order, and by which optimizers and schedulers. `given` are `task_net`
+    and `loss_net` of the config, `None` for one that it does not set; all else is as `AlternatingTrainer` describes it.
 
     # Raises
 

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Optional
 
 import numpy
@@ -22,18 +23,12 @@ from seal.training.loaders import RowLoader, input_of, inputs_of_rows, instances
 _BATCH, _ROWS = 64, 512
 
 
+@dataclass
 class UnlabelledInstances:
-    """
-    Inputs for self-training that are instances: sentences and texts.
+    """Inputs for self-training that are instances: sentences and texts."""
 
-    # Parameters
-
-    instances : `list[Instance]`
-        Indexed.
-    """
-
-    def __init__(self, instances: list[Instance]) -> None:
-        self.instances = instances
+    #: Indexed.
+    instances: list[Instance]
 
     def __len__(self) -> int:
         return len(self.instances)
@@ -115,17 +110,8 @@ class UnlabelledInstances:
 
 class PseudoLabelledInstances(Sequence):
     """
-    Instances with gold, and inputs whose outputs are the teacher's. Each pass over them draws for each input one of its
-    outputs anew.
-
-    # Parameters
-
-    model : `SealModel`
-        Makes instances of inputs and outputs.
-    gold : `list[Instance]`
-    inputs : `list[Instance]`
-    outputs : `list[torch.Tensor]`
-        For each input `(draws, *output)`.
+    Instances with gold, and inputs whose outputs are the teacher's, `(draws, *output)` of each. Each pass over them
+    draws for each input one of its outputs anew.
     """
 
     def __init__(
@@ -158,19 +144,12 @@ def _gold(data_loader: DataLoader) -> list[Instance]:
     )
 
 
+@dataclass
 class UnlabelledRows:
-    """
-    Inputs for self-training that are rows of tables: feature vectors.
+    """Inputs for self-training that are rows of tables: feature vectors."""
 
-    # Parameters
-
-    parts : `list[tuple[TensorTable, numpy.ndarray]]`
-        Tables with features in the order of the model's vocabulary, and of each the numbers of the rows that are
-        inputs.
-    """
-
-    def __init__(self, parts: list[tuple[TensorTable, numpy.ndarray]]) -> None:
-        self.parts = parts
+    #: Tables with features in the order of the model's vocabulary, and of each the numbers of the rows that are inputs.
+    parts: list[tuple[TensorTable, numpy.ndarray]]
 
     def __len__(self) -> int:
         return sum(len(rows) for _, rows in self.parts)

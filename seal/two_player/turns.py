@@ -151,29 +151,19 @@ class NotFinite(FloatingPointError):
 
 
 class PlayerLoss(NamedTuple):
-    """
-    What a loop backpropagates next.
+    """What a loop backpropagates next."""
 
-    # Parameters
-
-    player : `str`
-        Whose turn it is.
-    loss : `torch.Tensor`, a scalar
-        The player's loss of a batch, with its graph, divided by the number of batches that make the update. The last
-        one has the value of the mean over these batches.
-    completes : `bool`
-        Whether it is the update's last: the player is then to be updated by its gradients, and all gradients cleared,
-        before the next loss is asked for.
-    ends_turn : `bool`
-        Whether the update is the last of the player's turn.
-    is_last : `bool`
-        Whether it is the last of all.
-    """
-
+    #: Whose turn it is.
     player: str
+    #: A scalar: the player's loss of a batch, with its graph, divided by the number of batches that make the update.
+    #: The last one has the value of the mean over these batches.
     loss: torch.Tensor
+    #: Whether it is the update's last: the player is then to be updated by its gradients, and all gradients cleared,
+    #: before the next loss is asked for.
     completes: bool
+    #: Whether the update is the last of the player's turn.
     ends_turn: bool
+    #: Whether it is the last of all.
     is_last: bool
 
 

@@ -464,32 +464,42 @@ def test_one_process_has_all_states(tmp_path):
     assert type(build(config(**SHARDED), tmp_path).optimizer) is TwoPlayerOptimizer
 
 
+MULTI = {
+    "type": "multi",
+    "optimizers": {"default": {"type": "sgd", "lr": 0.1}, "first": {"type": "sgd", "lr": 0.1}},
+    "parameter_groups": [[["bias"], {"optimizer_name": "first"}]],
+}
+IMPLICIT = {"trainer__type": "implicit_gradient", "model__energy_loss": {"type": "ranking"}}
+
+
 @pytest.mark.parametrize(
     "more, message",
     [
         (
-            {
-                "trainer__task_net__optimizer": {
-                    "type": "multi",
-                    "optimizers": {"default": {"type": "sgd", "lr": 0.1}, "first": {"type": "sgd", "lr": 0.1}},
-                    "parameter_groups": [[["bias"], {"optimizer_name": "first"}]],
-                }
-            },
+            {**SHARDED, "trainer__task_net__optimizer": MULTI},
             "trainer.shard_optimizer_states: the task_net has AllenNLP's optimizer 'multi'",
         ),
         (
-            {"trainer__type": "implicit_gradient", "trainer__geometry": "adam"},
+            {**SHARDED, **IMPLICIT, "trainer__geometry": "adam"},
             "trainer.shard_optimizer_states: the geometry 'adam' reads",
         ),
+        (
+            {**IMPLICIT, "trainer__solver": {"type": "sherman_morrison"}},
+            "trainer.solver.type: ShermanMorrison would see the examples of one worker",
+        ),
+        (
+            {**IMPLICIT, "trainer__num_gradient_accumulation_steps": 2},
+            "trainer.num_gradient_accumulation_steps: with distributed all workers",
+        ),
     ],
-    ids=["multi", "geometry"],
+    ids=["multi", "geometry", "examples", "accumulation"],
 )
-def test_what_cannot_be_in_parts_is_refused(tmp_path, more, message):
-    settings = config(**SHARDED, **more)
+def test_what_workers_cannot_share_is_refused(tmp_path, more, message):
+    settings = config(**more)
 
     def work(rank):
         with pytest.raises(ConfigurationError, match=re.escape(message)):
             build_worker(settings, tmp_path, rank)
 
-    build(config(), tmp_path)
+    vocabulary(config(), tmp_path)
     on_workers(work, tmp_path)

@@ -849,28 +849,3 @@ def test_each_batch_draws_probes_of_its_own(tmp_path, monkeypatch):
 def test_a_loss_without_probabilities_takes_such_candidates(tmp_path, through):
     trainer = build(tmp_path, CD, through=through)
     assert gradient_of(trainer, first_part(trainer)).isfinite().all()
-
-
-@pytest.mark.parametrize(
-    "more, told",
-    [
-        (
-            {"solver": {"type": "sherman_morrison"}},
-            "trainer.solver.type: ShermanMorrison would see the examples of one worker",
-        ),
-        (
-            {"num_gradient_accumulation_steps": 2},
-            "trainer.num_gradient_accumulation_steps: with distributed all workers",
-        ),
-    ],
-)
-def test_what_workers_cannot_share(tmp_path, more, told):
-    settings = runs.config(trainer__type="implicit_gradient", model__energy_loss={"type": "ranking"})
-    settings["trainer"].update(more)
-
-    def work(rank):
-        with pytest.raises(ConfigurationError, match=told):
-            runs.build_worker(settings, tmp_path, rank)
-
-    runs.build(runs.config(), tmp_path)  # Makes the vocabulary.
-    runs.on_workers(work, tmp_path)

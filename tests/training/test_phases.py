@@ -37,13 +37,13 @@ class Epochs(TrainerCallback):
     def __init__(self) -> None:
         super().__init__("")
         self.weights: list[dict[str, dict[str, torch.Tensor]]] = []
-        self.rates: list[dict[str, float]] = []
+        self.rates: dict[str, list[float]] = {"task_net": [], "loss_net": []}
 
     def on_epoch(self, trainer, metrics, epoch, is_primary=True, **kwargs) -> None:
         if epoch >= 0:
             self.weights.append(players(trainer.model))
-            theirs = trainer.optimizer.players.items()
-            self.rates.append({name: optimizer.param_groups[0]["lr"] for name, optimizer in theirs})
+            for name, optimizer in trainer.optimizer.players.items():
+                self.rates[name].append(optimizer.param_groups[0]["lr"])
 
 
 def of_epoch(seen: Epochs, epoch: int) -> dict[str, torch.Tensor]:
@@ -223,7 +223,7 @@ def test_a_restart_is_training_from_scratch_under_the_loss_net(any_frozen_loss_n
     alone.train()
     for ours, theirs in zip(seen.weights[3:], wanted.weights):
         assert same(ours["task_net"], theirs["task_net"]) and same(ours["loss_net"], finished)
-    assert [r["task_net"] for r in seen.rates[3:]] == [r["task_net"] for r in wanted.rates]
+    assert seen.rates["task_net"][3:] == wanted.rates["task_net"]
 
 
 def test_a_restart_brings_buffers_and_averages_back(tmp_path):
@@ -282,7 +282,7 @@ def test_schedulers_rest_with_their_players(tmp_path):
     )
     trainer, seen = watched(settings, tmp_path)
     trainer.train()
-    assert [r["loss_net"] for r in seen.rates] == [5e-3 * 0.5**n for n in (1, 2, 2, 3, 4, 5)]
+    assert seen.rates["loss_net"] == [5e-3 * 0.5**n for n in (1, 2, 2, 3, 4, 5)]
     # Three epochs of four batches: one, a rest, and two.
     optimizer = torch.optim.SGD([torch.zeros(1)], lr=5e-3)
     alone = LearningRateScheduler.from_params(
@@ -292,7 +292,7 @@ def test_schedulers_rest_with_their_players(tmp_path):
     for batch in range(13):
         alone.step_batch(batch)
         wanted.append(optimizer.param_groups[0]["lr"])
-    assert [r["task_net"] for r in seen.rates] == [wanted[n] for n in (0, 0, 4, 4, 8, 12)]
+    assert seen.rates["task_net"] == [wanted[n] for n in (0, 0, 4, 4, 8, 12)]
 
 
 @pytest.fixture
@@ -305,8 +305,8 @@ def test_a_resting_players_plateau_sees_no_score(tmp_path, plateaus):
     trainer, seen = watched(config(epochs=5, trainer__phases=given, **plateaus), tmp_path)
     scores(trainer, 0.5, 0.5, 0.5, 0.1, 0.2)
     trainer.train()
-    assert [r["loss_net"] for r in seen.rates] == [5e-3] * 5
-    assert [r["task_net"] for r in seen.rates] == [5e-3 * 0.5**n for n in (0, 1, 2, 3, 4)]
+    assert seen.rates["loss_net"] == [5e-3] * 5
+    assert seen.rates["task_net"] == [5e-3 * 0.5**n for n in (0, 1, 2, 3, 4)]
 
 
 def test_no_plateau_where_only_the_loss_net_moves_and_the_task_net_predicts(tmp_path, plateaus):
@@ -316,7 +316,7 @@ def test_no_plateau_where_only_the_loss_net_moves_and_the_task_net_predicts(tmp_
     scores(trainer, 0.5, 0.5, 0.5, 0.5, 0.5)
     trainer.train()
     # The first score of the second phase is the best there is.
-    assert [r["loss_net"] for r in seen.rates] == [5e-3] * 4 + [2.5e-3]
+    assert seen.rates["loss_net"] == [5e-3] * 4 + [2.5e-3]
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_no_plateau_where_only_the_noise_moves_and_the_energy_predicts(tmp_path,
     trainer.model.inference = GradientBasedInference(start=start)
     scores(trainer, 0.5, 0.5, 0.5, 0.5)
     trainer.train()
-    assert [r["task_net"] for r in seen.rates][:3] == rates
+    assert seen.rates["task_net"][:3] == rates
 
 
 # What the loss-net begins as.
