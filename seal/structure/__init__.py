@@ -9,6 +9,7 @@ nets that have not seen the instance. A *decision* makes one output of `q`; the 
 validation data, and falls back to the task-net's own.
 """
 
+from seal.structure import energies
 from seal.structure.candidate_structure import CandidateStructure
 from seal.structure.decisions import Decision, ExpectedScore, Likeliest
 from seal.structure.gate import Verdict, gate
@@ -21,30 +22,3 @@ from seal.structure.tag_sequences import CompetingTags, TagScheme
 from seal.structure.tag_structure import TagPaths, TagStructure
 from seal.structure.tree_structure import TreeCandidates, TreeStructure
 from seal.structure.trees import CompetingTrees
-
-__all__ = [
-    "LABEL_SET_SCORES",
-    "CandidateEnergy",
-    "CandidateStructure",
-    "ClassifierScores",
-    "Competing",
-    "CompetingLabelSets",
-    "CompetingTags",
-    "CompetingTrees",
-    "Decision",
-    "ExpectedScore",
-    "JointScore",
-    "LabelSetStructure",
-    "Likeliest",
-    "LinearEnergy",
-    "Ratio",
-    "Structure",
-    "TagPaths",
-    "TagScheme",
-    "TagStructure",
-    "TreeCandidates",
-    "TreeStructure",
-    "Verdict",
-    "gate",
-    "known_sets",
-]

@@ -1,10 +1,9 @@
-from collections.abc import Iterable, Sequence
-from typing import cast
+from collections.abc import Sequence
 
 import torch
 from torch import nn
 
-from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, LinearEnergy, has_gold
+from seal.structure.joint_score import Competing, JointScore, LinearEnergy, has_gold
 from seal.structure.linear_system import LinearSystem, Objective
 
 
@@ -35,8 +34,7 @@ def objective_of(joint: JointScore, parts: Sequence[Competing]) -> Objective:
     What `fit` minimises: held-out data, in parts that fit into memory. Where the energies are linear, it takes a
     fraction of the time.
     """
-    energies = cast(Iterable[CandidateEnergy], joint.energies)
-    linear = all(isinstance(energy, LinearEnergy) or energy.rules_out for energy in energies)
+    linear = all(isinstance(energy, LinearEnergy) or energy.rules_out for energy in joint.energies)
     return (LinearSystem if linear else ByPasses)(joint, parts)
 
 
@@ -106,7 +104,7 @@ def fit(
 def reset(joint: JointScore) -> None:
     """Sets the scale to 1 and the energies' parameters to 0, but for a little noise in factors of products."""
     joint.scale.fill_(1.0)
-    for energy in cast(Iterable[CandidateEnergy], joint.energies):
+    for energy in joint.energies:
         for parameter in energy.parameters():
             parameter.zero_()
         for name in energy.factors:
@@ -116,7 +114,7 @@ def reset(joint: JointScore) -> None:
 @torch.no_grad()
 def _leave_zero(joint: JointScore) -> None:
     """Gives factors of products that are 0 everywhere, as after a large penalty, the start that `reset` gives."""
-    for energy in cast(Iterable[CandidateEnergy], joint.energies):
+    for energy in joint.energies:
         for name in energy.factors:
             parameter = energy.get_parameter(name)
             if parameter.abs().amax() < 0.01:
@@ -126,7 +124,7 @@ def _leave_zero(joint: JointScore) -> None:
 def _has_prior(joint: JointScore) -> torch.Tensor:
     """1 or 0 for each number of `Objective.theta`; the scale, which comes first, has none."""
     found = [torch.zeros(1)]
-    for energy in cast(Iterable[CandidateEnergy], joint.energies):
+    for energy in joint.energies:
         for name, parameter in energy.named_parameters():
             found.append(torch.full((parameter.numel(),), float(name not in energy.without_prior)))
     return torch.cat(found)

@@ -1,11 +1,12 @@
-from collections.abc import Iterable, Sequence
-from typing import Generic, Protocol, TypeVar, cast
+from collections.abc import Sequence
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import torch
 from torch import nn
 
 from seal.common.setting_checks import needed
 from seal.registry import Registrable
+from seal.structure.states import take_shapes
 
 
 class Part(Protocol):
@@ -73,11 +74,7 @@ class CandidateEnergy(nn.Module, Registrable, Generic[Seen]):
         """Counts what the energy needs of the training data, whose gold outputs are the only candidates here."""
 
     def _load_from_state_dict(self, state_dict, prefix, *args, **kwargs) -> None:
-        # What was counted has another size in each data set.
-        for name, buffer in self._buffers.items():
-            saved = state_dict.get(prefix + name)
-            if saved is not None and buffer is not None and saved.shape != buffer.shape:
-                self._buffers[name] = saved.to(buffer).clone()
+        take_shapes(self, state_dict, prefix)
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
     def forward(self, competing: Seen) -> torch.Tensor:
@@ -108,9 +105,11 @@ class JointScore(nn.Module):
     data `s` comes out above 1, on held-out scores below.
     """
 
+    energies: Sequence[CandidateEnergy]
+
     def __init__(self, energies: Sequence[CandidateEnergy]) -> None:
         super().__init__()
-        self.energies = nn.ModuleList(energies)
+        self.energies = cast(Any, nn.ModuleList(energies))
         self.scale = nn.Parameter(torch.tensor(1.0))
 
     def forward(self, competing: Competing) -> torch.Tensor:
@@ -118,7 +117,7 @@ class JointScore(nn.Module):
         parts = competing.parts()
         scores = [self._of_part(part) for part in parts]
         score = scores[0] if len(scores) == 1 else torch.cat(scores, dim=1)
-        for energy in cast(Iterable[CandidateEnergy], self.energies):
+        for energy in self.energies:
             if energy.rules_out:
                 broken = [energy(part).expand(part.log_prob.shape) for part in parts]
                 score = only_least_broken(score, torch.cat(broken, dim=1))
@@ -131,7 +130,7 @@ class JointScore(nn.Module):
             # Not -inf yet: the scale's gradient would be 0 times that.
             log_prob = log_prob.masked_fill(absent, 0.0)
         # Those of the candidates alone are small, and come first.
-        learned = [energy for energy in cast(Iterable[CandidateEnergy], self.energies) if not energy.rules_out]
+        learned = [energy for energy in self.energies if not energy.rules_out]
         energies = sorted((energy(competing) for energy in learned), key=torch.numel)
         score = self.scale * log_prob - sum(energies)
         return score.masked_fill(absent, -torch.inf) if some_absent else score

@@ -9,12 +9,12 @@ from seal.common.equal_contents import in_order
 from seal.common.setting_checks import check_range, needed
 from seal.constraints import Constraint
 from seal.registry import ConfigurationError
-from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.decisions import Likeliest
 from seal.structure.gate import gate
 from seal.structure.k_best_sets import k_best_sets
 from seal.structure.label_sets import ClassifierScores, CompetingLabelSets, LikelySets, SetIndex, known_sets
 from seal.structure.scores import LABEL_SET_SCORES, Ratio, gold_among_candidates, label_set_scores
+from seal.structure.states import take_shapes
 from seal.structure.structure import Structure, declare, logger, make_energies
 from seal.structure.thresholds import best_threshold_for
 
@@ -113,10 +113,8 @@ class LabelSetStructure(Structure):
         self._index: SetIndex | None = None
 
     def _load_from_state_dict(self, state_dict, prefix, *args, **kwargs) -> None:
-        for name in ("sets", "counts"):
-            if prefix + name in state_dict:
-                self._buffers[name] = state_dict[prefix + name].to(self._buffers[name]).clone()
-                self._index = None
+        take_shapes(self, state_dict, prefix)
+        self._index = None
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
     # Learning.

@@ -1,11 +1,12 @@
 """The lemma of a word by a table of training data and, of other words, by their endings."""
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 import torch
 from torch import nn
+
+from seal.structure.states import of_bytes, to_bytes
 
 # Longest first.
 _ENDINGS = (4, 3, 2, 1)
@@ -35,10 +36,10 @@ class Lemmas(nn.Module):
         self._stems: dict[str, str] = {}
 
     def get_extra_state(self) -> torch.Tensor:
-        return torch.tensor(list(json.dumps(self.table).encode()), dtype=torch.uint8)
+        return to_bytes(self.table)
 
     def set_extra_state(self, state: torch.Tensor) -> None:
-        self._index(json.loads(bytes(state.tolist()).decode()))
+        self._index(of_bytes(state))
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, *args) -> None:
         # A structure that was learned before there was this table knows words as they are.

@@ -1,12 +1,12 @@
 import warnings
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple, cast
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch.nn import functional as F
 
 from seal.common.setting_checks import needed
-from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, LinearEnergy, has_gold, only_least_broken
+from seal.structure.joint_score import Competing, JointScore, LinearEnergy, has_gold, only_least_broken
 
 
 class Entries(NamedTuple):
@@ -31,7 +31,8 @@ class Objective:
     count: int
 
     def __init__(self, joint: JointScore) -> None:
-        self.parameters = [joint.scale, *joint.energies.parameters()]
+        # The scale comes first.
+        self.parameters = list(joint.parameters())
         self.size = sum(parameter.numel() for parameter in self.parameters)
 
     def theta(self) -> torch.Tensor:
@@ -69,9 +70,8 @@ class LinearSystem(Objective):
 
     def __init__(self, joint: JointScore, parts: Sequence[Competing]) -> None:
         super().__init__(joint)
-        energies = list(cast(Iterable[CandidateEnergy], joint.energies))
-        self._learned = [energy for energy in energies if isinstance(energy, LinearEnergy)]
-        self._ruling = [energy for energy in energies if energy.rules_out]
+        self._learned = [energy for energy in joint.energies if isinstance(energy, LinearEnergy)]
+        self._ruling = [energy for energy in joint.energies if energy.rules_out]
         width = max((part.log_prob.shape[1] for part in parts), default=1)
         entries, present, gold, count = [], [], [], 0
         for part in parts:

@@ -1,8 +1,7 @@
 import copy
 import inspect
-import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import torch
@@ -14,6 +13,7 @@ from seal.registry import ConfigurationError, Registrable
 from seal.structure.decisions import ExpectedScore
 from seal.structure.fitting import fit, objective_of, reset
 from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, has_gold, only_least_broken
+from seal.structure.states import of_bytes, to_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -86,10 +86,10 @@ class Structure(nn.Module, Registrable):
         raise NotImplementedError
 
     def get_extra_state(self) -> torch.Tensor:
-        return torch.tensor(list(json.dumps(self._state()).encode()), dtype=torch.uint8)
+        return to_bytes(self._state())
 
     def set_extra_state(self, state: torch.Tensor) -> None:
-        found = json.loads(bytes(state.tolist()).decode())
+        found = of_bytes(state)
         # Archives from before have what was chosen alone.
         self._set_state(found if "chosen" in found else {"chosen": found})
 
@@ -116,7 +116,7 @@ class Structure(nn.Module, Registrable):
         """What each of `joint.energies` says of the outputs that compete: `(batch, candidates)` each, low is good."""
         return [
             torch.cat([energy(part).expand_as(part.log_prob) for part in competing.parts()], dim=1)
-            for energy in cast(Iterable[CandidateEnergy], self.joint.energies)
+            for energy in self.joint.energies
         ]
 
     @torch.no_grad()
@@ -172,7 +172,7 @@ class Structure(nn.Module, Registrable):
         best: dict = {}
         weights: dict[str, torch.Tensor] = {}
         found = []
-        for energy in cast(Iterable[CandidateEnergy], self.joint.energies):
+        for energy in self.joint.energies:
             energy.prepare(gold)
         objective = objective_of(self.joint, training)
         self._learned = objective.count > 0

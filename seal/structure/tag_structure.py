@@ -1,6 +1,6 @@
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Optional, cast
+from typing import Any, Optional
 
 import torch
 from torch.nn import functional as F
@@ -9,13 +9,12 @@ from seal.common.setting_checks import needed
 from seal.common.tag_encodings import arguments_of
 from seal.constraints import AtMostOne, Constraint
 from seal.registry import ConfigurationError
-from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.candidate_structure import EXACT_MATCH, OWN, CandidateStructure
 from seal.structure.decisions import Likeliest, Rows
 from seal.structure.energies.roles import CORE_ROLES
 from seal.structure.energies.span_context import FEATURES_OF_ENTITIES
 from seal.structure.energies.span_counts import CONTEXTS_OF_ENTITIES, CONTEXTS_OF_WORDS
-from seal.structure.joint_score import CandidateEnergy, has_gold
+from seal.structure.joint_score import has_gold
 from seal.structure.lemmas import Lemmas
 from seal.structure.scores import Ratio, gold_among_candidates
 from seal.structure.structure import Structure, declare, logger, make_energies
@@ -196,7 +195,7 @@ class TagStructure(CandidateStructure):
     @property
     def reads_token_scores(self) -> bool:
         """Whether it has a use for `TagPaths.token_log_prob`."""
-        return any(energy.reads_token_scores for energy in cast(Iterable[CandidateEnergy], self.joint.energies))
+        return any(energy.reads_token_scores for energy in self.joint.energies)
 
     def competing(self, paths: TagPaths, own: bool = False) -> CompetingTags:
         """As the energies see them; `own` as for `CompetingTags`."""

@@ -7,7 +7,6 @@ import torch
 
 from seal.common.setting_checks import needed
 from seal.registry import ConfigurationError
-from seal.structure import energies as _registered  # noqa: F401
 from seal.structure.candidate_structure import EXACT_MATCH, OWN, CandidateStructure
 from seal.structure.decisions import Likeliest, Rows
 from seal.structure.energies.trees import TreeEnergy

@@ -6,24 +6,3 @@ from seal.structure.energies.span_context import SpanContext
 from seal.structure.energies.span_counts import SpanCounts
 from seal.structure.energies.token_scores import TokenScores
 from seal.structure.energies.trees import CountedTreeEnergy, TreeAttachments, TreeEnergy, TreeRules
-
-__all__ = [
-    "AtMostOnce",
-    "CountedTreeEnergy",
-    "KeyRoles",
-    "SpanCounts",
-    "LabelPairs",
-    "LabelScores",
-    "Powerset",
-    "RoleCounts",
-    "RoleNgrams",
-    "RoleSets",
-    "RoleTrigrams",
-    "SetCount",
-    "SetSize",
-    "SpanContext",
-    "TokenScores",
-    "TreeAttachments",
-    "TreeEnergy",
-    "TreeRules",
-]

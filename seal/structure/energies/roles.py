@@ -1,13 +1,12 @@
 """Energies of which roles, or kinds of spans, an output has, and in which order."""
 
-import json
-
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from seal.common.setting_checks import needed
 from seal.structure.joint_score import CandidateEnergy, LinearEnergy, has_gold
+from seal.structure.states import of_bytes, to_bytes
 from seal.structure.tag_sequences import CompetingTags
 
 #: Nats that are shown for each role too many. What is chosen does not depend on them (`only_least_broken`).
@@ -235,11 +234,10 @@ class KeyRoles(LinearEnergy[CompetingTags]):
         self._rows: dict[str, int] = {}
 
     def get_extra_state(self) -> torch.Tensor:
-        return torch.tensor(list(json.dumps(list(self._rows)).encode()), dtype=torch.uint8)
+        return to_bytes(list(self._rows))
 
     def set_extra_state(self, state: torch.Tensor) -> None:
-        names = json.loads(bytes(state.tolist()).decode())
-        self._rows = {name: row for row, name in enumerate(names)}
+        self._rows = {name: row for row, name in enumerate(of_bytes(state))}
 
     def prepare(self, gold: CompetingTags) -> None:
         self._rows = {key: row for row, key in enumerate(sorted(set(gold.keys)))}

@@ -1,6 +1,5 @@
 """Energies of trees."""
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from torch import nn
 from seal.common.linear_trees import WORD
 from seal.common.setting_checks import check_range
 from seal.structure.joint_score import CandidateEnergy
+from seal.structure.states import of_bytes, to_bytes
 from seal.structure.trees import CompetingTrees, Constituent
 
 
@@ -50,10 +50,10 @@ class CountedTreeEnergy(TreeEnergy):
     tables: dict
 
     def get_extra_state(self) -> torch.Tensor:
-        return torch.tensor(list(json.dumps(self.tables).encode()), dtype=torch.uint8)
+        return to_bytes(self.tables)
 
     def set_extra_state(self, state: torch.Tensor) -> None:
-        self.tables = json.loads(bytes(state.tolist()).decode())
+        self.tables = of_bytes(state)
 
 
 @CandidateEnergy.register("tree_rules")
