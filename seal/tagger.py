@@ -30,7 +30,6 @@ from seal.registry import ConfigurationError
 from seal.structure import CandidateEnergy, TagPaths, TagStructure
 from seal.structure.pictures import two_outputs
 from seal.structure.tag_sequences import find_gold
-from seal.structure.tag_structure import joined
 from seal.tagger_data import Row, check_logarithms, inner_labels, log_probabilities, read_labels, read_rows
 
 __all__ = ["Candidate", "Explanation", "StructuredTagger", "cross_fit", "log_probabilities"]
@@ -216,7 +215,7 @@ class StructuredTagger:
             every = parts + choosing
             structure.learn(
                 [structure.competing(paths, own=True) for paths in every],
-                joined([structure.with_lemmas(paths).gold_alone(structure.scheme) for paths in every]),
+                structure.gold_of(every),
                 [structure.competing(paths) for paths in choosing],
                 say=None,
                 penalties=[report["l2"]],

@@ -4,19 +4,16 @@ from typing import Any
 
 import torch
 
-from seal.common.setting_checks import check_choice
+from seal.common.setting_checks import check_choice, needed
 from seal.constraints import Declared
 from seal.registry import ConfigurationError
 from seal.structure.decisions import Decision, ExpectedScore, Likeliest, Rows
-from seal.structure.gate import gate
-from seal.structure.joint_score import CandidateEnergy, Competing
-from seal.structure.scores import Ratio
-from seal.structure.structure import Structure, logger
+from seal.structure.joint_score import CandidateEnergy, Competing, has_gold
+from seal.structure.scores import Ratio, gold_among_candidates
+from seal.structure.structure import Structure
 
 #: The option of the gate that is the task-net's own output, the first candidate.
 OWN = "own"
-#: The score for which the likeliest output is the best one, if the joint score is right.
-EXACT_MATCH = "exact_match"
 
 
 class CandidateStructure(Structure):
@@ -36,6 +33,9 @@ class CandidateStructure(Structure):
     """
 
     more_candidates = "structure.num_candidates"
+    #: For a message: of what it is, and from what it is learned.
+    kind: str
+    instances: str
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class CandidateStructure(Structure):
         self.num_candidates = num_candidates
 
     #: The scores for each of which the gate chooses a decision; the first is predicted for, if nothing else is said.
-    scores: tuple[str, ...] = ("f1", EXACT_MATCH)
+    scores: tuple[str, ...] = ("f1", Structure.exact_match)
     _main_score: str | None = None
 
     @property
@@ -66,19 +66,69 @@ class CandidateStructure(Structure):
         check_choice("score", score, self.scores)
         self._main_score = score
 
+    # Learning.
+
+    def competing(self, outputs: Any, own: bool = False) -> Any:
+        """As the energies see them; `own`: of training data, so that counts leave out an instance's own gold."""
+        raise NotImplementedError
+
+    def fit(self, training: Sequence[Any], validation: Sequence[Any]) -> dict:
+        """
+        Learns the energies, and lets the gate choose a decision for each score.
+
+        # Parameters
+
+        training : `Sequence[TagPaths]` or `Sequence[TreeCandidates]`
+            With gold; the outputs of nets that have not seen the instance.
+        validation : as `training`
+            With gold; the outputs of the final task-net.
+
+        # Returns
+
+        `dict`
+            What was learned and chosen, plain values.
+
+        # Raises
+
+        `ConfigurationError` if there is no instance to learn from.
+        """
+        if sum(len(part.log_prob) for part in training) == 0:
+            raise ConfigurationError(
+                f"The structure of {self.kind} is learned from {self.instances}, and there is none."
+            )
+        gold, declared = self._read(training)
+        competing = [self.competing(part) for part in validation]
+        report = {**self.learn([self.competing(part, own=True) for part in training], gold, competing), **declared}
+        with torch.no_grad():
+            likeliest, expected = zip(*(self._indices(part, Likeliest(), self.expected_score) for part in competing))
+        chosen = {Likeliest.name: likeliest, ExpectedScore.name: expected}
+        first = [needed(part.gold, "gold") == index for part, index in zip(competing, likeliest)]
+        found = gold_among_candidates(torch.cat([has_gold(part) for part in competing]), torch.cat(first))
+        return {**report, **self._choose(validation, competing, chosen), **found}
+
+    def _read(self, training: Sequence[Any]) -> tuple[Competing, dict]:
+        """
+        Gold of the training data as the only candidates, of all in one; and what is to be reported of what these keep.
+        """
+        raise NotImplementedError
+
+    def _choose(self, validation: Sequence[Any], competing: Sequence[Any], chosen: dict[str, Any]) -> dict:
+        """
+        Lets the gate choose, and returns what is to be reported. `chosen` has by the name of each decision the index of
+        its candidate, `(batch,)` for each part of the data.
+        """
+        raise NotImplementedError
+
     def _choose_decisions(self, options: Mapping[str, dict[str, Ratio]]) -> dict:
         """
         Lets the gate choose for each score among the `options`, of which `own` is the first. Returns what was chosen
         and why, plain values.
         """
-        self.chosen, report = {}, {}
-        for name, ratios in options.items():
-            prior = Likeliest.name if name == EXACT_MATCH else None
-            verdict = gate(ratios, self.level, self._learned, prior)
-            logger.info("Decision for %s: %s", name, verdict)
-            self.chosen[name] = verdict.chosen
-            report[name] = {"option": verdict.chosen, **verdict.reasons()}
-        return report
+        verdicts = {name: self._verdict(name, ratios) for name, ratios in options.items()}
+        self.chosen = {name: verdict.chosen for name, verdict in verdicts.items()}
+        return {name: {"option": verdict.chosen, **verdict.reasons()} for name, verdict in verdicts.items()}
+
+    # Prediction.
 
     def _decision(self, name: str) -> Decision:
         """The decision of this registered name, with this structure's settings."""
@@ -88,6 +138,11 @@ class CandidateStructure(Structure):
         """The index of the candidate that each of the decisions chooses, `(batch,)`, at the cost of one."""
         q = self.probabilities(competing)
         return [decision.choose(q, partial(self.similarity, competing)) for decision in decisions]
+
+    def _decided(self, competing: Competing, score: str | None) -> torch.Tensor:
+        """The index of the candidate that the decision for `score`, by default the main one, chooses, `(batch,)`."""
+        (index,) = self._indices(competing, self._decision(self.chosen[score or self.main_score]))
+        return index
 
     def similarity(self, competing: Any, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
         """The `similarity` of `Decision.choose`: F1 or accuracy, 0 to 1."""

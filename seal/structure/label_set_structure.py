@@ -10,7 +10,6 @@ from seal.common.setting_checks import check_range, needed
 from seal.constraints import Constraint
 from seal.registry import ConfigurationError
 from seal.structure.decisions import Likeliest
-from seal.structure.gate import gate
 from seal.structure.k_best_sets import k_best_sets
 from seal.structure.label_sets import ClassifierScores, CompetingLabelSets, LikelySets, SetIndex, known_sets
 from seal.structure.scores import LABEL_SET_SCORES, Ratio, gold_among_candidates, label_set_scores
@@ -76,6 +75,7 @@ class LabelSetStructure(Structure):
     """
 
     more_candidates = "structure.num_likely"
+    exact_match = "subset_accuracy"
     # Few rows choose a large penalty, for which the energies are found in a third of the steps.
     penalties_fall = True
     tolerance = 1e-5
@@ -257,12 +257,9 @@ class LabelSetStructure(Structure):
         ]
 
     def _competing(self, scores: ClassifierScores, index=None, own=0, gold=None) -> CompetingLabelSets:
-        likely = self._likely(scores.logits, gold)
+        likely = LikelySets(scores.logits, self.num_likely, self.set_index(), gold) if self.num_likely else None
         whole = scores.of_sets(self.sets)
         return CompetingLabelSets(scores.logits, self.sets, self.counts, index, own, likely, whole)
-
-    def _likely(self, logits: torch.Tensor, gold: torch.Tensor | None = None) -> LikelySets | None:
-        return LikelySets(logits, self.num_likely, self.set_index(), gold) if self.num_likely else None
 
     def set_index(self) -> SetIndex:
         """The index of the known sets."""
@@ -293,12 +290,10 @@ class LabelSetStructure(Structure):
                         settings[option] = {"blend": blend, "threshold": threshold, "never_nothing": never_nothing}
                         options[option] = found
             for option, place in _PLACES.items():
-                if option != "powerset" or (name == "subset_accuracy" and q.shape[1] > place):
+                if option != "powerset" or (name == self.exact_match and q.shape[1] > place):
                     settings[option] = {"output": place}
                     options[option] = score(q[:, place].bool(), gold)
-            prior = Likeliest.name if name == "subset_accuracy" else None
-            verdict = gate(options, self.level, self._learned, prior)
-            logger.info("Decision for %s: %s", name, verdict)
+            verdict = self._verdict(name, options)
             of_own = {f"own_{key}": settings["own"][key] for key in ("threshold", "never_nothing")}
             self.chosen[name] = {"option": verdict.chosen, **of_own, **settings[verdict.chosen]}
             report[name] = {**self.chosen[name], **verdict.reasons()}
@@ -331,13 +326,6 @@ class LabelSetStructure(Structure):
 
     def _offers_powerset(self, scores: ClassifierScores) -> bool:
         return scores.log_prob is not None and self.declared is None
-
-    def similarity(self, competing: CompetingLabelSets, kept: torch.Tensor) -> torch.Tensor:
-        """F1 of each two of the sets with the indices `kept (batch, some)`: `(batch, some, some)`."""
-        some = competing.outputs(kept)
-        sizes = some.sum(dim=2)
-        total = sizes.unsqueeze(2) + sizes.unsqueeze(1)
-        return torch.where(total == 0, self.empty_f1, 2 * (some @ some.transpose(1, 2)) / total.clamp(min=1))
 
     def _expected(self, competing: CompetingLabelSets, q: torch.Tensor) -> torch.Tensor:
         return self.expected_score.within(q, competing.expected_f1(q, self.empty_f1))

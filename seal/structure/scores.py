@@ -1,7 +1,7 @@
 """Scores of predictions as ratios of sums over instances, so that two decisions can be compared by a paired test."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,6 +21,16 @@ class Ratio:
 
     numerators: torch.Tensor
     denominators: torch.Tensor
+
+    @classmethod
+    def mean(cls, values: torch.Tensor) -> "Ratio":
+        """The mean of values of instances."""
+        return cls(values, torch.ones_like(values))
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Ratio]") -> "Ratio":
+        """The score of the instances of all parts."""
+        return cls(torch.cat([part.numerators for part in parts]), torch.cat([part.denominators for part in parts]))
 
     @property
     def value(self) -> float:
@@ -56,8 +66,7 @@ def gold_among_candidates(competes: torch.Tensor, first: torch.Tensor) -> dict[s
 def example_f1(predicted: torch.Tensor, gold: torch.Tensor, empty_f1: float = 1.0) -> Ratio:
     """F1 of each instance's labels, averaged; `empty_f1` where both are empty. `(instances, labels)`, boolean."""
     correct, total = (predicted & gold).sum(dim=1).double(), (predicted.sum(dim=1) + gold.sum(dim=1)).double()
-    f1 = torch.where(total == 0, empty_f1, 2 * correct / total.clamp(min=1))
-    return Ratio(f1, torch.ones_like(f1))
+    return Ratio.mean(torch.where(total == 0, empty_f1, 2 * correct / total.clamp(min=1)))
 
 
 def micro_f1(predicted: torch.Tensor, gold: torch.Tensor) -> Ratio:
@@ -68,8 +77,7 @@ def micro_f1(predicted: torch.Tensor, gold: torch.Tensor) -> Ratio:
 
 def subset_accuracy(predicted: torch.Tensor, gold: torch.Tensor) -> Ratio:
     """The share of instances with exactly their gold labels. `(instances, labels)`, boolean."""
-    exact = (predicted == gold).all(dim=1).double()
-    return Ratio(exact, torch.ones_like(exact))
+    return Ratio.mean((predicted == gold).all(dim=1).double())
 
 
 LABEL_SET_SCORES = {"f1": example_f1, "micro_f1": micro_f1, "subset_accuracy": subset_accuracy}

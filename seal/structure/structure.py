@@ -1,6 +1,7 @@
 import copy
 import inspect
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -10,9 +11,11 @@ from torch import nn
 from seal.common.setting_checks import check_range
 from seal.constraints import Constraint, Declared
 from seal.registry import ConfigurationError, Registrable
-from seal.structure.decisions import ExpectedScore
+from seal.structure.decisions import ExpectedScore, Likeliest
 from seal.structure.fitting import fit, objective_of, reset
+from seal.structure.gate import Verdict, gate
 from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, has_gold, only_least_broken
+from seal.structure.scores import Ratio
 from seal.structure.states import of_bytes, to_bytes
 
 logger = logging.getLogger(__name__)
@@ -42,6 +45,8 @@ class Structure(nn.Module, Registrable):
 
     #: The setting by which more outputs compete.
     more_candidates: str
+    #: The score for which the likeliest output is the best one, if the joint score is right.
+    exact_match = "exact_match"
     #: Whether penalties are tried from the largest on, and not from the least on.
     penalties_fall = False
     #: As for `fit`.
@@ -64,7 +69,7 @@ class Structure(nn.Module, Registrable):
         #: Rules like `declared`, of which `fit` found that the training data keep them.
         self.kept: Declared | None = None
         self.expected_score = ExpectedScore(least)
-        self._violations: dict[str, float] = {}
+        self._violations: Counter = Counter()
         self.joint = JointScore(energies).requires_grad_(False)
         self.penalties = tuple(penalties)
         self.level = level
@@ -141,9 +146,8 @@ class Structure(nn.Module, Registrable):
     def count_broken(self, outputs: torch.Tensor, own: torch.Tensor, mask: torch.Tensor | None = None) -> None:
         """Adds the violations of a batch of predictions, and of the task-net's own, to those of `violations`."""
         for suffix, these in (("", outputs), ("_own", own)):
-            for name, number in self.broken(these, mask).items():
-                key = f"violations_{name}{suffix}"
-                self._violations[key] = self._violations.get(key, 0.0) + number
+            broken = self.broken(these, mask).items()
+            self._violations.update({f"violations_{name}{suffix}": number for name, number in broken})
 
     def violations(self, reset: bool = False) -> dict[str, float]:
         """By constraint the violations that were counted, `violations_<name>` and `violations_<name>_own`."""
@@ -201,6 +205,13 @@ class Structure(nn.Module, Registrable):
         if say is not None:
             say(f"The energy is learned: scale of the log-probability {best['scale']:.2f}, L2 {best['l2']:g}.")
         return {"penalties": found, "scale": best["scale"], "l2": best["l2"]}
+
+    def _verdict(self, score: str, options: dict[str, Ratio]) -> Verdict:
+        """What the gate chooses for a score; the first option is the task-net's own output."""
+        prior = Likeliest.name if score == self.exact_match else None
+        verdict = gate(options, self.level, self._learned, prior)
+        logger.info("Decision for %s: %s", score, verdict)
+        return verdict
 
 
 def declare(

@@ -1,3 +1,4 @@
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Optional
@@ -9,14 +10,13 @@ from seal.common.setting_checks import needed
 from seal.common.tag_encodings import arguments_of
 from seal.constraints import AtMostOne, Constraint
 from seal.registry import ConfigurationError
-from seal.structure.candidate_structure import EXACT_MATCH, OWN, CandidateStructure
-from seal.structure.decisions import Likeliest, Rows
+from seal.structure.candidate_structure import OWN, CandidateStructure
+from seal.structure.decisions import Rows
 from seal.structure.energies.roles import CORE_ROLES
 from seal.structure.energies.span_context import FEATURES_OF_ENTITIES
 from seal.structure.energies.span_counts import CONTEXTS_OF_ENTITIES, CONTEXTS_OF_WORDS
-from seal.structure.joint_score import has_gold
 from seal.structure.lemmas import Lemmas
-from seal.structure.scores import Ratio, gold_among_candidates
+from seal.structure.scores import Ratio
 from seal.structure.structure import Structure, declare, logger, make_energies
 from seal.structure.tag_sequences import CompetingTags, SpansOfRows, TagScheme, find_gold
 
@@ -154,6 +154,7 @@ class TagStructure(CandidateStructure):
         gold breaks it; so it costs at most half a percent of the frames. Above 1 nothing is declared.
     """
 
+    kind, instances = "tags", "instances"
     _is_piece: torch.Tensor
     _scored: torch.Tensor
 
@@ -182,7 +183,7 @@ class TagStructure(CandidateStructure):
         self.encoding = encoding
         self._tags, self._has_keys, self.declare_from = tags, keyed, declare_from
         self._kept_roles: list[str] = []
-        self.scores = ("accuracy" if encoding is None else "f1", EXACT_MATCH)
+        self.scores = ("accuracy" if encoding is None else "f1", self.exact_match)
         #: The lemma of each key, a predicate's word.
         self.lemmas = Lemmas()
         roles = self.scheme.roles
@@ -198,7 +199,6 @@ class TagStructure(CandidateStructure):
         return any(energy.reads_token_scores for energy in self.joint.energies)
 
     def competing(self, paths: TagPaths, own: bool = False) -> CompetingTags:
-        """As the energies see them; `own` as for `CompetingTags`."""
         return self.with_lemmas(paths).competing(self.scheme, own)
 
     def with_lemmas(self, paths: TagPaths) -> TagPaths:
@@ -215,62 +215,38 @@ class TagStructure(CandidateStructure):
 
     # Learning.
 
-    def _learn_keys(self, training: Sequence[TagPaths]) -> None:
+    def gold_of(self, parts: Sequence[TagPaths]) -> CompetingTags:
+        """Their gold as the only candidates, in one batch."""
+        return joined([self.with_lemmas(part).gold_alone(self.scheme) for part in parts])
+
+    def _read(self, training: Sequence[TagPaths]) -> tuple[CompetingTags, dict]:
         words = [key for part in training for key in part.keys]
         self.lemmas.learn(words, [lemma for part in training for lemma in part.lemmas] or [None] * len(words))
-
-    def fit(self, training: Sequence[TagPaths], validation: Sequence[TagPaths]) -> dict:
-        """
-        Learns the energies, and lets the gate choose a decision for each score.
-
-        # Parameters
-
-        training : `Sequence[TagPaths]`
-            With gold; the paths of nets that have not seen the instance.
-        validation : `Sequence[TagPaths]`
-            With gold; the paths of the final task-net.
-
-        # Returns
-
-        `dict`
-            What was learned and chosen, plain values.
-        """
-        if sum(len(part.tags) for part in training) == 0:
-            raise ConfigurationError("The structure of tags is learned from instances, and there is none.")
-        self._learn_keys(training)
-        gold = joined([self.with_lemmas(part).gold_alone(self.scheme) for part in training])
+        gold = self.gold_of(training)
         kept_by = self._declare_kept(gold)
-        choosing = [self.competing(part) for part in validation]
-        report = self.learn([self.competing(part, own=True) for part in training], gold, choosing)
-        if kept_by:
-            report["declared"] = {"at most once": kept_by}
-        found: dict[str, list[torch.Tensor]] = {option: [] for option in (OWN, "likeliest", "expected_score")}
-        golds, competes, first = [], [], []
-        with torch.no_grad():
-            for part, competing in zip(validation, choosing):
-                competes.append(has_gold(competing))
-                golds.append(needed(part.gold, "gold").long())
-                found[OWN].append(competing.tags[:, 0])
-                likeliest, expected = self._indices(competing, Likeliest(), self.expected_score)
-                found["likeliest"].append(_chosen_tags(competing, likeliest))
-                found["expected_score"].append(_chosen_tags(competing, expected))
-                first.append(likeliest == needed(competing.gold, "gold"))
+        return gold, {"declared": {"at most once": kept_by}} if kept_by else {}
+
+    def _choose(
+        self, validation: Sequence[TagPaths], competing: Sequence[CompetingTags], chosen: dict[str, Any]
+    ) -> dict:
+        found = {OWN: [part.tags[:, 0] for part in competing]}
+        found.update((name, list(map(_chosen_tags, competing, index))) for name, index in chosen.items())
+        golds = [needed(part.gold, "gold").long() for part in validation]
         masks = [part.mask for part in validation]
-        scores = dict(zip(self.scores, (self._score, self._exact_match)))
         options = {
             name: {
-                option: _joined_ratios([score(*three) for three in zip(outputs, golds, masks)])
+                option: Ratio.joined([score(*three) for three in zip(outputs, golds, masks)])
                 for option, outputs in found.items()
             }
-            for name, score in scores.items()
+            for name, score in zip(self.scores, (self._score, self._exact_match))
         }
-        report["decisions"] = self._choose_decisions(options)
+        decisions, violations = self._choose_decisions(options), {}
         for name, outputs in (("own", found[OWN]), ("chosen", found[self.chosen[self.main_score]]), ("gold", golds)):
+            counts: Counter = Counter()
             for these, mask in zip(outputs, masks):
-                counts = report.setdefault("violations", {}).setdefault(name, {})
-                for constraint, number in self.broken(these, mask).items():
-                    counts[constraint] = counts.get(constraint, 0.0) + number
-        return {**report, **gold_among_candidates(torch.cat(competes), torch.cat(first))}
+                counts.update(self.broken(these, mask))
+            violations[name] = dict(counts)
+        return {"decisions": decisions, "violations": violations}
 
     def _declare_kept(self, gold: CompetingTags) -> dict[str, float]:
         """Declares the core roles that gold has at most once; returns the share of frames with each of which do."""
@@ -309,7 +285,7 @@ class TagStructure(CandidateStructure):
             right = (sizes == shared.unsqueeze(1)).all(dim=1).double()
         else:
             right = ((tags == gold) | ~mask).all(dim=1).double()
-        return Ratio(right, torch.ones_like(right))
+        return Ratio.mean(right)
 
     def _shared(self, tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """How many scored spans, or arguments, both have, `(batch,)`, and how many each has, `(batch, 2)`."""
@@ -374,11 +350,10 @@ class TagStructure(CandidateStructure):
         The tags by the decision that was chosen for `score` (by default the main one), `(batch, tokens)`, 0 at padding;
         and their log-probability under the task-net, `(batch,)`.
         """
-        chosen = self.chosen[score or self.main_score]
-        if chosen == OWN:
+        if not self.uses_candidates(score):
             return paths.tags[:, 0].long(), paths.log_prob[:, 0]
         competing = self.competing(paths)
-        (index,) = self._indices(competing, self._decision(chosen))
+        index = self._decided(competing, score)
         return _chosen_tags(competing, index) * paths.mask, paths.log_prob.gather(1, index.unsqueeze(1)).squeeze(1)
 
     @torch.no_grad()
@@ -415,7 +390,3 @@ def joined(parts: Sequence[CompetingTags]) -> CompetingTags:
         words=[words for part in parts for words in part.words],
         places=[place for part in parts for place in part.places],
     )
-
-
-def _joined_ratios(parts: Sequence[Ratio]) -> Ratio:
-    return Ratio(torch.cat([part.numerators for part in parts]), torch.cat([part.denominators for part in parts]))

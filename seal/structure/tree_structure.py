@@ -6,12 +6,10 @@ from typing import Any, Optional
 import torch
 
 from seal.common.setting_checks import needed
-from seal.registry import ConfigurationError
-from seal.structure.candidate_structure import EXACT_MATCH, OWN, CandidateStructure
-from seal.structure.decisions import Likeliest, Rows
+from seal.structure.candidate_structure import OWN, CandidateStructure
+from seal.structure.decisions import Rows
 from seal.structure.energies.trees import TreeEnergy
-from seal.structure.joint_score import has_gold
-from seal.structure.scores import Ratio, gold_among_candidates
+from seal.structure.scores import Ratio
 from seal.structure.structure import Structure, make_energies
 from seal.structure.trees import CompetingTrees
 
@@ -84,6 +82,8 @@ class TreeStructure(CandidateStructure):
     penalties, level, least, margin : as for `Structure`
     """
 
+    kind = instances = "trees"
+
     def __init__(
         self,
         symbols: list[str],
@@ -101,60 +101,49 @@ class TreeStructure(CandidateStructure):
             make_energies(energies, labels, TreeEnergy), num_candidates, penalties, level, None, least, margin
         )
 
+    def competing(self, candidates: TreeCandidates, own: bool = False) -> CompetingTrees:
+        return candidates.competing(own)
+
     # Learning.
 
-    def fit(self, training: Sequence[TreeCandidates], validation: Sequence[TreeCandidates]) -> dict:
-        """
-        Learns the energies, and lets the gate choose a decision for each score.
+    def _read(self, training: Sequence[TreeCandidates]) -> tuple[CompetingTrees, dict]:
+        return _joined([part.gold_alone() for part in training]), {}
 
-        # Parameters
-
-        training : `Sequence[TreeCandidates]`
-            With gold; the trees of nets that have not seen the sentence.
-        validation : `Sequence[TreeCandidates]`
-            With gold; the trees of the final task-net.
-
-        # Returns
-
-        `dict`
-            What was learned and chosen, plain values.
-        """
-        if sum(len(part.trees) for part in training) == 0:
-            raise ConfigurationError("The structure of trees is learned from trees, and there is none.")
-        gold = _joined([part.gold_alone() for part in training])
-        competing = [part.competing() for part in validation]
-        report = self.learn([part.competing(own=True) for part in training], gold, competing)
-        found: dict[str, list[torch.Tensor]] = {option: [] for option in ("likeliest", "expected_score")}
-        with torch.no_grad():
-            for part in competing:
-                likeliest, expected = self._indices(part, Likeliest(), self.expected_score)
-                found["likeliest"].append(likeliest)
-                found["expected_score"].append(expected)
+    def _choose(
+        self, validation: Sequence[TreeCandidates], competing: Sequence[CompetingTrees], chosen: dict[str, Any]
+    ) -> dict:
         golds = [part.gold_alone() for part in validation]
-        scores = {"f1": _f1, EXACT_MATCH: _exact_match}
         owns = [part.own_alone() for part in validation]
-        brackets = {OWN: _with_gold(owns, golds, [torch.zeros(len(part.trees), dtype=torch.long) for part in owns])}
-        brackets.update((option, _with_gold(competing, golds, chosen)) for option, chosen in found.items())
+        first = [torch.zeros(len(part.trees), dtype=torch.long) for part in owns]
+        brackets = {OWN: _with_gold(owns, golds, first)}
+        brackets.update((name, _with_gold(competing, golds, index)) for name, index in chosen.items())
         options = {
-            name: {option: score(of_option) for option, of_option in brackets.items()} for name, score in scores.items()
+            name: {option: score(of_option) for option, of_option in brackets.items()}
+            for name, score in zip(self.scores, (_f1, _exact_match))
         }
-        report["decisions"] = self._choose_decisions(options)
-        first = [needed(part.gold, "gold") == chosen for part, chosen in zip(competing, found["likeliest"])]
-        competes = [has_gold(part) for part in competing]
-        return {**report, **gold_among_candidates(torch.cat(competes), torch.cat(first))}
+        return {"decisions": self._choose_decisions(options)}
 
     # Prediction.
-
-    def similarity(self, competing: CompetingTrees, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
-        return similarity(competing, kept, rows)
 
     @torch.no_grad()
     def decide(self, candidates: TreeCandidates, score: Optional[str] = None) -> torch.Tensor:
         """The index of the candidate that the decision for `score`, by default the main one, chooses, `(batch,)`."""
         if not self.uses_candidates(score):
             return torch.zeros(len(candidates.trees), dtype=torch.long, device=candidates.log_prob.device)
-        (index,) = self._indices(candidates.competing(), self._decision(self.chosen[score or self.main_score]))
-        return index
+        return self._decided(candidates.competing(), score)
+
+    def similarity(self, competing: CompetingTrees, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
+        found = torch.zeros(*kept.shape, kept.shape[1], dtype=torch.double)
+        numbers = torch.arange(len(competing.trees))[rows].tolist()
+        for row, (number, places) in enumerate(zip(numbers, kept.tolist())):
+            brackets = competing.brackets[number]
+            for one, place in enumerate(places):
+                for other, another in enumerate(places[: one + 1]):
+                    if place < len(brackets) and another < len(brackets):
+                        both = brackets[place].total() + brackets[another].total()
+                        shared = 2 * (brackets[place] & brackets[another]).total()
+                        found[row, one, other] = found[row, other, one] = shared / both if both else 1.0
+        return found.to(kept.device)
 
 
 def _joined(parts: Sequence[CompetingTrees]) -> CompetingTrees:
@@ -186,20 +175,4 @@ def _f1(brackets: list[tuple[Counter, Counter]]) -> Ratio:
 
 def _exact_match(brackets: list[tuple[Counter, Counter]]) -> Ratio:
     """The share of trees all of whose brackets are right."""
-    right = torch.tensor([found == gold for found, gold in brackets], dtype=torch.double)
-    return Ratio(right, torch.ones_like(right))
-
-
-def similarity(competing: CompetingTrees, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
-    """F1 of the brackets of each two of the kept candidates: `(rows, kept, kept)`."""
-    similarity = torch.zeros(*kept.shape, kept.shape[1], dtype=torch.double)
-    numbers = torch.arange(len(competing.trees))[rows].tolist()
-    for row, (number, places) in enumerate(zip(numbers, kept.tolist())):
-        brackets = competing.brackets[number]
-        for one, place in enumerate(places):
-            for other, another in enumerate(places[: one + 1]):
-                if place < len(brackets) and another < len(brackets):
-                    both = brackets[place].total() + brackets[another].total()
-                    shared = 2 * (brackets[place] & brackets[another]).total()
-                    similarity[row, one, other] = similarity[row, other, one] = shared / both if both else 1.0
-    return similarity.to(kept.device)
+    return Ratio.mean(torch.tensor([found == gold for found, gold in brackets], dtype=torch.double))

@@ -8,7 +8,6 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.structure import CompetingTrees, TreeCandidates, TreeStructure
 from seal.structure.energies import TreeAttachments, TreeRules
-from seal.structure.tree_structure import similarity
 from seal.structure.trees import constituents_of
 from tests.trees import SYMBOLS
 
@@ -128,7 +127,7 @@ def test_the_expected_f1_by_enumeration():
     _, validation = candidates_of([0])
     competing = validation.competing()
     brackets = [Counter(bracket) for bracket in competing.brackets[0]]
-    found = similarity(competing, torch.tensor([[0, 1]]))[0]
+    found = TreeStructure(SYMBOLS).similarity(competing, torch.tensor([[0, 1]]))[0]
     for one, other in itertools.product(range(2), repeat=2):
         shared = sum((brackets[one] & brackets[other]).values())
         both = sum(brackets[one].values()) + sum(brackets[other].values())
@@ -158,9 +157,9 @@ def test_scores_leave_punctuation_out():
     tree, other = "(S (NP XX ) XX )".split(), "(S (NP XX XX ) )".split()
     tags = [["NN", "."]]
     candidates = TreeCandidates([[tree, other]], [["tea", "."]], torch.zeros(1, 2), [tree], tags)
-    assert similarity(candidates.competing(), torch.tensor([[0, 1]]))[0, 0, 1] == 1
+    assert TreeStructure(SYMBOLS).similarity(candidates.competing(), torch.tensor([[0, 1]]))[0, 0, 1] == 1
     candidates.tags = None
-    assert similarity(candidates.competing(), torch.tensor([[0, 1]]))[0, 0, 1] == 0.5
+    assert TreeStructure(SYMBOLS).similarity(candidates.competing(), torch.tensor([[0, 1]]))[0, 0, 1] == 0.5
 
 
 def test_a_sentence_without_a_candidate():
