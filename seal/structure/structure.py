@@ -73,6 +73,8 @@ class Structure(nn.Module, Registrable):
         self.joint = JointScore(energies).requires_grad_(False)
         self.penalties = tuple(penalties)
         self.level = level
+        #: Whether the gate chooses the task-net's own output, whatever validation data say.
+        self.is_shut = False
         #: What was chosen, by score; empty until `fit`.
         self.chosen: dict = {}
         # Whether `learn` had anything to learn from.
@@ -209,7 +211,7 @@ class Structure(nn.Module, Registrable):
     def _verdict(self, score: str, options: dict[str, Ratio]) -> Verdict:
         """What the gate chooses for a score; the first option is the task-net's own output."""
         prior = Likeliest.name if score == self.exact_match else None
-        verdict = gate(options, self.level, self._learned, prior)
+        verdict = gate(options, self.level, self._learned and not self.is_shut, prior)
         logger.info("Decision for %s: %s", score, verdict)
         return verdict
 

@@ -1,7 +1,6 @@
 import copy
 import json
 import logging
-import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -186,7 +185,7 @@ class StudentTraining:
         model.load_state_dict(student.state_dict(), strict=False)
         if held_out is not None:
             if distil:
-                model.structure.margin = math.inf  # No gain opens the gate.
+                model.structure.is_shut = True
             found.update(learn_structure(trainer, held_out))
         report = {"inputs": len(self.inputs), "teacher": labelled["score"], "student": _score(trainer, found)}
         report["kept"] = "student" if distil or report["student"] > report["teacher"] else "teacher"

@@ -41,6 +41,13 @@ def test_where_few_sets_occur_all_scores_gain_on_new_rows(with_validation):
         assert score(structure.decide(logits, name), gold).value > score(structure.own(logits, name), gold).value + 0.03
 
 
+def test_a_gate_that_is_shut_opens_for_no_gain():
+    structure = LabelSetStructure(5)
+    structure.is_shut = True
+    report = structure.fit(*rows(), *rows(seed=1))
+    assert {decision["option"] for decision in report["decisions"].values()} == {"own"}
+
+
 def test_an_energy_of_random_numbers_leaves_the_own_labels():
     every = torch.cartesian_prod(*[torch.tensor([False, True])] * 5)
     structure = LabelSetStructure(5, ["noise_of_the_tests"])
