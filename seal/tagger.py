@@ -8,7 +8,6 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from numbers import Integral
 from typing import Any, cast
@@ -20,7 +19,7 @@ from torch.nn.utils.rnn import pad_sequence
 from seal.common.equal_contents import digest, in_order
 from seal.common.length_groups import Size, length_groups
 from seal.common.setting_checks import check_choice, short
-from seal.common.tag_encodings import Span, tags_to_spans
+from seal.common.tag_encodings import tags_to_spans
 from seal.constraints import Constraint
 from seal.cross_fitting import cross_fit
 from seal.files.weights import read_tensors, write_tensors
@@ -28,9 +27,9 @@ from seal.files.whole_files import replacing
 from seal.output_spaces import CrfTagSequence, TagSequence
 from seal.registry import ConfigurationError
 from seal.structure import CandidateEnergy, TagPaths, TagStructure
-from seal.structure.pictures import two_outputs
 from seal.structure.tag_sequences import find_gold
 from seal.tagger_data import Row, check_logarithms, inner_labels, log_probabilities, read_labels, read_rows
+from seal.tagger_explanations import Candidate, Explanation
 
 __all__ = ["Candidate", "Explanation", "StructuredTagger", "cross_fit", "log_probabilities"]
 
@@ -38,41 +37,7 @@ __all__ = ["Candidate", "Explanation", "StructuredTagger", "cross_fit", "log_pro
 SETTINGS, NUMBERS = "tagger.json", "tagger.safetensors"
 #: Sentences that are read before any of them is predicted, and those of one batch, at most.
 _AHEAD, _BATCH = 1024, 128
-_SCORES = ("f1", "accuracy", "exact_match")
 _PAIRS = ("transitions", "start_transitions", "end_transitions")
-
-
-@dataclass
-class Candidate:
-    """
-    One of the k best tag sequences of a sentence.
-
-    # Parameters
-
-    tags : `list[str]`
-    spans : `list[tuple[str, int, int]]`
-        `(label, first token, last token)` of each span that the tags encode, both inclusive; without an encoding each
-        token is one.
-    log_prob : `float`
-        `log P(y|x)` under the tagger, in nats.
-    terms : `dict[str, float]`
-        What each term of the energy says of it, low is good.
-    joint : `float`
-        `q(y|x)`, its probability among the candidates by tagger and energy together, 0 to 1.
-    chosen : `bool`
-        Whether `predict` gives it.
-    """
-
-    tags: list[str]
-    spans: list[Span]
-    log_prob: float
-    terms: dict[str, float]
-    joint: float
-    chosen: bool
-
-    @property
-    def energy(self) -> float:
-        return sum(self.terms.values())
 
 
 class StructuredTagger:
@@ -127,7 +92,8 @@ class StructuredTagger:
         num_candidates: int = 20,
     ) -> None:
         self.labels = read_labels(labels, encoding)
-        check_choice("score", score, _SCORES if encoding is None else ("f1", "exact_match"))
+        self._scores = ("f1", "accuracy", "exact_match") if encoding is None else ("f1", "exact_match")
+        check_choice("score", score, self._scores)
         self.encoding, self.score, self.num_candidates = encoding, score, num_candidates
         self.energies = None if energies is None else list(energies)
         self.constraints = [_constraint(each, place) for place, each in enumerate(constraints or ())]
@@ -302,7 +268,7 @@ class StructuredTagger:
         words: Iterable[Sequence[str]] | None = None,
         predicates: Iterable[int] | None = None,
         score: str | None = None,
-    ) -> "Explanation":
+    ) -> Explanation:
         """
         Why the `i`th sentence, from 0, is predicted as it is; arguments are as for `predict`. Without `words` tokens
         are called by their numbers.
@@ -321,7 +287,7 @@ class StructuredTagger:
         wanted = self.score if score is None else score
         if not self.structure_.is_fitted:
             raise ConfigurationError("This StructuredTagger is not fitted; call fit first.")
-        check_choice("score", wanted, _SCORES if self.encoding is None else ("f1", "exact_match"))
+        check_choice("score", wanted, self._scores)
         return self.structure_.main_score if wanted in ("f1", "accuracy") else wanted
 
     def _batches(
@@ -442,78 +408,6 @@ class StructuredTagger:
         except RuntimeError as error:
             raise ConfigurationError(f"'{folder}': {NUMBERS} does not belong to {SETTINGS} ({error}).") from error
         return tagger
-
-
-@dataclass
-class Explanation:
-    """
-    The sequences that competed for a sentence. `str` of it is a table.
-
-    # Parameters
-
-    words : `list[str]`
-    candidates : `list[Candidate]`
-        The best first, by joint probability.
-    """
-
-    words: list[str]
-    candidates: list[Candidate]
-
-    def __str__(self) -> str:
-        return self.table()
-
-    def table(self, most: int = 5) -> str:
-        """A line for each of at most `most` candidates and for the chosen one, which a `*` marks."""
-        shown = [one for place, one in enumerate(self.candidates) if place < most or one.chosen]
-        # Those that have nothing to say, such as of words that are not given, are left out.
-        terms = [name for name in shown[0].terms if any(one.terms[name] for one in shown)]
-        head = ["", "log P", *terms, "energy", "joint", ""]
-        rows = [
-            ["*" if one.chosen else "", f"{one.log_prob:.2f}"]
-            + [f"{value:.2f}" for value in (*(one.terms[name] for name in terms), one.energy)]
-            + [f"{one.joint:.3f}", self.text(one)]
-            for one in shown
-        ]
-        widths = [max(map(len, column)) for column in zip(head, *rows)]
-        lines = [
-            "  ".join(cell.rjust(width) for cell, width in zip(row[:-1], widths)) + f"  {row[-1]}"
-            for row in (head, *rows)
-        ]
-        return "\n".join(line.rstrip() for line in lines)
-
-    def text(self, candidate: Candidate) -> str:
-        """The sentence with its spans in brackets."""
-        parts, after = [], 0
-        for label, first, last in candidate.spans:
-            parts += [*self.words[after:first], f"[{label} {' '.join(self.words[first : last + 1])}]"]
-            after = last + 1
-        return " ".join([*parts, *self.words[after:]])
-
-    def two(self) -> dict[str, Any]:
-        """
-        Plain values of the tagger's own best sequence and the chosen one or, where that is the same, the next best: the
-        `record` of `seal.structure.pictures.two_outputs`.
-        """
-        if len(self.candidates) < 2:
-            raise ConfigurationError("svg: two sequences are drawn, and this sentence has one.")
-        own = max(self.candidates, key=lambda one: one.log_prob)
-        rest = [one for one in self.candidates if one is not own]
-        other = next((one for one in rest if one.chosen), rest[0])
-        frames = [
-            {
-                "spans": one.spans,
-                "probability": math.exp(one.log_prob),
-                "energy": one.energy,
-                "joint": one.joint,
-                "chosen": one.chosen,
-            }
-            for one in (own, other)
-        ]
-        return {"words": self.words, "frames": frames}
-
-    def svg(self, caption: str = "The energy is low where an output looks like gold of the training data.") -> str:
-        """A picture of these two."""
-        return two_outputs(self.two(), caption, (("The tagger's best", "alone"), ("Another of its", "best outputs")))
 
 
 def energy_names(structure: TagStructure) -> list[str]:
