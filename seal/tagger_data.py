@@ -106,27 +106,8 @@ def read_rows(
     predicates: Iterable[int] | None = None,
 ) -> Iterator[Row]:
     """
-    The sentences, one after the other, so that no more than one need be in memory.
-
-    # Parameters
-
-    labels : `Sequence[str]`
-    emissions : `Iterable`
-        For each sentence the scores of its tokens' tags, `(tokens, tags)`, as a NumPy array, a tensor of any device, or
-        lists; or all of them padded, `(sentences, tokens, tags)`.
-    gold : `Iterable`, optional
-        For each sentence its tags, names or indices: of the tokens that count, or of all that the emissions have, where
-        -100 may stand at others.
-    mask_or_lengths : `Iterable`, optional
-        For each sentence how many of its tokens count, the first ones, or which do.
-    keys : `Iterable[str]`, optional
-    word_ids : `Iterable`, optional
-        For each sentence the number of each token's word, `None` or -1 where it is of none, as a tokenizer of Hugging
-        Face gives it: the first token of each word counts.
-    words : `Iterable[Sequence[str]]`, optional
-        For each sentence those of its tokens that count.
-    predicates : `Iterable[int]`, optional
-        For each sentence, a frame, the index of its predicate among these.
+    The sentences, one after the other, so that no more than one need be in memory. Arguments are as for
+    `StructuredTagger.fit`; in `word_ids` -1 is as `None`, a token of no word.
 
     # Raises
 

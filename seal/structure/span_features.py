@@ -16,6 +16,9 @@ BUCKETS, SHAPES = len(_STEPS) + 1, 5
 SIGN = SHAPES - 1
 #: Before the predicate, after it, and around it.
 SIDES = 3
+#: The words that features name: the first and the last one of a span, those beside it, and those beside the predicate.
+OF_PREDICATE = ("predicate_before", "predicate_after")
+WORDS = ("first", "last", "before", "after", *OF_PREDICATE)
 
 
 @lru_cache(maxsize=1 << 17)
@@ -44,6 +47,16 @@ def mixed(parts: Sequence[torch.Tensor], start: int) -> torch.Tensor:
         # A product does not carry the upper bits down.
         found = found ^ (found >> 29)
     return found
+
+
+def looked_up(
+    known: torch.Tensor, values: torch.Tensor, codes: torch.Tensor, default: torch.Tensor | int = 0
+) -> torch.Tensor:
+    """The value of each code: that of the equal one among those that are known, which ascend, or the default."""
+    if len(known) == 0:
+        return values.new_zeros(codes.shape) + default
+    place = torch.searchsorted(known, codes).clamp(max=len(known) - 1)
+    return torch.where(known[place] == codes, values[place], default)
 
 
 class SpanFeatures:

@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from seal.common.setting_checks import needed
 from seal.structure.joint_score import CandidateEnergy, LinearEnergy, has_gold
+from seal.structure.span_features import looked_up
 from seal.structure.states import of_bytes, to_bytes
 from seal.structure.tag_sequences import CompetingTags
 
@@ -177,11 +178,7 @@ class RoleSets(LinearEnergy[CompetingTags]):
     def _seen(self, competing: CompetingTags) -> torch.Tensor:
         """`n(R(y))`, `(batch, candidates)`."""
         code = self._code(competing.role_counts)
-        if len(self.codes) == 0:
-            seen = torch.zeros_like(code, dtype=self.weight.dtype)
-        else:
-            place = torch.searchsorted(self.codes, code).clamp(max=len(self.codes) - 1)
-            seen = torch.where(self.codes[place] == code, self.counts[place], 0.0)
+        seen = looked_up(self.codes, self.counts, code)
         if competing.own:
             rows = has_gold(competing).nonzero().squeeze(1)
             mine = code[rows, needed(competing.gold, "gold")[rows]].unsqueeze(1)

@@ -5,12 +5,10 @@ from torch import nn
 
 from seal.registry import ConfigurationError
 from seal.structure.joint_score import CandidateEnergy, LinearEnergy
-from seal.structure.span_features import BUCKETS, SHAPES, SIDES, SpanFeatures
+from seal.structure.span_features import BUCKETS, OF_PREDICATE, SHAPES, SIDES, WORDS, SpanFeatures, looked_up
 from seal.structure.tag_sequences import CompetingTags
 
-_OF_PREDICATE = ("predicate_before", "predicate_after")
-_WORDS = ("first", "last", "before", "after", *_OF_PREDICATE)
-_FEATURES = ("distance", "length", "shape", *_WORDS)
+_FEATURES = ("distance", "length", "shape", *WORDS)
 #: Without those of a predicate.
 FEATURES_OF_ENTITIES = ("length", "shape", "first", "last", "before", "after")
 
@@ -56,7 +54,7 @@ class SpanContext(LinearEnergy[CompetingTags]):
         self._features, self._num_words = tuple(features), num_words
         words = SHAPES + num_words
         size = {"distance": SIDES * BUCKETS, "length": BUCKETS, "shape": SHAPES**2}
-        size |= {name: words * (SIDES if name in _OF_PREDICATE else 1) for name in _WORDS}
+        size |= {name: words * (SIDES if name in OF_PREDICATE else 1) for name in WORDS}
         self._sizes = [size[feature] for feature in features]
         self.cost = nn.Parameter(torch.zeros(num_roles, sum(self._sizes)))
         # The codes of the frequent words, in their order.
@@ -69,13 +67,11 @@ class SpanContext(LinearEnergy[CompetingTags]):
 
     def _numbers(self, seen: SpanFeatures) -> list[torch.Tensor]:
         """The values of the features."""
-        words = [name for name in self._features if name in _WORDS]
-        number = seen.shapes
-        if len(self.frequent):
-            place = torch.searchsorted(self.frequent, seen.codes).clamp(max=len(self.frequent) - 1)
-            number = torch.where(self.frequent[place] == seen.codes, SHAPES + place, number)
+        words = [name for name in self._features if name in WORDS]
+        places = torch.arange(len(self.frequent), device=self.frequent.device)
+        number = looked_up(self.frequent, SHAPES + places, seen.codes, seen.shapes)
         found = dict(zip(words, seen.at(number, words)))
-        for name in set(words).intersection(_OF_PREDICATE):
+        for name in set(words).intersection(OF_PREDICATE):
             found[name] = seen.side * (SHAPES + self._num_words) + found[name]
         if "shape" in self._features:
             first, last = seen.at(seen.shapes, ("first", "last"))

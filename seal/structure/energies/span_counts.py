@@ -6,7 +6,7 @@ from torch import nn
 from seal.common.setting_checks import check_range, needed
 from seal.registry import ConfigurationError
 from seal.structure.joint_score import CandidateEnergy, LinearEnergy
-from seal.structure.span_features import SpanFeatures, mixed
+from seal.structure.span_features import WORDS, SpanFeatures, looked_up, mixed
 from seal.structure.tag_sequences import CompetingTags
 
 CONTEXTS_OF_ROLES = (("key", "side", "first"), ("last",), ("first", "last"), ("side", "first"))
@@ -14,7 +14,6 @@ CONTEXTS_OF_ENTITIES = (("string",), ("last",), ("first", "last"), ("before",))
 #: Of tags of single words, such as parts of speech.
 CONTEXTS_OF_WORDS = (("string",), ("before",), ("after",), ("before", "first"), ("first", "after"))
 _NUMBERS = ("side", "distance", "length", "key", "string")
-_WORDS = ("first", "last", "before", "after", "predicate_before", "predicate_after")
 # Strings of more words are not counted in texts.
 _LONGEST = 8
 # Spreads the roles over the codes; any odd number does.
@@ -59,8 +58,8 @@ class SpanCounts(LinearEnergy[CompetingTags]):
         super().__init__()
         check_range("structure.energies: the shrinkage of 'span_counts'", shrinkage, above=0)
         for name in (name for context in contexts for name in context):
-            if name not in (*_NUMBERS, *_WORDS):
-                known = ", ".join((*_NUMBERS, *_WORDS))
+            if name not in (*_NUMBERS, *WORDS):
+                known = ", ".join((*_NUMBERS, *WORDS))
                 raise ConfigurationError(f"structure.energies: 'span_counts' has no context '{name}'; it has {known}.")
         self._contexts = [tuple(context) for context in contexts]
         self._shrinkage = shrinkage
@@ -103,7 +102,7 @@ class SpanCounts(LinearEnergy[CompetingTags]):
             of_gold = torch.zeros_like(role, dtype=torch.bool).index_fill(0, number[mine], True)
         of_contexts = torch.stack(self._codes(seen))
         of_both = torch.stack([of_contexts, of_contexts + (role + 1) * _OF_ROLE], dim=1)
-        counted = _looked_up(self.codes, self.counts, of_both)
+        counted = looked_up(self.codes, self.counts, of_both)
         for context, (codes, with_role), (n, n_r) in zip(self._contexts, of_both, counted):
             if of_gold is not None:
                 n_r = n_r - _counted_of_gold(with_role, seen.row, of_gold)
@@ -132,19 +131,11 @@ class SpanCounts(LinearEnergy[CompetingTags]):
         return spans.candidate.repeat_interleave(2 * contexts), column.flatten(), -values.repeat(1, 2).flatten()
 
 
-def _looked_up(known: torch.Tensor, counts: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
-    """How often each code was counted."""
-    if len(known) == 0:
-        return torch.zeros(codes.shape, device=codes.device)
-    place = torch.searchsorted(known, codes).clamp(max=len(known) - 1)
-    return torch.where(known[place] == codes, counts[place].float(), 0.0)
-
-
 def _counted_of_gold(codes: torch.Tensor, row: torch.Tensor, of_gold: torch.Tensor) -> torch.Tensor:
     """How many spans of the instance's gold have the same code."""
     in_row = mixed([codes, row], 0)
     known, counts = in_row[of_gold].unique(return_counts=True)
-    return _looked_up(known, counts, in_row)
+    return looked_up(known, counts.float(), in_row)
 
 
 def _occurrences(seen: SpanFeatures, codes: torch.Tensor) -> list[torch.Tensor]:
