@@ -152,22 +152,13 @@ class CompetingTags:
 
     # Parameters
 
-    tags : `torch.LongTensor`, `(batch, candidates, tokens)`
-    log_prob : `torch.Tensor`, `(batch, candidates)`
-        `log P(y|x)` under the task-net, in nats; `-inf` for a filler.
-    mask : `torch.BoolTensor`, `(batch, tokens)`
+    tags, log_prob, mask, keys, token_log_prob, words, places : as for `seal.structure.TagPaths`
+        The tags are long; `token_log_prob` is 0 at padding.
     scheme : `TagScheme`
     gold : `torch.LongTensor`, `(batch,)`, optional
         The index of the gold sequence, -1 where it does not compete.
-    keys : `list[str]`, optional
-        What each instance is about, such as the predicate of a frame.
     own : `bool`, optional (default = `False`)
         Whether the instances are training data, so that counts leave out an instance's own gold.
-    token_log_prob : `torch.Tensor`, `(batch, candidates, tokens)`, optional
-        `log P(y_t|x)` of each candidate's tags, 0 at padding.
-    words : `list[list[str]]`, optional
-    places : `list[int]`, optional
-        The index of each frame's predicate.
     """
 
     tags: torch.Tensor

@@ -56,18 +56,11 @@ class CompetingTrees:
 
     # Parameters
 
-    trees : `list[list[list[str]]]`
-        The symbols of each candidate of each sentence, the best first.
-    words : `list[list[str]]`
-        The words of each sentence.
-    log_prob : `torch.Tensor`, `(batch, candidates)`
-        `log P(y|x)` under the task-net, in nats; `-inf` where a sentence has fewer candidates.
+    trees, words, log_prob, tags : as for `seal.structure.TreeCandidates`
     gold : `torch.LongTensor`, `(batch,)`, optional
         The index of the gold tree, -1 where it does not compete.
     own : `bool`, optional (default = `False`)
         Whether the instances are training data, so that counts leave out an instance's own gold.
-    tags : `list[list[str]]`, optional
-        The part of speech of each word, for scores without punctuation.
     """
 
     trees: list[list[list[str]]]
