@@ -21,7 +21,7 @@ from seal.structure.joint_score import JointScore
 from seal.structure.label_sets import CompetingLabelSets
 from seal.structure.linear_system import LinearSystem
 from seal.structure.tag_sequences import CompetingTags, find_gold
-from tests.structure.energies.test_role_energies import SCHEME, TAGS
+from tests.structure.makers import SCHEME, TAGS
 from tests.structure.test_joint_score import Linear, outputs
 
 KINDS = [RoleCounts, RoleNgrams, RoleTrigrams, RoleSets, KeyRoles, SpanContext, SpanCounts, TokenScores]

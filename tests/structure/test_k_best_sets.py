@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from seal.structure.k_best_sets import k_best_sets
+from tests.label_sets import all_sets
 
 
 @pytest.mark.parametrize("variables", [1, 2, 5, 8])
@@ -9,7 +10,7 @@ from seal.structure.k_best_sets import k_best_sets
 def test_against_enumeration(variables, k):
     torch.manual_seed(variables)
     logits = 2 * torch.randn(6, variables, dtype=torch.double)
-    every = torch.cartesian_prod(*[torch.tensor([False, True])] * variables).reshape(-1, variables)
+    every = all_sets(variables).bool()
     log_prob = (every.unsqueeze(0) * logits.unsqueeze(1)).sum(dim=2)
     found = k_best_sets(logits, k)
     assert found.shape == (6, min(k, 2**variables), variables)

@@ -7,6 +7,7 @@ from seal.constraints import AtMostOne
 from seal.registry import ConfigurationError
 from seal.structure import LABEL_SET_SCORES, CandidateEnergy, LabelSetStructure
 from seal.structure.label_sets import ClassifierScores, CompetingLabelSets, LikelySets, SetIndex
+from tests.label_sets import all_sets
 
 SETS = torch.tensor([[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [1, 0, 0, 0, 1], [0, 1, 0, 1, 1]], dtype=torch.bool)
 
@@ -49,7 +50,7 @@ def test_a_gate_that_is_shut_opens_for_no_gain():
 
 
 def test_an_energy_of_random_numbers_leaves_the_own_labels():
-    every = torch.cartesian_prod(*[torch.tensor([False, True])] * 5)
+    every = all_sets(5).bool()
     structure = LabelSetStructure(5, ["noise_of_the_tests"])
     report = structure.fit(*rows(sets=every), *rows(seed=1, sets=every))
     logits, _ = rows(seed=2, sets=every)
@@ -62,8 +63,7 @@ def test_an_energy_of_random_numbers_leaves_the_own_labels():
 @pytest.mark.parametrize("with_validation", [True, False])
 def test_where_no_gold_set_competes_nothing_is_learned_and_the_gate_stays_shut(with_validation, caplog):
     """Each row has another set, so that none knows its own; marginals of the others' sets gain all the same."""
-    every = torch.cartesian_prod(*[torch.tensor([False, True])] * 9)
-    every = every[torch.randperm(512, generator=torch.Generator().manual_seed(0))]
+    every = all_sets(9).bool()[torch.randperm(512, generator=torch.Generator().manual_seed(0))]
     parts = [every[:200], *([every[200:400]] if with_validation else [])]
     noise = torch.Generator().manual_seed(1)
     given = [part for gold in parts for part in (0.2 * gold + 2 * torch.randn(gold.shape, generator=noise), gold)]
@@ -106,9 +106,11 @@ def test_what_a_classifier_of_whole_sets_says_alone_is_an_option_for_exact_match
     assert "powerset" not in ruled.fit(scores, gold)["decisions"]["subset_accuracy"]["values"]
 
 
-def f1_of(one, other):
-    total = int(one.sum() + other.sum())
-    return 2 * int((one & other).sum()) / total if total else 1.0
+def f1_table(sets, empty_f1=1.0):
+    """F1 of each two of some sets, `(..., sets, labels)`: `(..., sets, sets)`."""
+    sets = sets.float()
+    total = sets.sum(dim=-1).unsqueeze(-1) + sets.sum(dim=-1).unsqueeze(-2)
+    return torch.where(total == 0, empty_f1, 2 * (sets @ sets.transpose(-1, -2)) / total.clamp(min=1))
 
 
 @pytest.mark.parametrize("num_likely", [0, 6])
@@ -124,10 +126,8 @@ def test_the_decisions_against_enumeration(num_likely):
     for row in range(20):
         sets = every[row].bool()
         assert torch.equal(likeliest[row], sets[q[row].argmax()])
-        overlaps = [[f1_of(one, other) for other in sets] for one in sets]
-        f1 = [sum(float(p) * overlap for p, overlap in zip(q[row], of_one)) for of_one in overlaps]
-        likely = [place for place in range(len(sets)) if q[row, place] >= 0.1 * q[row].max()]
-        assert torch.equal(expected[row], sets[max(likely, key=f1.__getitem__)])
+        f1 = (f1_table(sets) @ q[row]).masked_fill(q[row] < 0.1 * q[row].max(), -1)
+        assert torch.equal(expected[row], sets[f1.argmax()])
         torch.testing.assert_close(marginals[row], sum(p * s for p, s in zip(q[row], every[row])))
 
 
@@ -136,17 +136,14 @@ def test_the_decisions_against_enumeration(num_likely):
 def test_the_expected_f1_is_that_of_all_candidates(num_likely, empty_f1):
     """All of them count, however many; the empty set is among the known ones, or the likely ones."""
     torch.manual_seed(0)
-    every = torch.cartesian_prod(*[torch.tensor([False, True])] * 6)
-    logits, known = torch.randn(7, 6) - 1, every[torch.randperm(64)[:40]]
+    logits, known = torch.randn(7, 6) - 1, all_sets(6).bool()[torch.randperm(64)[:40]]
     likely = LikelySets(logits, num_likely, SetIndex(known)) if num_likely else None
     competing = CompetingLabelSets(logits, known.float(), torch.ones(40), likely=likely)
     q = (3 * torch.randn(7, 40 + num_likely)).softmax(dim=1)
     found = competing.expected_f1(q, empty_f1)
     sets = competing.outputs(torch.arange(q.shape[1]).expand(7, -1))
     assert (sets.sum(dim=2) == 0).any()
-    total = sets.sum(dim=2).unsqueeze(2) + sets.sum(dim=2).unsqueeze(1)
-    table = torch.where(total == 0, empty_f1, 2 * (sets @ sets.transpose(1, 2)) / total.clamp(min=1))
-    torch.testing.assert_close(found, (table @ q.unsqueeze(2)).squeeze(2))
+    torch.testing.assert_close(found, (f1_table(sets, empty_f1) @ q.unsqueeze(2)).squeeze(2))
 
 
 @pytest.mark.parametrize("blend", [0, 0.5, 1])
@@ -233,11 +230,6 @@ def test_the_best_threshold_with_a_label_that_always_passes_by_enumeration():
         assert torch.equal(structure.own(probabilities.logit(), name), gold)
 
 
-def test_no_rows():
-    with pytest.raises(ConfigurationError, match="there is none"):
-        LabelSetStructure(2).fit(torch.zeros(0, 2), torch.zeros(0, 2))
-
-
 def pairs_of_ten(count, seed):
     """Noisy log-odds of ten labels of which an even number holds: 512 sets, most of which a few rows do not have."""
     generator = torch.Generator().manual_seed(seed)
@@ -280,21 +272,22 @@ def test_a_group_is_never_learned_from_and_judged():
 
 
 def test_repeated_rows_do_not_make_their_sets_known():
-    every = torch.cartesian_prod(*[torch.tensor([False, True])] * 5)
-    logits, gold, groups = 2.0 * every - 1, every, torch.arange(32)
+    gold = all_sets(5).bool().repeat(2, 1)
     # All sets occur once: among the others none is known.
-    twice = LabelSetStructure(5).fit(logits.repeat(2, 1), gold.repeat(2, 1), groups=groups.repeat(2))
+    twice = LabelSetStructure(5).fit(2.0 * gold - 1, gold, groups=torch.arange(32).repeat(2))
     assert twice["gold_competes"] == 0
-    assert LabelSetStructure(5).fit(logits.repeat(2, 1), gold.repeat(2, 1))["gold_competes"] > 0
+    assert LabelSetStructure(5).fit(2.0 * gold - 1, gold)["gold_competes"] > 0
 
 
-def test_no_rows_to_judge():
-    with pytest.raises(ConfigurationError, match="structure.most_rows: at least 1"):
-        LabelSetStructure(2, most_rows=0)
-
-
-def test_sizes_below_their_least():
-    with pytest.raises(ConfigurationError, match="structure.num_likely must be at least 0, found -1"):
-        LabelSetStructure(2, num_likely=-1)
-    with pytest.raises(ConfigurationError, match="the rank of 'label_pairs' must be at least 1, found -3"):
-        LabelSetStructure(2, energies=[{"type": "label_pairs", "rank": -3}])
+@pytest.mark.parametrize(
+    "settings, sentence",
+    [
+        ({}, "learned from rows, and there is none"),
+        ({"most_rows": 0}, "structure.most_rows: at least 1"),
+        ({"num_likely": -1}, "structure.num_likely must be at least 0, found -1"),
+        ({"energies": [{"type": "label_pairs", "rank": -3}]}, "the rank of 'label_pairs' must be at least 1, found -3"),
+    ],
+)
+def test_what_cannot_work(settings, sentence):
+    with pytest.raises(ConfigurationError, match=sentence):
+        LabelSetStructure(2, **settings).fit(torch.zeros(0, 2), torch.zeros(0, 2))

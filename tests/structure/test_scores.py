@@ -4,9 +4,7 @@ import pytest
 import torch
 from sklearn.metrics import accuracy_score, f1_score
 
-from seal.structure.gate import gate
-from seal.structure.scores import Ratio, example_f1, micro_f1, subset_accuracy
-from seal.structure.thresholds import best_subset_threshold
+from seal.structure.scores import example_f1, micro_f1, subset_accuracy
 
 
 @pytest.fixture
@@ -45,27 +43,3 @@ def test_one_instance_has_no_standard_error(labels):
     predicted, gold = labels
     gain, error = micro_f1(gold[:1], gold[:1]).gain_over(micro_f1(predicted[:1], gold[:1]))
     assert gain >= 0 and math.isnan(error)
-
-
-def test_the_subset_threshold_is_the_best_of_all(labels):
-    generator = torch.Generator().manual_seed(2)
-    gold = labels[1]
-    probabilities = (torch.rand(200, 5, generator=generator) + 0.7 * gold) / 1.7
-    found = best_subset_threshold(probabilities, gold)
-    best = max(subset_accuracy(probabilities >= t, gold).value for t in probabilities.unique())
-    assert subset_accuracy(probabilities >= found, gold).value == best
-
-
-def ratio(*values):
-    numerators = torch.tensor(values, dtype=torch.double)
-    return Ratio(numerators, torch.ones_like(numerators))
-
-
-def test_the_gate_opens_for_a_gain_beyond_its_margin_alone():
-    own = ratio(*[0.0, 1.0] * 50)
-    clear, small = ratio(*[1.0, 1.0] * 50), ratio(*[0.0, 1.0] * 49, 1.0, 0.0, 1.0, 0.0)
-    assert gate({"own": own, "other": clear}).chosen == "other"
-    noise = ratio(*[1.0, 0.0] * 26, *[0.0, 1.0] * 24)
-    assert gate({"own": own, "other": noise}).chosen == "own"
-    assert gate({"own": own, "worse": ratio(*[0.0, 0.0] * 50)}).chosen == "own"
-    assert len(small.numerators) == 102  # Another number of instances is another data set.

@@ -1,31 +1,19 @@
-import random
-
 import pytest
 import torch
 
 from seal.common.tag_encodings import tags_to_spans
 from seal.structure.tag_sequences import TagScheme, find_gold
-
-ENCODINGS = {
-    "BIO": ["O", "B-A", "I-A", "B-B", "I-B"],
-    "BIOES": ["O", "B-A", "I-A", "E-A", "S-A", "B-B", "E-B"],
-}
+from tests.structure.makers import ENCODINGS, random_tags
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_spans_are_those_of_the_strings_for_any_tags(encoding):
     tags = ENCODINGS[encoding]
     scheme = TagScheme(tags, encoding)
-    chance = random.Random(0)
-    batch, candidates, tokens = 20, 3, 9
-    lengths = [chance.randint(1, tokens) for _ in range(batch)]
-    indices = torch.tensor(
-        [[[chance.randrange(len(tags)) for _ in range(tokens)] for _ in range(candidates)] for _ in range(batch)]
-    )
-    mask = torch.arange(tokens) < torch.tensor(lengths).unsqueeze(1)
+    indices, lengths, mask = random_tags(len(tags), 20, 3, 9)
     spans = scheme.spans(indices, mask)
-    for row in range(batch):
-        for candidate in range(candidates):
+    for row in range(20):
+        for candidate in range(3):
             strings = [tags[i] for i in indices[row, candidate, : lengths[row]]]
             found = [
                 (scheme.roles[role], int(first), int(last))

@@ -6,7 +6,8 @@ import torch
 from seal.common.tag_encodings import tags_to_spans
 from seal.metrics.srl_score import frame_counts
 from seal.structure import TagPaths, TagStructure
-from tests.structure.test_tag_sequences import ENCODINGS
+from seal.structure.states import to_bytes
+from tests.structure.makers import ENCODINGS, random_tags
 
 
 def f1(one, other, keyed=False):
@@ -27,18 +28,12 @@ def test_similarity_is_the_f1_of_the_scores(encoding, keyed):
     further = ["B-V", "I-V", "B-C-A", "B-C-V"] if encoding == "BIO" else ["S-V", "S-C-A", "S-C-V", "S-C-none"]
     tags = [*ENCODINGS[encoding], *further]
     structure = TagStructure(tags, encoding, keyed=keyed)
-    chance = random.Random(1)
-    batch, candidates, tokens = 12, 5, 6
-    indices = torch.tensor(
-        [[[chance.randrange(len(tags)) for _ in range(tokens)] for _ in range(candidates)] for _ in range(batch)]
-    )
+    indices, lengths, mask = random_tags(len(tags), 12, 5, 6, seed=1)
     indices[0] = 0
-    lengths = [chance.randint(1, tokens) for _ in range(batch)]
-    mask = torch.arange(tokens) < torch.tensor(lengths).unsqueeze(1)
-    competing = TagPaths(indices, torch.zeros(batch, candidates), mask).competing(structure.scheme)
-    kept = torch.stack([torch.randperm(candidates)[:4] for _ in range(batch)])
+    competing = TagPaths(indices, torch.zeros(12, 5), mask).competing(structure.scheme)
+    kept = torch.stack([torch.randperm(5)[:4] for _ in range(12)])
     found = structure.similarity(competing, kept)
-    for row in range(batch):
+    for row in range(12):
         names = [[tags[tag] for tag in indices[row, place, : lengths[row]].tolist()] for place in kept[row].tolist()]
         assert found[row].tolist() == [pytest.approx([f1(one, other, keyed) for other in names]) for one in names]
 
@@ -108,21 +103,19 @@ def test_what_gold_keeps_is_declared_and_kept_by_every_decision(broken, declared
     torch.testing.assert_close(other.probabilities(competing), q)
 
 
-def test_nothing_is_declared_of_entities_or_above_one():
-    for settings in ({"keyed": False}, {"keyed": True, "declare_from": 1.5}):
-        structure = TagStructure(ROLES, "BIO", energies=["role_ngrams"], **settings)
-        assert "declared" not in structure.fit([frames(100, 1)], [frames(50, 2)]) and structure.kept is None
+@pytest.mark.parametrize("settings", [{"keyed": False}, {"keyed": True, "declare_from": 1.5}])
+def test_nothing_is_declared_of_entities_or_above_one(settings):
+    structure = TagStructure(ROLES, "BIO", energies=["role_ngrams"], **settings)
+    assert "declared" not in structure.fit([frames(100, 1)], [frames(50, 2)]) and structure.kept is None
 
 
 def test_a_state_from_before_rules_were_found():
     structure = TagStructure(ROLES, "BIO", keyed=True, energies=["role_ngrams"])
     structure.fit([frames(100, 1)], [frames(50, 2)])
-    state = structure.state_dict()
-    chosen = b'{"f1": "expected_score", "exact_match": "own"}'
-    state["_extra_state"] = torch.tensor(list(chosen), dtype=torch.uint8)
+    chosen = {"f1": "expected_score", "exact_match": "own"}
     other = TagStructure(ROLES, "BIO", keyed=True, energies=["role_ngrams"])
-    other.load_state_dict(state)
-    assert other.chosen == {"f1": "expected_score", "exact_match": "own"} and other.kept is None
+    other.load_state_dict({**structure.state_dict(), "_extra_state": to_bytes(chosen)})
+    assert other.chosen == chosen and other.kept is None
     assert other.decide(frames(5, 3))[0].shape == (5, 6)
 
 
@@ -134,32 +127,29 @@ BLIND = ["role_counts", "role_ngrams", "role_sets", "key_roles"]
 def verb_frames(rows, seed):
     """Frames of three words whose object is A1 where the verb is `eat` in any form, and A0 where it is `fall`."""
     generator = torch.Generator().manual_seed(seed)
-    forms = [
-        [("eats", "eat"), ("fell", "fall"), ("eating", "eat"), ("falling", "fall")][row % 4] for row in range(rows)
-    ]
-    right = torch.tensor([[0, 3, 2 if lemma == "eat" else 1] for _, lemma in forms])
-    wrong = torch.tensor([[0, 3, 1 if lemma == "eat" else 2] for _, lemma in forms])
+    forms = (["eats", "fell", "eating", "falling"] * rows)[:rows]
+    lemmas = (["eat", "fall"] * rows)[:rows]
+    right = torch.tensor([[0, 3, 2 if lemma == "eat" else 1] for lemma in lemmas])
+    wrong = torch.tensor([[0, 3, 1 if lemma == "eat" else 2] for lemma in lemmas])
     tags = torch.stack([wrong, right], dim=1)
     scores, order = torch.randn(rows, 2, generator=generator).sort(dim=1, descending=True)
     tags = tags.gather(1, order.unsqueeze(2).expand_as(tags))
-    log_prob = scores.log_softmax(dim=1)
-    mask = torch.ones(rows, 3, dtype=torch.bool)
+    token_log_prob = -torch.rand(tags.shape, generator=generator)
+    words, mask = [["they", form, "it"] for form in forms], torch.ones(rows, 3, dtype=torch.bool)
     return TagPaths(
-        tags,
-        log_prob,
-        mask,
-        gold=right,
-        keys=[form for form, _ in forms],
-        token_log_prob=-torch.rand(tags.shape, generator=generator),
-        words=[["they", form, "it"] for form, _ in forms],
-        places=[1] * rows,
-        lemmas=[lemma for _, lemma in forms],
+        tags, scores.log_softmax(dim=1), mask, right, forms, token_log_prob, words, places=[1] * rows, lemmas=lemmas
     )
 
 
-def test_a_predicate_is_known_by_its_lemma_also_in_a_form_that_training_lacks():
-    structure = TagStructure(VERB_ROLES, "BIO", keyed=True, energies=["key_roles"])
+def of_verbs(energies=None):
+    """A structure that has learned from such frames."""
+    structure = TagStructure(VERB_ROLES, "BIO", keyed=True, energies=energies)
     structure.fit([verb_frames(80, 0)], [verb_frames(40, 1)])
+    return structure
+
+
+def test_a_predicate_is_known_by_its_lemma_also_in_a_form_that_training_lacks():
+    structure = of_verbs(["key_roles"])
     assert structure.lemmas.of(["eats", "falls"]) == ["eat", "fall"]
     unseen = verb_frames(20, 2)
     # Plain text has no lemmas.
@@ -171,19 +161,14 @@ def test_a_predicate_is_known_by_its_lemma_also_in_a_form_that_training_lacks():
 def test_what_is_recorded_is_what_a_structure_learns_from():
     paths = verb_frames(8, 3)
     again = TagPaths(**paths.record(paths.gold))
-    assert (again.keys, again.words, again.places, again.lemmas) == (
-        paths.keys,
-        paths.words,
-        paths.places,
-        paths.lemmas,
-    )
+    for name in ("keys", "words", "places", "lemmas"):
+        assert getattr(again, name) == getattr(paths, name)
     torch.testing.assert_close(again.token_log_prob.float(), paths.token_log_prob, atol=1e-3, rtol=0)
     assert torch.equal(again.gold.long(), paths.gold)
 
 
 def test_a_structure_of_before_there_were_further_energies_predicts_as_it_did():
-    old = TagStructure(VERB_ROLES, "BIO", keyed=True, energies=BLIND)
-    old.fit([verb_frames(80, 0)], [verb_frames(40, 1)])
+    old = of_verbs(BLIND)
     old.lemmas.learn([], [])
     state = {name: value for name, value in old.state_dict().items() if not name.startswith("lemmas")}
     new = TagStructure(VERB_ROLES, "BIO", keyed=True)
@@ -196,8 +181,7 @@ def test_a_structure_of_before_there_were_further_energies_predicts_as_it_did():
 
 
 def test_one_of_today_is_loaded_whole():
-    structure = TagStructure(VERB_ROLES, "BIO", keyed=True)
-    structure.fit([verb_frames(80, 0)], [verb_frames(40, 1)])
+    structure = of_verbs()
     again = TagStructure(VERB_ROLES, "BIO", keyed=True)
     again.load_state_dict(structure.state_dict())
     paths = verb_frames(30, 4)

@@ -8,6 +8,7 @@ import torch
 from seal.registry import ConfigurationError
 from seal.structure.energies import LabelPairs, LabelScores, Powerset, SetCount, SetSize
 from seal.structure.label_sets import ClassifierScores, CompetingLabelSets, LikelySets, SetIndex, known_sets
+from tests.structure.makers import filled
 
 GOLD = torch.tensor([[1, 1, 0, 0], [1, 1, 0, 0], [0, 1, 1, 1], [0, 0, 0, 0], [1, 0, 0, 1]])
 
@@ -16,14 +17,6 @@ GOLD = torch.tensor([[1, 1, 0, 0], [1, 1, 0, 0], [0, 1, 1, 1], [0, 0, 0, 0], [1,
 def competing():
     torch.manual_seed(0)
     return CompetingLabelSets(torch.randn(3, 4), *known_sets(GOLD))
-
-
-def filled(energy):
-    torch.manual_seed(1)
-    with torch.no_grad():
-        for parameter in energy.parameters():
-            parameter.copy_(torch.randn(parameter.shape))
-    return energy
 
 
 def values(energy, competing):

@@ -9,10 +9,9 @@ import torch
 from seal.common.tag_encodings import tags_to_spans
 from seal.structure.energies import AtMostOnce, KeyRoles, RoleCounts, RoleNgrams, RoleSets, RoleTrigrams
 from seal.structure.joint_score import JointScore
-from seal.structure.tag_sequences import CompetingTags, TagScheme
+from seal.structure.tag_sequences import CompetingTags
+from tests.structure.makers import SCHEME, TAGS, filled, of_training
 
-TAGS = ["O", "B-A0", "I-A0", "B-A1", "I-A1", "B-V"]
-SCHEME = TagScheme(TAGS, "BIO")
 MASK = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
 
 
@@ -26,14 +25,6 @@ def competing(own=False, gold=(0, 2)):
 def roles_of(part, row, place):
     strings = [TAGS[i] for i in part.tags[row, place, : int(MASK[row].sum())]]
     return [SCHEME.roles.index(role) for role, *_ in tags_to_spans(strings)]
-
-
-def filled(energy):
-    torch.manual_seed(1)
-    with torch.no_grad():
-        for parameter in energy.parameters():
-            parameter.copy_(torch.randn(parameter.shape))
-    return energy
 
 
 def check(energy, part, wanted):
@@ -114,9 +105,8 @@ def test_role_sets_count_the_training_outputs_with_the_same_roles():
 
     check(energy, competing(), lambda row, roles: cost(known[tuple(sorted(roles))]))
     # Each as training data: candidates with the roles of gold have one occurrence less, its own.
-    own = CompetingTags(gold.tags, gold.log_prob, gold.mask, SCHEME, gold.gold, gold.keys, own=True)
     wanted = [cost(known[tuple(sorted(roles))] - 1) for roles in role_lists(gold)]
-    assert energy(own).squeeze(1).tolist() == pytest.approx(wanted)
+    assert energy(of_training(gold)).squeeze(1).tolist() == pytest.approx(wanted)
 
 
 def test_key_roles_shrink_what_a_key_has_towards_what_all_have():
@@ -136,9 +126,8 @@ def test_key_roles_shrink_what_a_key_has_towards_what_all_have():
 
     part = competing()
     check(energy, part, lambda row, roles: cost(part.keys[row], roles))
-    own = CompetingTags(gold.tags, gold.log_prob, gold.mask, SCHEME, gold.gold, gold.keys, own=True)
     wanted = [cost(key, roles, place) for place, (key, roles) in enumerate(zip(gold.keys, lists))]
-    assert energy(own).squeeze(1).tolist() == pytest.approx(wanted, rel=1e-4)
+    assert energy(of_training(gold)).squeeze(1).tolist() == pytest.approx(wanted, rel=1e-4)
 
 
 def test_counts_are_saved_and_loaded_whatever_their_size():

@@ -8,10 +8,9 @@ import torch
 from seal.registry import ConfigurationError
 from seal.structure.energies import SpanContext, SpanCounts, TokenScores
 from seal.structure.span_features import BUCKETS, SHAPES, SIGN, SpanFeatures, shape
-from seal.structure.tag_sequences import CompetingTags, TagScheme
+from seal.structure.tag_sequences import CompetingTags
+from tests.structure.makers import SCHEME, TAGS, filled
 
-TAGS = ["O", "B-A0", "I-A0", "B-A1", "I-A1", "B-V"]
-SCHEME = TagScheme(TAGS, "BIO")
 A0, A1, V = range(3)
 WORDS = [["The", "cat", "sat", "on", "the", "Mat"], ["It", "was", "eaten", "by", "2b"]]
 # Of each sentence two candidates: the first one is gold.
@@ -42,14 +41,6 @@ def gold_alone():
     return CompetingTags(
         both.tags[:, :1], torch.zeros(2, 1), both.mask, SCHEME, torch.zeros(2, dtype=torch.long), **seen
     )
-
-
-def filled(energy):
-    with torch.no_grad():
-        for number, parameter in enumerate(energy.parameters()):
-            generator = torch.Generator().manual_seed(number + 1)
-            parameter.copy_(torch.randn(parameter.shape, generator=generator))
-    return energy
 
 
 @pytest.mark.parametrize("kind", [SpanContext, SpanCounts, TokenScores])
