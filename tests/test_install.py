@@ -52,6 +52,20 @@ print(seal.__file__)
 LEFT_OUT = {"traitlets"}
 
 
+def _run(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess:
+    """A program of this Python's, which ends well."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
 def _lines(path: Path) -> list:
     lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
     return [line for line in lines if line and not line.startswith("#")]
@@ -147,15 +161,7 @@ def test_the_lock_meets_what_setup_py_asks_for():
 def test_setup_py_tells_name_version_and_python(tmp_path):
     import seal
 
-    done = subprocess.run(
-        [sys.executable, "setup.py", "--name", "--version", "--classifiers"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
-    told = done.stdout.splitlines()
-    assert done.returncode == 0, done.stderr
+    told = _run("setup.py", "--name", "--version", "--classifiers").stdout.splitlines()
     assert "seal" in told and seal.__version__ in told
     assert "Programming Language :: Python :: 3.13" in told
     assert 'python_requires=">=3.11,<3.14"' in _setup_text()
@@ -163,14 +169,12 @@ def test_setup_py_tells_name_version_and_python(tmp_path):
 
 @pytest.mark.slow
 def test_a_wheel_brings_the_core_and_the_library_of_configs(tmp_path):
-    command = [sys.executable, "setup.py", "-q", "bdist_wheel", "-d", str(tmp_path)]
     copied = tmp_path / "clone"
     for folder in ("seal", "scripts/seal_inspect", "training_configs/lib"):
         shutil.copytree(ROOT / folder, copied / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for file in ("setup.py", "README.md"):
         shutil.copy(ROOT / file, copied)
-    done = subprocess.run(command, cwd=copied, capture_output=True, text=True, timeout=900)
-    assert done.returncode == 0, done.stderr
+    _run("setup.py", "-q", "bdist_wheel", "-d", str(tmp_path), cwd=copied)
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         names = wheel.namelist()
         told = wheel.read(next(name for name in names if name.endswith("METADATA"))).decode()
@@ -191,11 +195,7 @@ def test_a_wheel_brings_the_core_and_the_library_of_configs(tmp_path):
     shutil.unpack_archive(next(tmp_path.glob("*.whl")), site, format="zip")
     (empty / "mine.jsonnet").write_text("local srl = import 'seal/srl.libsonnet'; { data: srl.data.sample }")
     for program in (WITHOUT_ALLENNLP, OWN_CONFIG):
-        environment = {**os.environ, "PYTHONPATH": str(site), "HF_HUB_OFFLINE": "1"}
-        done = subprocess.run(
-            [sys.executable, "-c", program], cwd=empty, env=environment, capture_output=True, text=True, timeout=300
-        )
-        assert done.returncode == 0, done.stderr
+        done = _run("-c", program, cwd=empty, PYTHONPATH=str(site), HF_HUB_OFFLINE="1")
         assert Path(done.stdout.strip()).is_relative_to(site)
 
 
@@ -213,15 +213,7 @@ def test_the_plugin_file_names_seal():
 
 @pytest.mark.slow
 def test_allennlp_test_install_finds_the_plugin():
-    done = subprocess.run(
-        [sys.executable, "-m", "allennlp", "test-install"],
-        cwd=ROOT,
-        env={**os.environ, "HF_HUB_OFFLINE": "1", "ALLENNLP_LOG_LEVEL": "INFO"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
+    done = _run("-m", "allennlp", "test-install", HF_HUB_OFFLINE="1", ALLENNLP_LOG_LEVEL="INFO")
     assert "Plugin seal available" in done.stderr
     assert "could not be loaded" not in done.stderr
 

@@ -1,7 +1,5 @@
 """The stand-ins where there is no AllenNLP; where there is, they are AllenNLP's."""
 
-import subprocess
-import sys
 import textwrap
 
 import allennlp.common
@@ -11,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 
 from seal import registry
 from seal.registry import give, given
-from tests.test_torch_alone import ALONE
+from tests.test_torch_alone import ALONE, run
 
 STAND_INS = """
     import torch
@@ -44,8 +42,7 @@ def test_allennlp_is_taken_where_it_is_installed():
 
 
 def test_stand_ins():
-    code = textwrap.dedent(ALONE) + textwrap.dedent(STAND_INS)
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    ended = run(textwrap.dedent(ALONE) + textwrap.dedent(STAND_INS))
     assert ended.stdout.splitlines() == [
         "'two' is no Base; there are 'one'.",
         "'one' is registered already, for One.",

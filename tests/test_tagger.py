@@ -511,10 +511,19 @@ def test_a_killed_run_goes_on_and_other_data_are_refused(tmp_path):
             cross_fit(train, data, folder=tmp_path, **options)
 
 
-@pytest.mark.parametrize("folds", [1, 2.5, 10**6])
-def test_folds_are_a_whole_number_and_no_more_than_inputs(folds):
-    with pytest.raises(ConfigurationError, match=rf"folds: a whole number of at least 2, .*, found {folds}\."):
-        cross_fit(lambda seen, unseen: None, SENTENCES, folds)
+@pytest.mark.parametrize(
+    "options, sentence",
+    [
+        ({"folds": 1}, r"folds: a whole number of at least 2, .*, found 1\."),
+        ({"folds": 2.5}, r"folds: a whole number of at least 2, .*, found 2.5\."),
+        ({"folds": 10**6}, r"folds: a whole number of at least 2, .*, found 1000000\."),
+        ({"data": SENTENCES[:1]}, r"as many as there are different inputs \(1\), found 3"),
+        ({"groups": [1, 2]}, "groups: one for each of the 60 examples, found 2"),
+    ],
+)
+def test_folds_that_cannot_be_made(options, sentence):
+    with pytest.raises(ConfigurationError, match=sentence):
+        cross_fit(lambda seen, unseen: None, **{"data": SENTENCES, **options})
 
 
 @pytest.mark.parametrize(
@@ -529,10 +538,6 @@ def test_folds_are_a_whole_number_and_no_more_than_inputs(folds):
 def test_a_training_function_that_gives_something_else_is_told(returned, sentence):
     with pytest.raises(ConfigurationError, match=sentence):
         cross_fit(lambda seen, unseen: returned(unseen), SENTENCES, say=lambda _: None)
-    with pytest.raises(ConfigurationError, match=r"as many as there are different inputs \(1\), found 3"):
-        cross_fit(lambda seen, unseen: [], SENTENCES[:1], say=lambda _: None)
-    with pytest.raises(ConfigurationError, match="groups: one for each of the 60 examples, found 2"):
-        cross_fit(lambda seen, unseen: [], SENTENCES, groups=[1, 2])
 
 
 # Where it runs.

@@ -82,6 +82,10 @@ class CandidateEnergy(nn.Module, Registrable, Generic[Seen]):
         raise NotImplementedError
 
 
+#: The `entries` of a linear energy that is 0 everywhere.
+NO_ENTRIES = (*torch.zeros(2, 0, dtype=torch.long), torch.zeros(0))
+
+
 class LinearEnergy(CandidateEnergy[Seen]):
     """
     The base of energies that are linear in their parameters: `E(x, y) = sum_j theta_j f_j(x, y)`, and perhaps something

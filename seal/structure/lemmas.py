@@ -11,7 +11,6 @@ from seal.structure.states import of_bytes, to_bytes
 # Longest first.
 _ENDINGS = (4, 3, 2, 1)
 _STEM = 6
-_EXTRA_STATE = "_extra_state"
 
 
 class Lemmas(nn.Module):
@@ -43,7 +42,7 @@ class Lemmas(nn.Module):
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, *args) -> None:
         # A structure that was learned before there was this table knows words as they are.
-        state_dict.setdefault(prefix + _EXTRA_STATE, Lemmas().get_extra_state())
+        state_dict.setdefault(prefix + "_extra_state", Lemmas().get_extra_state())
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, *args)
 
     def learn(self, words: Iterable[str], lemmas: Iterable[str | None]) -> None:

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from seal.registry import ConfigurationError
-from seal.structure.joint_score import CandidateEnergy, LinearEnergy
+from seal.structure.joint_score import NO_ENTRIES, CandidateEnergy, LinearEnergy
 from seal.structure.span_features import BUCKETS, OF_PREDICATE, SHAPES, SIDES, WORDS, SpanFeatures, looked_up
 from seal.structure.tag_sequences import CompetingTags
 
@@ -96,7 +96,7 @@ class SpanContext(LinearEnergy[CompetingTags]):
 
     def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         if not competing.words:
-            return (*torch.zeros(2, 0, dtype=torch.long), torch.zeros(0))
+            return NO_ENTRIES
         places = self._places(competing)[competing.distinct_spans.number]
         candidate = competing.listed_spans.candidate.repeat_interleave(places.shape[1])
         return candidate, places.flatten(), torch.ones(places.numel(), device=places.device)

@@ -5,7 +5,7 @@ from torch import nn
 
 from seal.common.setting_checks import check_range, needed
 from seal.registry import ConfigurationError
-from seal.structure.joint_score import CandidateEnergy, LinearEnergy
+from seal.structure.joint_score import NO_ENTRIES, CandidateEnergy, LinearEnergy
 from seal.structure.span_features import WORDS, SpanFeatures, looked_up, mixed
 from seal.structure.tag_sequences import CompetingTags
 
@@ -123,7 +123,7 @@ class SpanCounts(LinearEnergy[CompetingTags]):
 
     def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         if not competing.words:
-            return (*torch.zeros(2, 0, dtype=torch.long), torch.zeros(0))
+            return NO_ENTRIES
         spans, values = competing.listed_spans, self._values(competing)[competing.distinct_spans.number]
         contexts, width = self.weight.shape
         of_all = (torch.arange(contexts, device=values.device) * width).expand(len(values), -1)

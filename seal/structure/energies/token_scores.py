@@ -1,7 +1,7 @@
 import torch
 from torch import nn
 
-from seal.structure.joint_score import CandidateEnergy, LinearEnergy
+from seal.structure.joint_score import NO_ENTRIES, CandidateEnergy, LinearEnergy
 from seal.structure.tag_sequences import CompetingTags
 
 _OF_SPAN, _OF_REST = 5, 2
@@ -59,7 +59,7 @@ class TokenScores(LinearEnergy[CompetingTags]):
 
     def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         if competing.token_log_prob is None:
-            return (*torch.zeros(2, 0, dtype=torch.long), torch.zeros(0))
+            return NO_ENTRIES
         of_span, of_rest = self._values(competing)
         spans, device = competing.listed_spans, of_rest.device
         column = spans.role.unsqueeze(1) * _OF_SPAN + torch.arange(_OF_SPAN, device=device)
