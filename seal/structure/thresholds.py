@@ -104,10 +104,7 @@ def best_label_thresholds(
 
     # Parameters
 
-    probabilities : `torch.Tensor`
-        `(rows, labels)`, floating, in [0, 1].
-    gold : `torch.Tensor`
-        `(rows, labels)`, 0 or 1 of any type.
+    probabilities, gold : as for `best_threshold`
     default : `float`, optional (default = `0.5`)
         The threshold of a label whose F1 is 0 at every threshold: no row has the label, or those that have it are
         given the probability 0.
@@ -122,8 +119,7 @@ def best_label_thresholds(
 
     # Raises
 
-    `ValueError`
-        Where there is no row, the shapes differ or something is not a probability.
+    As `best_threshold`.
     """
     probabilities, gold = _checked(probabilities, gold, "best_label_thresholds")
     # shape: (labels, rows)
