@@ -46,29 +46,26 @@ def frames(rows, candidates, tokens, seed, own=True):
     return CompetingTags(tags, log_prob, mask, SCHEME, gold, keys, own, token_log_prob, words, places)
 
 
-def both_ways(energies, parts):
-    """The two objectives of one joint score, whose energies have counted, at parameters at random."""
-    joint = JointScore(energies)
+def joint_of(kinds):
+    """A joint score whose energies have counted."""
+    joint = JointScore([kind(3) for kind in kinds])
     for energy in joint.energies:
         energy.prepare(frames(30, 1, 7, seed=9, own=False))
+    return joint
+
+
+@pytest.mark.parametrize(
+    "kinds", [*([kind] for kind in KINDS), [*KINDS, AtMostOnce]], ids=lambda kinds: kinds[-1].__name__
+)
+def test_the_loss_of_linear_energies_and_its_gradient_are_those_of_autograd(kinds):
+    """Of each, and of all together with one that rules out."""
+    parts = [frames(30, 5, 7, seed=0), frames(3, 4, 2, seed=1), frames(5, 6, 1, seed=2, own=False)]
+    joint = joint_of(kinds)
     linear = objective_of(joint, parts)
     assert isinstance(linear, LinearSystem)
     theta = torch.randn(linear.size, generator=torch.Generator().manual_seed(3), dtype=torch.double)
-    return linear.loss_and_gradient(theta), ByPasses(joint.double(), parts).loss_and_gradient(theta)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_loss_of_a_linear_energy_and_its_gradient_are_those_of_autograd(kind):
-    parts = [frames(8, 5, 7, seed=0), frames(3, 4, 2, seed=1), frames(5, 6, 1, seed=2, own=False)]
-    (loss, gradient), (wanted, wanted_gradient) = both_ways([kind(3)], parts)
-    assert loss == pytest.approx(wanted, rel=1e-6)
-    torch.testing.assert_close(gradient, wanted_gradient, rtol=1e-4, atol=1e-5)
-
-
-def test_so_they_are_of_several_energies_with_one_that_rules_out():
-    parts = [frames(40, 6, 5, seed=4), frames(20, 5, 6, seed=5)]
-    energies = [*(kind(3) for kind in KINDS), AtMostOnce(3)]
-    (loss, gradient), (wanted, wanted_gradient) = both_ways(energies, parts)
+    loss, gradient = linear.loss_and_gradient(theta)
+    wanted, wanted_gradient = ByPasses(joint.double(), parts).loss_and_gradient(theta)
     assert loss == pytest.approx(wanted, rel=1e-6)
     torch.testing.assert_close(gradient, wanted_gradient, rtol=1e-4, atol=1e-5)
 
@@ -77,9 +74,7 @@ def test_both_ways_learn_the_same():
     parts = [frames(60, 6, 5, seed=4), frames(60, 5, 6, seed=5)]
     learned = []
     for way in (LinearSystem, ByPasses):
-        joint = JointScore([kind(3) for kind in KINDS])
-        for energy in joint.energies:
-            energy.prepare(frames(30, 1, 7, seed=9, own=False))
+        joint = joint_of(KINDS)
         objective = way(joint, parts)
         loss = fit(joint, objective, l2=2.0, max_steps=300)
         learned.append((loss, objective.theta().float()))
