@@ -5,7 +5,7 @@ import torch
 from transformers import AutoTokenizer, BertConfig, BertForTokenClassification, BertTokenizer, pipeline
 
 from seal.registry import ConfigurationError
-from seal.tagger import StructuredTagger
+from seal.tagger import StructuredTagger, log_probabilities
 from seal.token_classification import emissions_of, entities
 from tests.tiny_bert import save_tiny_bert
 
@@ -74,22 +74,31 @@ def test_entities_are_those_of_the_pipeline_where_the_energy_gains_nothing(model
         found = entities(model, tokenizer, texts, tagger, batch_size=7)
     finally:
         tagger.structure_.chosen = chosen
-    places = ("entity_group", "start", "end")
-    expected = [[tuple(one[name] for name in places) for one in own(text)] for text in texts]
-    assert [[tuple(one[name] for name in places) for one in each] for each in found] == expected
+
+    def places(entities):
+        return [[(one["entity_group"], one["start"], one["end"]) for one in each] for each in entities]
+
+    expected = places(map(own, texts))
+    assert places(found) == expected
     assert sum(map(len, expected)) > 10
     for text, each in zip(texts, found):
         for one in each:
             assert text[one["start"] : one["end"]] == one["word"] and 0 <= one["score"] <= 1.0001
 
 
+def words_of(entities):
+    return [[word for one in each for word in one["word"].split()] for each in entities]
+
+
+def words_that_are_tagged(sentences):
+    return [[word for word, tag in zip(words, tags) if tag != "O"] for words, tags in zip(SENTENCES, sentences)]
+
+
 def test_entities_follow_the_energy(model, tokenizer, tagger):
     tagger.structure_.chosen = dict.fromkeys(tagger.structure_.chosen, "likeliest")
     predicted = tagger.predict(emissions_of(model, tokenizer, SENTENCES))
     found = entities(model, tokenizer, [" ".join(words) for words in SENTENCES], tagger)
-    for words, tags, each in zip(SENTENCES, predicted, found):
-        told = [word for one in each for word in one["word"].split()]
-        assert told == [word for word, tag in zip(words, tags) if tag != "O"]
+    assert words_of(found) == words_that_are_tagged(predicted)
     assert predicted != tagger.predict(emissions_of(model, tokenizer, SENTENCES), own=True)
 
 
@@ -99,10 +108,7 @@ def test_entities_by_a_tagger_that_knows_words(model, tokenizer):
     tagger = StructuredTagger(model.config.id2label, "IO").fit(emissions, gold, words=SENTENCES)
     tagger.structure_.chosen = dict.fromkeys(tagger.structure_.chosen, "likeliest")
     found = entities(model, tokenizer, [" ".join(words) for words in SENTENCES], tagger)
-    wanted = tagger.predict(emissions, words=SENTENCES)
-    assert [[word for one in each for word in one["word"].split()] for each in found] == [
-        [word for word, tag in zip(words, tags) if tag != "O"] for words, tags in zip(SENTENCES, wanted)
-    ]
+    assert words_of(found) == words_that_are_tagged(tagger.predict(emissions, words=SENTENCES))
     assert any(found)
 
 
@@ -116,8 +122,6 @@ def test_what_cannot_be_read_is_told(model, tokenizer, tagger):
 
 def test_marginals_of_a_crf_are_emissions():
     crfsuite = pytest.importorskip("sklearn_crfsuite", reason="sklearn-crfsuite is in requirements-measure.txt alone")
-    from seal.tagger import log_probabilities
-
     features = [[{"word": word, "first": at == 0} for at, word in enumerate(words)] for words in SENTENCES]
     gold = [["I-A" if word in ("anna", "paris") else "O" for word in words] for words in SENTENCES]
     crf = crfsuite.CRF(max_iterations=20, all_possible_transitions=True).fit(features, gold)
@@ -155,8 +159,6 @@ def test_a_tagger_of_flair_gives_emissions(use_crf):
     from flair.embeddings import OneHotEmbeddings
     from flair.models import SequenceTagger
 
-    from seal.tagger import log_probabilities
-
     flair.device = torch.device("cpu")
     torch.manual_seed(0)
     gold = [["S-A" if word in ("anna", "paris") else "O" for word in words] for words in SENTENCES]
@@ -188,7 +190,7 @@ def test_a_tagger_of_flair_gives_emissions(use_crf):
     )
     tagger = StructuredTagger(labels, "BIOES").fit(emissions, gold)
     own = tagger.predict(emissions, own=True)
-    assert [[words[at] for at, tag in enumerate(tags) if tag != "O"] for words, tags in zip(SENTENCES, own)] == [
+    assert words_that_are_tagged(own) == [
         [label.data_point.text for label in sentence.get_labels("ner")] for sentence in sentences
     ]
     assert any(tag != "O" for tags in own for tag in tags)
