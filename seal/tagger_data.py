@@ -70,28 +70,17 @@ def inner_labels(labels: Sequence[str], encoding: str | None) -> list[str]:
 
 
 class Row(NamedTuple):
-    """
-    A sentence.
+    """A sentence, of whose tokens are those that count."""
 
-    # Parameters
-
-    place : `int`
-        Among the sentences that were given, from 0.
-    emissions : `torch.Tensor`, `(tokens, tags)`
-        Of the tokens that count, floating and without NaN.
-    gold : `torch.LongTensor`, `(tokens,)`, optional
-    key : `str`
-    words : `list[str]`
-        Of the tokens that count, where they are known.
-    predicate : `int`, optional
-        Its place among these.
-    """
-
+    #: Among the sentences that were given, from 0.
     place: int
+    #: `(tokens, tags)`, floating and without NaN.
     emissions: torch.Tensor
+    #: `(tokens,)`
     gold: torch.Tensor | None = None
     key: str = ""
     words: list[str] | None = None
+    #: The place of a frame's predicate among these.
     predicate: int | None = None
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from os.path import commonprefix
 
 import torch
 from torch import nn
@@ -63,7 +64,7 @@ class Lemmas(nn.Module):
         stems: defaultdict[str, Counter] = defaultdict(Counter)
         for word, lemma in table.items():
             stems[word[:_STEM]][lemma] += 1
-            cut = len(word) - _shared(word, lemma)
+            cut = len(word) - len(commonprefix([word, lemma]))
             for length in _ENDINGS:
                 if cut <= length < len(word):
                     ways[word[-length:]][cut, lemma[len(word) - cut :]] += 1
@@ -87,8 +88,3 @@ class Lemmas(nn.Module):
                 if lemma in self._known:
                     return lemma
         return self._stems.get(word[:_STEM], word)
-
-
-def _shared(one: str, other: str) -> int:
-    """The number of letters that two words have in common from the left."""
-    return next((place for place, two in enumerate(zip(one, other)) if two[0] != two[1]), min(len(one), len(other)))

@@ -21,10 +21,6 @@ class Objective:
     """
     The loss of a joint score, `sum_i -log q(gold_i | x_i)` over instances whose gold competes, as a function of
     `theta`: the scale, and then all parameters of the energies one after the other.
-
-    # Parameters
-
-    joint : `JointScore`
     """
 
     #: The number of instances.

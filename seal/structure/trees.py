@@ -9,19 +9,13 @@ from seal.common.linear_trees import CLOSE, WORD, Bracket, counted_brackets
 
 
 class Constituent(NamedTuple):
-    """
-    # Parameters
-
-    label : `str`
-    start, end : `int`
-        The index of the first word, and that behind the last.
-    children : `tuple[tuple[str, int, int], ...]`
-        The same of each child, from left to right; the label of a word is `XX`.
-    """
+    """A node of a tree, above words."""
 
     label: str
+    #: The index of the first word, and that behind the last.
     start: int
     end: int
+    #: The same of each child, from left to right; the label of a word is `XX`.
     children: tuple[Bracket, ...]
 
     @property
