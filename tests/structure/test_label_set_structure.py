@@ -42,6 +42,13 @@ def test_where_few_sets_occur_all_scores_gain_on_new_rows(with_validation):
         assert score(structure.decide(logits, name), gold).value > score(structure.own(logits, name), gold).value + 0.03
 
 
+def test_two_rows_prove_nothing():
+    """So that each score has what is chosen beforehand: of exact matches the likeliest set."""
+    report = LabelSetStructure(5).fit(*rows(), *rows(2, seed=1))
+    options = {name: decision["option"] for name, decision in report["decisions"].items()}
+    assert options == {"f1": "own", "micro_f1": "own", "subset_accuracy": "likeliest"}
+
+
 def test_a_gate_that_is_shut_opens_for_no_gain():
     structure = LabelSetStructure(5)
     structure.is_shut = True

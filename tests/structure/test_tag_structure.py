@@ -119,6 +119,25 @@ def test_a_state_from_before_rules_were_found():
     assert other.decide(frames(5, 3))[0].shape == (5, 6)
 
 
+def test_the_gate_is_shown_what_each_decision_scores():
+    structure, validation = TagStructure(ROLES, "BIO", keyed=False, energies=["role_counts"]), frames(100, 2)
+    decisions = structure.fit([frames(450, 1)], [validation])["decisions"]
+    for name, score in zip(structure.scores, (structure._score, structure._exact_match)):
+        values = decisions[name]["values"]
+        for option, value in values.items():
+            structure.chosen[name] = option
+            tags, _ = structure.decide(validation, name)
+            assert score(tags, validation.gold, validation.mask).value == pytest.approx(value)
+        assert len(set(values.values())) == 3
+
+
+def test_two_frames_prove_nothing():
+    """So that each score has what is chosen beforehand: of exact matches the likeliest output."""
+    structure = TagStructure(ROLES, "BIO", keyed=True, energies=["role_ngrams"])
+    structure.fit([frames(450, 1)], [frames(2, 2)])
+    assert structure.chosen == {"f1": "own", "exact_match": "likeliest"}
+
+
 VERB_ROLES = ["O", "B-A0", "B-A1", "B-V"]
 #: What the default was before there were energies that see the words.
 BLIND = ["role_counts", "role_ngrams", "role_sets", "key_roles"]
