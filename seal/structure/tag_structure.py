@@ -172,14 +172,13 @@ class TagStructure(CandidateStructure):
         declare_from: float = 0.995,
         margin: Optional[float] = None,
     ) -> None:
-        self_scheme = TagScheme(tags, encoding)
+        self.scheme = TagScheme(tags, encoding)
         self._by_default = energies is None
         if energies is None:
             energies = DEFAULT_ENERGIES[encoding is not None, keyed]
         declared = declare(constraints, tags, sequences=True, encoding=encoding)
-        terms = make_energies(energies, len(self_scheme.roles))
+        terms = make_energies(energies, len(self.scheme.roles))
         super().__init__(terms, num_candidates, penalties, level, declared, least, margin)
-        self.scheme = self_scheme
         self.encoding = encoding
         self._tags, self._has_keys, self.declare_from = tags, keyed, declare_from
         self._kept_roles: list[str] = []
