@@ -422,7 +422,8 @@ class PhasedRun:
             # At the end of a phase it is still that phase's.
             done, inside = state["epochs_completed"], state["batches_in_epoch_completed"] > 0
             phase = self.phases[self.phases.index(done if inside else done - 1)]
-            self._best = MetricTracker(needed(phase.validation_metric, "validation_metric"))
+            metric: Union[str, list[str]] = needed(phase.validation_metric, "validation_metric")
+            self._best = MetricTracker(metric)
             self._best.load_state_dict(state["phase_best"])
         start = self._task_net_start
         if start is not None and state.get("task_net_start") != start.digest:

@@ -262,7 +262,7 @@ class AlternatingTrainer(GradientDescentTrainer):
                     metrics = {**json.load(file), **metrics}
         if self._held_out is not None:
             metrics.update(learn_structure(self, self._held_out))
-        if self._self_training is not None:
+        if self._self_training is not None and student is not None:
             metrics.update(self._self_training(self, metrics, student))
         return metrics
 
