@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any, Optional, Union
+from typing import Any, Optional, Union, cast
 
 import torch
 from allennlp.common import FromParams
@@ -422,8 +422,7 @@ class PhasedRun:
             # At the end of a phase it is still that phase's.
             done, inside = state["epochs_completed"], state["batches_in_epoch_completed"] > 0
             phase = self.phases[self.phases.index(done if inside else done - 1)]
-            metric: Union[str, list[str]] = needed(phase.validation_metric, "validation_metric")
-            self._best = MetricTracker(metric)
+            self._best = MetricTracker(cast(Union[str, list[str]], phase.validation_metric))
             self._best.load_state_dict(state["phase_best"])
         start = self._task_net_start
         if start is not None and state.get("task_net_start") != start.digest:
