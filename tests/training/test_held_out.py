@@ -254,9 +254,9 @@ def test_without_folds_the_net_scores_what_it_has_seen(tmp_path, caplog):
 def test_where_the_gate_is_closed_predictions_are_the_task_nets_own(tmp_path):
     alone = build(settings(model__structure=..., trainer__folds=...), tmp_path / "alone")
     alone.train()
-    # No gain is a million standard errors.
-    closed = settings(model__structure__margin=1e6)
-    trainer = trained(closed, tmp_path / "closed")
+    trainer = build(settings(), tmp_path / "closed")
+    trainer.model.structure.is_shut = True
+    trainer.train()
     report = json.loads((tmp_path / "closed" / "structure.json").read_text())
     assert {decision["option"] for decision in report["decisions"].values()} == {"own"}
     model, own = trainer.model.eval(), alone.model.eval()
