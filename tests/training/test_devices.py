@@ -17,7 +17,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.nn.parallel import TorchDdpAccelerator
 
 from seal.training import AlternatingTrainer
-from seal.training.devices import GradientExchange, ShardedOptimizer
+from seal.training.devices import GradientExchange, ShardedOptimizer, take_from_first_worker
 from seal.two_player import TwoPlayerOptimizer
 from tests.training.runs import (
     LINEAR,
@@ -191,6 +191,18 @@ def test_buckets_and_one_piece_give_the_same_run(tmp_path, monkeypatch, more):
 
 def vocabulary(settings, folder: Path) -> None:
     build(settings, folder)
+
+
+def test_all_workers_begin_as_the_first(tmp_path):
+    def work(rank):
+        net = torch.nn.BatchNorm1d(2)
+        for tensor in (*net.parameters(), net.running_mean):
+            tensor.data.fill_(rank + 3.0)
+        take_from_first_worker(net)
+        return weights(net)
+
+    for found in on_workers(work, tmp_path):
+        assert all(found[name].tolist() == [3.0, 3.0] for name in ("weight", "bias", "running_mean"))
 
 
 EXACT = {"dropout": 0.0, "trainer__validation_metric": "-loss"}

@@ -337,7 +337,7 @@ def test_it_trains_tag_sequences_of_an_lstm(tmp_path):
 
 
 def test_the_gradient_of_tag_sequences(tmp_path):
-    trainer = tagger(tmp_path, dropout=0.0)
+    trainer = tagger(tmp_path, dropout=0.0, batch_size=8)
     model, implicit, part = trainer.model.double(), trainer.implicit, first_part(trainer)
     (3 * loss_of(trainer, LOSS_NET, part)).backward()
     psi = implicit.parameters_of(LOSS_NET)
@@ -348,6 +348,7 @@ def test_the_gradient_of_tag_sequences(tmp_path):
         return model.loss_net_loss(state, attached)
 
     solver = implicit.settings.solver
+    assert not model.task_state(**part.batch).mask.all()
     expected = hypergradient(lambda: model.joint_loss(part.batch), primary, implicit.inner_parameters, psi, solver)
     assert expected.report.implicit_norm > 1e-3 * expected.report.explicit_norm > 0
     for name, parameter in psi.items():
