@@ -6,6 +6,7 @@ import os
 import random
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +20,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import prepare_environment
 from allennlp.training import TrainerCallback
+from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
 from seal.allennlp.error_sentences import describe
 from seal.cli.check import check, places_named
@@ -173,6 +175,30 @@ def players(model: torch.nn.Module) -> dict[str, dict[str, torch.Tensor]]:
     for name, value in weights(model).items():
         split["loss_net" if name.startswith("loss_net.") else "task_net"][name] = value
     return split
+
+
+def linear_rates(epochs: int, per_epoch: int) -> list[float]:
+    """The learning rates of `LINEAR` alone, before the first batch and at each one."""
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=5e-3)
+    more = {"num_epochs": epochs, "num_steps_per_epoch": per_epoch}
+    scheduler = LearningRateScheduler.from_params(Params(dict(LINEAR)), optimizer=optimizer, **more)
+    rates = []
+    for batch in range(epochs * per_epoch + 1):
+        scheduler.step_batch(batch)
+        rates.append(optimizer.param_groups[0]["lr"])
+    return rates
+
+
+class EachBatch(TrainerCallback):
+    """Gives the trainer and the metrics of each batch that is trained on to a function."""
+
+    def __init__(self, see: Callable[[Any, dict[str, float]], None]) -> None:
+        super().__init__("")
+        self._see = see
+
+    def on_batch(self, trainer, inputs, outputs, metrics, *args, is_training=True, **kwargs) -> None:
+        if is_training:
+            self._see(trainer, metrics)
 
 
 class Killed(BaseException):

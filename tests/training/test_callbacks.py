@@ -21,6 +21,7 @@ from tests import segmentation
 from tests.multilabel import DESCENT, LOSS_NET, ROWS, TASK_NET, run_settings, seal_parts, write_data
 from tests.spine import srl_model
 from tests.training.runs import (
+    EachBatch,
     KillAt,
     Killed,
     build,
@@ -360,12 +361,11 @@ def test_each_value_after_the_steps_of_its_own_player(tmp_path, first):
 
     trainer.between_turns.append(look)
 
-    class AfterBatch(TrainerCallback):
-        def on_batch(self, trainer, *args, **kwargs) -> None:
-            second = {"task_net": "loss_net", "loss_net": "task_net"}[first]
-            seen[second, trainer._total_batches_completed] = trace(trainer.model, trainer.data_loader, L1Cost())
+    def look_after(trainer, _):
+        second = {"task_net": "loss_net", "loss_net": "task_net"}[first]
+        seen[second, trainer._total_batches_completed] = trace(trainer.model, trainer.data_loader, L1Cost())
 
-    trainer._callbacks.append(AfterBatch(""))
+    trainer._callbacks.append(EachBatch(look_after))
     trainer.train()
     assert turns == [first] * 4
     (row,) = networks_read(tmp_path)

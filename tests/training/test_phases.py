@@ -11,14 +11,13 @@ import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
-from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
 from seal.common.random_states import RandomStream
 from seal.models import SealModel
 from seal.samplers import GradientBasedInference
 from seal.training import Phase
 from seal.training.phases import PhasedRun, Phases, TaskNetStart, check_validation_metric
-from tests.training.runs import LINEAR, PLATEAU, build, config, players, same, sentence, trained, weights
+from tests.training.runs import LINEAR, PLATEAU, build, config, linear_rates, players, same, sentence, trained, weights
 
 STATIC = [
     {"epochs": 1, "train": "task_net", "energy": False},
@@ -284,14 +283,7 @@ def test_schedulers_rest_with_their_players(tmp_path):
     trainer.train()
     assert seen.rates["loss_net"] == [5e-3 * 0.5**n for n in (1, 2, 2, 3, 4, 5)]
     # Three epochs of four batches: one, a rest, and two.
-    optimizer = torch.optim.SGD([torch.zeros(1)], lr=5e-3)
-    alone = LearningRateScheduler.from_params(
-        Params(dict(LINEAR)), optimizer=optimizer, num_epochs=3, num_steps_per_epoch=4
-    )
-    wanted = []
-    for batch in range(13):
-        alone.step_batch(batch)
-        wanted.append(optimizer.param_groups[0]["lr"])
+    wanted = linear_rates(3, 4)
     assert seen.rates["task_net"] == [wanted[n] for n in (0, 0, 4, 4, 8, 12)]
 
 

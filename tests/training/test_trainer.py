@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.params import Params
-from allennlp.training import GradientDescentTrainer, Trainer, TrainerCallback
-from allennlp.training.learning_rate_schedulers import LearningRateScheduler
+from allennlp.training import GradientDescentTrainer, Trainer
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from seal.training import AlternatingTrainer, devices
@@ -17,12 +15,14 @@ from tests.mixed_precision import needs_bfloat16_lstms
 from tests.training.runs import (
     LINEAR,
     PLATEAU,
+    EachBatch,
     build,
     comparable,
     config,
     counted,
     differing,
     distance,
+    linear_rates,
     players,
     record,
     same,
@@ -436,16 +436,6 @@ def test_allennlps_own_trainer_is_refused_with_a_loss_net(tmp_path):
 # Logging.
 
 
-class Losses(TrainerCallback):
-    def __init__(self) -> None:
-        super().__init__("")
-        self.seen: list[dict[str, float]] = []
-
-    def on_batch(self, trainer, inputs, outputs, metrics, *args, is_training=True, **kwargs) -> None:
-        if is_training:
-            self.seen.append(dict(metrics))
-
-
 @pytest.mark.parametrize("n_e, n_f", [(1, 1), (3, 2)])
 def test_metrics_of_training(tmp_path, monkeypatch, n_e, n_f):
     trainer = build(config(trainer__loss_net__steps=n_e, trainer__task_net__steps=n_f), tmp_path)
@@ -460,8 +450,8 @@ def test_metrics_of_training(tmp_path, monkeypatch, n_e, n_f):
             return loss
 
         monkeypatch.setattr(trainer.model, f"{player}_loss", recording)
-    batch_means = Losses()
-    trainer._callbacks.append(batch_means)
+    batch_losses: list[float] = []
+    trainer._callbacks.append(EachBatch(lambda _, metrics: batch_losses.append(metrics["batch_loss"])))
     metrics = trainer._train_epoch(0)
     names = {"loss_net_loss", "task_net_loss", "energy_gold", "energy_prediction", "cross_entropy"}
     assert names | {"grad_norm_task_net", "grad_norm_loss_net", "predicate_loss", "loss"} <= metrics.keys()
@@ -470,7 +460,7 @@ def test_metrics_of_training(tmp_path, monkeypatch, n_e, n_f):
     # `loss` is that of each batch's last turn, the task-net's.
     last = said["task_net_loss"][n_f - 1 :: n_f]
     assert metrics["loss"] == pytest.approx(sum(last) / len(last))
-    assert [m["batch_loss"] for m in batch_means.seen] == pytest.approx(last)
+    assert batch_losses == pytest.approx(last)
     assert trainer.model.monitors.means() == {}
 
 
@@ -757,17 +747,7 @@ def test_learning_rates_are_those_of_the_scheduler_alone(tmp_path, watch, n_e, n
     watch(trainer.optimizer, "step", note)
     trainer.train()
     per_epoch = 4 // group
-    optimizer = torch.optim.SGD([torch.zeros(1)], lr=5e-3)
-    alone = LearningRateScheduler.from_params(
-        Params(dict(LINEAR)), optimizer=optimizer, num_epochs=3, num_steps_per_epoch=per_epoch
-    )
-    wanted = []
-    for batch in range(1, 3 * per_epoch + 1):
-        alone.step_batch(batch)
-        wanted += [optimizer.param_groups[0]["lr"]] * n_f
-        if batch % per_epoch == 0:
-            alone.step()
-    assert rates["task_net"] == wanted
+    assert rates["task_net"] == [rate for rate in linear_rates(3, per_epoch)[1:] for _ in range(n_f)]
     assert rates["loss_net"] == [5e-3 * 0.5**e for e in range(3) for _ in range(per_epoch * n_e)]
 
 
@@ -787,7 +767,7 @@ def test_moving_average(tmp_path):
     averaged = build(config(trainer__moving_average=average), tmp_path / "averaged")
     start = weights(averaged.model)
     steps: list[dict[str, torch.Tensor]] = []
-    averaged._callbacks.append(Snapshots(steps))
+    averaged._callbacks.append(EachBatch(lambda trainer, _: steps.append(weights(trainer.model))))
     for trainer in (plain, averaged):
         torch.manual_seed(3)
         trainer.train()
@@ -797,16 +777,6 @@ def test_moving_average(tmp_path):
             decay = min(0.9, (1 + update) / (10 + update))
             value = decay * value + (1 - decay) * step[name]
         assert torch.allclose(weights(averaged.model)[name], value, atol=1e-7)
-
-
-class Snapshots(TrainerCallback):
-    def __init__(self, steps: list[dict[str, torch.Tensor]]) -> None:
-        super().__init__("")
-        self.steps = steps
-
-    def on_batch(self, trainer, *args, is_training=True, **kwargs) -> None:
-        if is_training:
-            self.steps.append(weights(trainer.model))
 
 
 def test_no_grad(tmp_path):
