@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
         "--data",
         default="",
         metavar="NAMES",
-        help="of training_configs/lib/multilabel_data.libsonnet, text:NAME of text_data.libsonnet (TF-IDF), or "
+        help="of training_configs/lib/multilabel.libsonnet, text:NAME of text.libsonnet (TF-IDF), or "
         "folder:NAME for the ARFF files and the XML of data/NAME or of a folder of your own, or texts:FOLDER for "
         "train.*, dev.* and test.* of your own (paths from the repository's root, or absolute); commas between",
     )

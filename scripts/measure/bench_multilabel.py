@@ -35,7 +35,7 @@ EPOCH_METHODS = ("cross_entropy", "margin", "nce")
 
 
 class MultilabelBenchmark(Benchmark):
-    """`dataset`: of `training_configs/lib/multilabel_data.libsonnet`."""
+    """`dataset`: of `training_configs/lib/multilabel.libsonnet`."""
 
     cases, methods = CASES, parts.METHODS
 

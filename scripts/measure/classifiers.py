@@ -45,7 +45,7 @@ class Data(NamedTuple):
 
 def read(name: str) -> Data:
     """
-    A data set of `multilabel_data.libsonnet` (features), as `text:NAME` of `text_data.libsonnet` (TF-IDF), or as
+    A data set of `multilabel.libsonnet` (features), as `text:NAME` of `text.libsonnet` (TF-IDF), or as
     `folder:NAME` the ARFF files and the XML of `data/NAME` or of any folder; `texts:FOLDER` has files of texts of any
     format of the reader `seal_text_multilabel`. Vectors that are mostly not 0 are standardised.
     """
@@ -68,7 +68,7 @@ def read(name: str) -> Data:
                 )
             found[split] = str(files[0])
     else:
-        sets = library_value("text_data.libsonnet" if kind == "text" else "multilabel_data.libsonnet", "lib")
+        sets = library_value("text.libsonnet" if kind == "text" else "multilabel.libsonnet", "lib.data")
         if dataset not in sets or kind not in ("", "text"):
             raise UserError(f"--data: there is no '{name}' here; there are {', '.join(sets)}.")
         found = sets[dataset]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from scripts.measure.configs import listed, taken, text
 from scripts.measure.suite import Settings, UserError
 
-#: The arguments that every BiLSTM of a library over `training_configs/lib/tagging_encoders.libsonnet` has.
+#: The arguments that every BiLSTM over words of `training_configs/lib/encoders.libsonnet` has.
 OF_BILSTM = (
     *("vectors", "vector_words", "trainable", "word_dim", "hidden", "layers", "dropout"),
     *("characters", "word_dropout"),

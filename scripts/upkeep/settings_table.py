@@ -26,16 +26,11 @@ METHODS = {
     "tagging": ["methods", "tagging_methods"],
     "text": ["methods", "text"],
     "citations": ["methods", "tagging_methods", "citation_tagging"],
-    "parsing": ["methods", "tagging_methods", "parsing_methods"],
+    "parsing": ["methods", "tagging_methods", "parsing"],
 }
 #: The value of `shared` in each task that has other than `false`: whether the loss-net reads the task-net's vectors.
 SHARED = {"parsing": "true"}
-ENCODERS = {
-    "srl": ["encoders"],
-    "tagging": ["tagging_encoders"],
-    "text": ["text_encoders"],
-    "parsing": ["parsing_encoders"],
-}
+ENCODERS = ("srl", "tagging", "text", "parsing")
 TABLES = ("multilabel", "segmentation")
 #: What each setting is.
 MEANING = {
@@ -199,7 +194,7 @@ def functions(source: str) -> dict[str, list[tuple[str, str]]]:
         if match[2] or re.match(r"\s*:", source[end:]):
             parts = (part.strip().partition("=") for part in split_arguments(source[match.end() : end - 1]))
             found[match[1]] = [
-                (name, re.sub(r"(\$[.]method|\$|methods)[.]", "method.", " ".join(default.split())))
+                (name, re.sub(r"(\$[.]method|\$|self)[.]", "method.", " ".join(default.split())))
                 for name, _, default in parts
                 if name
             ]
@@ -238,9 +233,9 @@ def entries() -> dict[str, dict[str, list[Entry]]]:
         names, values = library_value(f"{library}.libsonnet", f"[std.objectFields(lib.method), {training}]")
         found["method"][task] = of_files(files, names, SHARED.get(task, "false"))
         found["training"][task] = [(name, "", jsonnet(value)) for name, value in values.items()]
-    for task, files in ENCODERS.items():
+    for task in ENCODERS:
         names = library_value(f"{task}.libsonnet", "std.objectFields(lib.encoder)")
-        found["encoder"][task] = of_files(files, names)
+        found["encoder"][task] = of_files([task], names)
     for task in TABLES:
         owners, base = library_value(f"{task}.libsonnet", "[lib.arguments, lib.method.cross_entropy().base]")
         for argument in found:
@@ -249,11 +244,14 @@ def entries() -> dict[str, dict[str, list[Entry]]]:
             else:
                 names = owners[argument]
             found[argument][task] = [(name, "", _default(name, base[name])) for name in names]
+        own = of_files(["tensors"], ["own"])
+        found["method"][task] += [
+            (name, function, jsonnet(base[name]) if name in base else default) for name, function, default in own
+        ]
         of_library = functions((LIBRARY_FOLDER / f"{task}.libsonnet").read_text(encoding="utf-8"))
-        found["method"][task] += [(name, "own", default) for name, default in of_library["own"]]
         # Those of its arguments that no other encoder has.
         of_coupling = of_library.get("coupling", [])
-        found["encoder"][task] += [(name, "coupling", default) for name, default in of_coupling if default != "unset"]
+        found["encoder"][task] += [(name, "coupling", of) for name, of in of_coupling if of != "method.unset"]
     return found
 
 

@@ -276,6 +276,26 @@ def test_data_without_what_is_needed(library):
             evaluated(library, experiment([other for other in needed if other != name]))
 
 
+@pytest.mark.parametrize("library", [*NEEDED, "parsing"])
+@pytest.mark.parametrize("given", ["null", "lib.energies", "{ type: 'local' }"])
+def test_energies_are_a_list(library, given):
+    told = f"energies: this must be a list; call {library}.energies(...), with what it is to add"
+    with pytest.raises(RuntimeError) as error:
+        evaluated(
+            library, f"lib.experiment(lib.data.sample, lib.encoder.bilstm(), lib.method.nce(), energies={given})"
+        )
+    assert str(error.value).splitlines()[0] == f"RUNTIME ERROR: {told}"
+
+
+@pytest.mark.parametrize("library", [*NEEDED, "parsing", "multilabel", "segmentation"])
+def test_an_experiment_needs_data_and_a_method(library):
+    sample = "shapes" if library == "segmentation" else "sample"
+    with pytest.raises(RuntimeError, match=f"ERROR: set data: {library}.data.{sample} or {{ train, "):
+        evaluated(library, "lib.experiment()")
+    with pytest.raises(RuntimeError, match=rf"ERROR: set method: {library}.method.\w+\(\) or another"):
+        evaluated(library, f"lib.experiment(lib.data.{sample}, lib.encoder[std.objectFields(lib.encoder)[0]]())")
+
+
 @pytest.mark.parametrize("library", NEEDED)
 def test_a_function_that_was_not_called(library):
     with pytest.raises(RuntimeError, match="encoder: not an encoder; call one"):

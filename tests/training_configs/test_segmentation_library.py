@@ -31,6 +31,13 @@ def test_the_sampler_has_as_many_fields_by_itself_as_here():
     assert CorrelatedDraws().num_fields == fields
 
 
+def test_a_data_set_has_methods_with_its_settings():
+    names = ["lib.settings('shapes', 'dvn')", "lib.method_for.shapes.dvn().base"]
+    of_set, called = library_value("segmentation.libsonnet", f"[{', '.join(names)}]")
+    added = library_value("segmentation.libsonnet", "lib.method.dvn().base + lib.training.shapes")
+    assert of_set == called == added and of_set["epochs"] == 40
+
+
 def experiment(entry, settings="{}"):
     """The config of cross-entropy on data of one's own."""
     call = f"lib.experiment(data={entry}, method=lib.method.cross_entropy(), training={settings})"

@@ -1,5 +1,5 @@
 """
-The data sets of `training_configs/lib/text_data.libsonnet` that no test has: their files as they are published, and
+The data sets of `training_configs/lib/text.libsonnet` that no test has: their files as they are published, and
 converted by the commands of data/README.md.
 """
 

@@ -23,13 +23,6 @@ local changes(build, all, name, other) =
   object(what, given):
     std.isObject(given) || error '%s: this must be an object, found %s' % [what, std.manifestJsonMinified(given)],
 
-  // Data whose validation file has the name `own`: 'dev' and 'valid' are both read, in every task.
-  validation(own, given):
-    local other = if own == 'dev' then 'valid' else 'dev';
-    if std.isObject(given) && std.objectHas(given, other) && !std.objectHas(given, own) then
-      { [if name == other then own else name]: given[name] for name in std.objectFieldsAll(given) }
-    else given,
-
   // All fields of `given` are fields of `like`: a misspelt one would have no effect. `what` names `given` in the error.
   known(what, given, like):
     assert self.object(what, given);
@@ -37,7 +30,14 @@ local changes(build, all, name, other) =
     std.length(unknown) == 0
     || error "%s: there is no '%s'; there are %s" % [what, unknown[0], listed(std.objectFieldsAll(like))],
 
-  // The same for data, which must also have the fields `needed`.
+  // Data whose validation file has the name `own`: 'dev' and 'valid' are both read, in every task.
+  validation(own, given):
+    local other = if own == 'dev' then 'valid' else 'dev';
+    if std.isObject(given) && std.objectHas(given, other) && !std.objectHas(given, own) then
+      { [if name == other then own else name]: given[name] for name in std.objectFieldsAll(given) }
+    else given,
+
+  // They have the fields `needed`, and no others than those of `like`.
   data(given, like, needed):
     assert self.object('data', given);
     local missing = [name for name in needed if !std.objectHasAll(given, name)];

@@ -3,6 +3,7 @@
 // rewards, on the words of the rest and of those in `data.unlabelled`, if there is such a file.
 
 local check = import 'check.libsonnet';
+local components = import 'components.libsonnet';
 
 // The library of tagging, whose data and training have further fields here.
 local tagging = (import 'tagging.libsonnet') {
@@ -65,14 +66,12 @@ local tagging = (import 'tagging.libsonnet') {
     // `rounds` and `flips` are settings of the search for a better output. `weights` are those of the reward's rules
     // that differ from their defaults.
     rewarded_cd(num_samples=20, energy_weight=1.0, rounds=10, flips=10, weights={}):
-      function(encoder, energies)
-        $.method.nce(num_samples=num_samples, energy_weight=energy_weight)(encoder, energies)
-        {
-          type: 'seal_partly_labelled_tagging',
-          energy_loss: { type: 'rewarded_contrastive_divergence' },
-          reward: { type: 'citation', weights: weights },
-          search: { rounds: rounds, flips: flips },
-        },
+      components.with($.method.nce(num_samples=num_samples, energy_weight=energy_weight), {
+        type: 'seal_partly_labelled_tagging',
+        energy_loss: { type: 'rewarded_contrastive_divergence' },
+        reward: { type: 'citation', weights: weights },
+        search: { rounds: rounds, flips: flips },
+      }),
 
     // The same with implicit gradients. Here the curvature is not positive everywhere, so that the solver is one that
     // needs no such curvature: with `neumann`, the others' solver, the accuracy on dev is 2.8 less.
@@ -85,13 +84,12 @@ local tagging = (import 'tagging.libsonnet') {
       solver_steps=10,
       relative_damping=0.1,
     ):
-      function(encoder, energies)
-        $.method.rewarded_cd(num_samples, energy_weight, rounds, flips, weights)(encoder, energies)
-        {
-          trainer:: $.method.implicit_cd()(encoder, energies).trainer {
-            solver: { type: 'minres', max_steps: solver_steps, relative_damping: relative_damping },
-          },
+      components.with($.method.rewarded_cd(num_samples, energy_weight, rounds, flips, weights), {
+        trainer:: {
+          type: 'implicit_gradient',
+          solver: { type: 'minres', max_steps: solver_steps, relative_damping: relative_damping },
         },
+      }),
   },
 
   training: tagging.training.default,

@@ -2,14 +2,17 @@
 local check = import 'check.libsonnet';
 
 {
+  // The files of a data set whose names differ by the split alone; `dev` is the name of the validation file.
+  files(pattern, dev='dev'): { [split]: pattern % split for split in ['train', dev, 'test'] },
+
+  seeds(seed): { random_seed: seed, numpy_seed: seed, pytorch_seed: seed },
+
   // A method, a function of the encoder and the energies, with more of the model, or other parts.
   with(method, more):
     assert check.method(method, 'over');
     function(encoder, energies) method(encoder, energies) + more,
 
-  seeds(seed): { random_seed: seed, numpy_seed: seed, pytorch_seed: seed },
-
-  // Gradient-based inference, by the settings of `multilabel_settings` or `segmentation_settings`.
+  // Gradient-based inference, by the settings of a method.
   descent(s, more={}): {
     type: 'gradient_based_inference',
     num_steps: s.inference_steps,
@@ -18,37 +21,33 @@ local check = import 'check.libsonnet';
     start: 'zeros',
   } + more,
 
-  // What makes a task-net one that descends an energy of these terms; the local one is the net's own layer.
-  unrolled(energies): {
+  // Without a task-net: `parts` say how the energy is learned and how it predicts.
+  energy_alone(parts): function(encoder, energies) {
+    task_net:: null,
+    loss_net: { encoder: encoder, energies: energies },
+  } + parts,
+
+  // Energy alone, trained end to end (Belanger, Yang & McCallum 2017): the net's output is the end of a descent on the
+  // energy, whose local term is the net's own layer, and gradients pass through its steps, whose settings are `steps`.
+  // Cross-entropy is taken at every step.
+  end_to_end(steps, task_loss={}): function(encoder, energies) {
     local is_local(energy) = std.isObject(energy) && energy.type == 'local',
-    type: 'unrolled',
-    energies: [energy for energy in energies if !is_local(energy)],
+    task_net+: { type: 'unrolled', energies: [energy for energy in energies if !is_local(energy)] } + steps,
+    task_loss: { type: 'every_step' } + task_loss,
   },
 
-  // Energy alone, trained end to end (Belanger, Yang & McCallum 2017), by the settings of those tables: a net's output
-  // is the start of a descent on an energy, and gradients pass through its steps. `encodes`: with a network of its own.
-  end_to_end(s, encodes=false): function(encoder, energies) {
-    task_net+: $.unrolled(energies) {
-      [if encodes then 'energy_encoder']: encoder,
-      num_steps: s.inference_steps,
-      step_size: s.step_size,
-    },
-    task_loss: { type: 'every_step' },
+  // Bi-level training: what a method has for its trainer. It is hidden, as it is not part of the model.
+  bi_level(solver_steps, damping, more={}): {
+    trainer:: {
+      type: 'implicit_gradient',
+      solver: { type: 'neumann', max_steps: solver_steps, damping: damping },
+    } + more,
   },
 
-  // How a trainer updates the nets that `model` has. `patience` is the number of epochs without a better score after
-  // which a learning rate is halved.
-  players(s, model, patience):
-    local player(lr, steps) = {
-      optimizer: { type: 'fused_adamw', lr: lr, weight_decay: s.weight_decay },
-      learning_rate_scheduler: { type: 'reduce_on_plateau', mode: 'max', factor: 0.5, patience: patience },
-      grad_norm: s.grad_norm,
-      steps: steps,
-    };
-    {
-      [if std.objectHas(model, 'task_net') then 'task_net']: player(s.task_net_lr, s.task_net_steps),
-      [if std.objectHas(model, 'loss_net') then 'loss_net']: player(s.loss_net_lr, s.loss_net_steps),
-    },
+  // The settings of a trainer, with those that the method has for it, where the data are `d`.
+  trainer(settings, of_method, d): settings + of_method + {
+    [if std.objectHas(of_method, 'self_training') then 'self_training']+: check.unlabelled(d, of_method.self_training),
+  },
 
   // A run that continues from the finished run of `config` in the folder `run`: it trains the task-net for the least
   // energy on the inputs of a file (Tu, Pang & Gimpel 2020, section 2). The file's labels are not used, but the run has
@@ -85,15 +84,4 @@ local check = import 'check.libsonnet';
         if !std.member(dropped, key)
       } + { type: 'alternating', num_epochs: epochs, phases: [{ train: 'task_net', supervised: false }] },
     },
-  // The same for data that the loader `tensors` takes whole: all of the file's, in the batches of the run.
-  fine_tuned_tensors(config, run, inputs, epochs=3):
-    $.fine_tuned(config, run, inputs, epochs) {
-      data_loader: { type: 'tensors', batch_size: config.data_loader.batch_size, shuffle: true },
-    },
-
-  // The trainer of bi-level training.
-  implicit_gradient(solver_steps, damping): {
-    type: 'implicit_gradient',
-    solver: { type: 'neumann', max_steps: solver_steps, damping: damping },
-  },
 }

@@ -15,13 +15,8 @@ local dynamic(energy_loss, sampler, energy_weight, share_encoder, straight_throu
   own(sampler, energy_loss, share_encoder, { energy_weight: energy_weight, straight_through: straight_through });
 local draws(num_samples) = { type: 'discrete', num_samples: num_samples };
 local with = components.with;
-
-// Hidden, as it is not part of the model: `experiment` adds it to the trainer.
-local bi_level(solver_steps, damping, last_layer) = {
-  trainer:: components.implicit_gradient(solver_steps, damping) {
-    [if last_layer then 'inner_parameters']: 'last_layer',
-  },
-};
+local bi_level(solver_steps, damping, last_layer) =
+  components.bi_level(solver_steps, damping, { [if last_layer then 'inner_parameters']: 'last_layer' });
 
 function(shared=false) {
   cross_entropy(): function(encoder, energies) {},
@@ -65,9 +60,8 @@ function(shared=false) {
       },
     }),
 
-  // Energy alone, trained end to end (Belanger, Yang & McCallum 2017): the net's output is the end of a descent on the
-  // energy, whose local term is the linear layer's, and cross-entropy is taken at every step. `weights` says how the
-  // steps count. With `truncation`, gradients pass back through so many steps; `checkpoint` takes time for memory.
+  // See `components.end_to_end`. `weights` says how the steps count. With `truncation`, gradients pass back through so
+  // many steps; `checkpoint` takes time for memory.
   spen_end_to_end(
     inference_steps=5,
     step_size=0.5,
@@ -77,17 +71,14 @@ function(shared=false) {
     checkpoint=false,
     weights='late',
   ):
-    function(encoder, energies) {
-      task_net+: components.unrolled(energies) {
-        num_steps: inference_steps,
-        step_size: step_size,
-        momentum: momentum,
-        entropy_weight: entropy_weight,
-        truncation: truncation,
-        checkpoint: checkpoint,
-      },
-      task_loss: { type: 'every_step', weights: weights },
-    },
+    components.end_to_end({
+      num_steps: inference_steps,
+      step_size: step_size,
+      momentum: momentum,
+      entropy_weight: entropy_weight,
+      truncation: truncation,
+      checkpoint: checkpoint,
+    }, { weights: weights }),
 
   // SEAL-dynamic with noise-contrastive estimation (SEAL, NeurIPS 2022, Eq. 9). With `through_draws`, the task-net
   // follows the energy of whole outputs that are drawn from it, and not that of its relaxed output.

@@ -1,6 +1,5 @@
 // How a net is trained, by name. A method is a function of the settings (`multilabel_settings`); what it returns is, as
 // in every task, a function of the encoder and the energies (`methods.libsonnet`).
-local choose = import 'choose.libsonnet';
 local components = import 'components.libsonnet';
 local methods = (import 'methods.libsonnet')();
 local descent = components.descent;
@@ -78,7 +77,7 @@ local primary = {
   ),
 };
 local implicit(loss) =
-  function(s) with(primary[loss](s), { trainer:: components.implicit_gradient(s.solver_steps, s.damping) });
+  function(s) with(primary[loss](s), components.bi_level(s.solver_steps, s.damping));
 // The same losses in the same order without the implicit term, to show what that term adds.
 local alternating(loss) = function(s) with(primary[loss](s), { trainer:: { first: 'task_net' } });
 
@@ -89,7 +88,9 @@ local alternating(loss) = function(s) with(primary[loss](s), { trainer:: { first
   // Learns from inputs without gold, too: those of `data.unlabelled`. What the method `over`, or the one of that name,
   // has trained says what their labels are, and a second net learns from these and from gold.
   self_training(s):
-    local over = if std.isString(s.over) then choose($, s.over, 'method')(s) else s.over;
+    assert !std.isString(s.over) || std.objectHas($, s.over) :
+           'no method %s; choose from: %s' % [s.over, std.join(', ', std.objectFields($))];
+    local over = if std.isString(s.over) then $[s.over](s) else s.over;
     methods.self_training(over, s.hard, s.labelled_share),
   // A net that predicts alone what `structured` predicts with its structure: it learns from gold and from draws of that
   // distribution over whole label sets, on the training data's inputs and those of `data.unlabelled`, if there are any.
@@ -98,7 +99,7 @@ local alternating(loss) = function(s) with(primary[loss](s), { trainer:: { first
   // SEAL, NeurIPS 2022, section 2.3, with gradient-based inference. A SPEN starts from a net that cross-entropy has
   // trained: its authors pretrain it so, and the learning rates of SEAL's authors are too low for an untrained net.
   spen: behind_task_net('margin', { copy_task_net: true }),
-  spen_end_to_end(s): components.end_to_end(s),
+  spen_end_to_end(s): components.end_to_end({ num_steps: s.inference_steps, step_size: s.step_size }),
   dvn(s): with(searching(s, 'regression'), { task_net:: null }),
   // The task-net is the noise distribution.
   nce_energy: behind_task_net('nce', {}),

@@ -5,32 +5,39 @@
 //     method=segmentation.method.nce(energy_weight=1),
 //     training=segmentation.training.weizmann { crops: false },
 //   )
-local called = import 'called.libsonnet';
-local check = import 'check.libsonnet';
-local components = import 'components.libsonnet';
-local data_sets = import 'segmentation_data.libsonnet';
-local methods = (import 'methods.libsonnet')();
+local files = (import 'components.libsonnet').files;
 local settings_of = import 'segmentation_settings.libsonnet';
-local table = import 'segmentation_methods.libsonnet';
 
-// The value of an argument of an encoder that was not given.
-local unset = 'unset';
-local given(values) = { [name]: values[name] for name in std.objectFields(values) if values[name] != unset };
-local callable(name, like=name, method=table[name]) = called(name, settings_of(null, like), method);
+local npz(name) = files('data/' + name + '/%s.npz', 'valid');
 
-{
-  data: data_sets,
+(import 'tensors.libsonnet') {
+  name:: 'segmentation',
+  asked:: 'segmentation.data.shapes or { train, valid, test, size, crop }',
+  needed:: ['train', 'valid'],
+  known:: $.data.shapes { resize: null },
+  table:: import 'segmentation_methods.libsonnet',
+  settings_of:: settings_of,
+
+  // Data sets of images with masks: where they lie, relative to the working directory, and the sizes of their images
+  // and of the crops that nets see of them. Where images are of several sizes, there is `resize` in place of `size`:
+  // all are brought to that size first, as `resize: 32` or, height and width, `[24, 32]`.
+  data: {
+    // Made up, kept in this repository.
+    shapes: npz('shapes_sample') { size: 32, crop: 24 },
+    // As in Gygli et al. 2017 and SEAL: 32 x 32 pixels, of which nets see 24 x 24.
+    weizmann: npz('weizmann_horse') { size: 32, crop: 24 },
+  },
 
   encoder: {
     // A fully convolutional network. What is not given is as the method has it.
-    convolution(dropout=unset, activation=unset): {
-      given:: given({ dropout: dropout, activation: activation }),
+    convolution(dropout=$.unset, activation=$.unset): {
+      given:: $.given({ dropout: dropout, activation: activation }),
       settings(s):: { type: 'fully_convolutional', dropout: s.dropout, activation: s.activation },
     },
     // The convolutions of cGLOW, for whole images: as `convolution`, with the channels at full size and inside a step,
     // and with `depth` steps at each of `levels`.
-    coupling(channels=16, width=64, levels=3, depth=2, dropout=unset, activation=unset): {
-      given:: given({ dropout: dropout, activation: activation }),
+    coupling(channels=16, width=64, levels=3, depth=2, dropout=$.unset, activation=$.unset): {
+      given:: $.given({ dropout: dropout, activation: activation }),
       settings(s):: {
         type: 'coupling_convolution',
         channels: channels,
@@ -42,90 +49,38 @@ local callable(name, like=name, method=table[name]) = called(name, settings_of(n
       },
     },
   },
-
-  method: { [name]: callable(name) for name in std.objectFields(table) } + {
-    // A sampler, an energy loss and further settings of the task loss, of your own or of those that are registered.
-    own(sampler, energy_loss, energy_weight=0.1, task_loss={}):
-      local method(s) = methods.own(sampler, energy_loss, s.energy_weight, task_loss);
-      callable('own', 'nce', method)(energy_weight=energy_weight),
-  },
+  default_encoder:: $.encoder.convolution(),
 
   // What a data set's training has in place of the defaults and of what a method has.
-  training: { [set]: settings_of(set, null) for set in std.objectFields(data_sets) },
+  training: { [set]: settings_of(set, null) for set in std.objectFields($.data) },
 
   // An energy of the image and the mask.
   energies(loss_net_dropout=0.0, loss_net_activation='swish'):
     [{ type: 'mask_convolution', dropout: loss_net_dropout, activation: loss_net_activation }],
+  energies_of(s):: $.energies(s.loss_net_dropout, s.loss_net_activation),
 
-  // Which settings are arguments of what; all others are of `training`.
-  arguments: {
-    encoder: ['dropout', 'activation'],
-    energies: ['loss_net_dropout', 'loss_net_activation'],
-    method: $.method.nce().names,
-  },
+  arguments+: { encoder: ['dropout', 'activation'], energies: ['loss_net_dropout', 'loss_net_activation'] },
 
-  // All settings of a method on a data set.
-  settings(dataset, method): $.method[method]().base + $.training[dataset],
-
-  // `settings` without those that the method does not read there, which `experiment` refuses: for a script that gives
-  // several methods the same.
-  used(dataset, method, settings):
-    local build = config(data_sets[dataset], $.encoder.convolution(), table[method], null);
-    check.used(settings, $.settings(dataset, method), build),
-
-  // Tunes the task-net of a finished run for the least energy on the inputs of a file, such as those of valid. The
-  // labels of the file are not used. `config` is that of the run.
-  //   segmentation.fine_tuned(import '../shapes_nce.jsonnet', 'runs/it', 'data/shapes_sample/valid.npz')
-  fine_tuned: components.fine_tuned_tensors,
-
-  experiment(
-    data=error 'set data: segmentation.data.shapes or { train, valid, test, size, crop }',
-    encoder=$.encoder.convolution(),
-    method=error 'set method: segmentation.method.nce() or another',
-    training={},
-    energies=null,
-  ):
-    local d = check.validation('valid', data);
-    assert check.data(d, $.data.shapes { resize: null }, needed=['train', 'valid']);
+  checked(d, s)::
     assert std.objectHas(d, 'size') || std.objectHas(d, 'resize') :
            "data: set 'size', in pixels a side, or 'resize', to which all images are brought";
-    assert check.encoder(encoder);
-    assert check.called(method);
-    assert check.of_training(training, $.arguments);
-    local all = method.given + std.get(encoder, 'given', {}) + training;
-    local build = config(d, encoder, method.parts, energies);
-    assert check.read(all, method.base, build, method.name);
-    assert !(method.base + all).crops || std.objectHas(d, 'crop') :
-           "training: the data have no 'crop', so 'crops' must be false";
-    build(method.base + all),
+    !s.crops || std.objectHas(d, 'crop') || error "training: the data have no 'crop', so 'crops' must be false",
 
-  local config(d, encoder, method, energies) = function(s) components.seeds(s.seed) {
-    local resized = std.objectHas(d, 'resize'),
-    // null, where there is none, is not in a config that `experiment` returns.
-    local crop = std.get(d, 'crop'),
-    local reader = { type: 'seal_segmentation', [if resized then 'resize']: d.resize },
-    local parts = method(s)(
-      { type: 'image_convolution' },
-      if energies == null then $.energies(s.loss_net_dropout, s.loss_net_activation) else energies,
-    ),
-    dataset_reader: reader { [if s.crops then 'crop']: crop, mirror: s.mirror },
+  halved_after:: 10,
+  loss_net_encoder(network):: { type: 'image_convolution' },
+  model(d, network, s):: {
+    local whole = if std.objectHas(d, 'resize') then d.resize else std.get(d, 'size'),
+    type: 'seal_segmentation',
+    output_space: { type: 'binary_mask', size: if s.crops then std.get(d, 'crop') else whole },
+    task_net: { encoder: network },
+    crops_per_side: s.crops_per_side,
+  },
+  config(d, model, s):: super.config(d, model, s) {
+    local reader = { type: 'seal_segmentation', [if std.objectHas(d, 'resize') then 'resize']: d.resize },
+    // Where there is none, `crop` is null, and not in a config that `experiment` returns.
+    dataset_reader: reader { [if s.crops then 'crop']: std.get(d, 'crop'), mirror: s.mirror },
     validation_dataset_reader: reader,
-    train_data_path: d.train,
-    validation_data_path: d.valid,
-    model: {
-      type: 'seal_segmentation',
-      output_space: { type: 'binary_mask', size: if s.crops then crop else if resized then d.resize else d.size },
-      task_net: { encoder: if std.objectHasAll(encoder, 'settings') then encoder.settings(s) else encoder },
-      crops_per_side: s.crops_per_side,
-    } + parts,
-    local model = self.model,
-    data_loader: { type: 'tensors', batch_size: s.batch_size, shuffle: true },
     validation_data_loader: { type: 'tensors', batch_size: 8 },
-    trainer: {
-      type: 'alternating',
-      num_epochs: s.epochs,
-      patience: s.patience,
-      validation_metric: '+mean_iou',
-    } + components.players(s, model, patience=10) + std.get(parts, 'trainer', {}),
+    trainer+: { validation_metric: '+mean_iou' },
   },
 }

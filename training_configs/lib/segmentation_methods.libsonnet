@@ -29,21 +29,22 @@ local dynamic(s, sampler, energy_loss) =
 
 {
   cross_entropy(s): methods.cross_entropy(),
-  spen_end_to_end(s): components.end_to_end(s, encodes=true),
+  // The energy has a network of its own.
+  spen_end_to_end(s): function(encoder, energies)
+    local steps = { energy_encoder: encoder, num_steps: s.inference_steps, step_size: s.step_size };
+    components.end_to_end(steps)(encoder, energies),
 
   // Energy alone, with gradient-based inference (SEAL, NeurIPS 2022, section 2.3; Gygli et al. 2017). The energy is
   // fitted at its minimum, at a step from gold towards the worst error, and at anchors. The anchors are ours: without
   // them, our short runs with adam gave every mask the same value.
-  dvn(s): function(encoder, energies) {
-    task_net:: null,
-    loss_net: { encoder: encoder, energies: energies },
+  dvn(s): components.energy_alone({
     sampler: fitted_at(s, [
       descent(s),
       descent(s, { objective: 'adversarial', score: iou, start: 'gold', num_steps: s.adversarial_steps }),
     ]),
     energy_loss: regression,
     inference: descent(s),
-  },
+  }),
 
   regression(s): dynamic(s, fitted_at(s, [{ type: 'task_net_output' }]), regression),
   // With the setting `anchors`, which is ours.

@@ -1,5 +1,6 @@
 // Hyper-parameters by method and data set. The papers give none; these are ours, and only roughly set: cross-entropy
 // from one run on validation data, the others from a look at how their loss-nets start to learn.
+// docs/settings.md says what each setting is.
 local default = {
   epochs: 200,
   patience: 40,
@@ -14,29 +15,23 @@ local default = {
   // `dropout` is that of the task-net, between its halves; `loss_net_dropout` is before the fully connected layers.
   dropout: 0.0,
   loss_net_dropout: 0.0,
-  // The number of candidates, and the smooth noise that they differ by: its deviation in units of logits, its width in
-  // pixels, and the number of its fields.
   num_samples: 10,
   noise: 1.0,
   noise_width: 2.0,
   num_fields: 10,
   straight_through: false,
-  // Of gradient-based inference.
   inference_optimizer: 'sgd',
   inference_steps: 10,
   step_size: 5.0,
   adversarial_steps: 1,
-  // Whether a regression energy is also fitted at gold and at the output with patches of strong noise.
   anchors: false,
-  // Of the implicit gradient.
   solver_steps: 3,
   damping: 0.1,
-  // Whether nets are trained on random crops and predict by averaging over crops; and whether images are mirrored.
   crops: true,
   mirror: true,
   crops_per_side: 6,
-  // Activations of the two nets. That of the loss-net is smooth, since inference follows its gradient.
   activation: 'relu',
+  // Smooth, since inference follows the energy's gradient.
   loss_net_activation: 'swish',
   seed: 13,
 };
@@ -45,9 +40,9 @@ local methods = {
   // Inference takes as long, for each crop, as many passes of a task-net. Its steps are long, since shorter ones end
   // far from the energy's minimum.
   dvn: { crops_per_side: 2, epochs: 150, anchors: true, inference_steps: 20, step_size: 20.0 },
-  // The weight is large because the energies are a few units in size, while cross-entropy is a hundred nats.
   // It learns the size of its steps; each goes through the energy twice.
   spen_end_to_end: { crops_per_side: 2, inference_steps: 3, step_size: 0.5 },
+  // The weight is large because the energies are a few units in size, while cross-entropy is a hundred nats.
   regression: { energy_weight: 10 },
   regression_anchored: { energy_weight: 10, anchors: true },
   regression_s: { energy_weight: 10, num_samples: 6 },

@@ -1,13 +1,127 @@
 // Sequence labelling: `experiment` puts data, encoder, method and training together.
 local check = import 'check.libsonnet';
-local data = import 'tagging_data.libsonnet';
-local encoders = import 'tagging_encoders.libsonnet';
+local files = (import 'components.libsonnet').files;
+local encoders = import 'encoders.libsonnet';
 local methods = (import 'tagging_methods.libsonnet')();
-local sentences = import 'sentences.libsonnet';
 
-{
-  data: data,
-  encoder: encoders,
+(import 'sentences.libsonnet') {
+  name:: 'tagging',
+  output_space(d):: { type: 'tag_sequence', encoding: d.encoding },
+  needed:: ['train', 'dev', 'reader', 'encoding'],
+  known:: { unlabelled: '', plain_text: false },
+  rates:: encoders.rates(3e-3, 1e-3),
+
+  // Tagged data, relative to the working directory. To add a set: an entry here. `reader` has the reader's settings for
+  // the files; `encoding` is that of the tags that are learnt, null for tags that mark no entities, such as parts of
+  // speech.
+  data: {
+    sample: files('data/tagging_sample/%s.tsv') { reader: { encoding: 'BIO' }, encoding: 'BIO' },
+    // Gimpel et al. 2011.
+    twitter_pos: files('data/twitter_pos/oct27.%s') { reader: { tokenizer: 'tweets' }, encoding: null },
+    // Derczynski et al. 2017.
+    wnut17: {
+      train: 'data/wnut17/wnut17train.conll',
+      dev: 'data/wnut17/emerging.dev.conll',
+      test: 'data/wnut17/emerging.test.annotated',
+      reader: { encoding: 'BIO', separator: 'tab' },
+      encoding: 'BIO',
+    },
+    // English Web Treebank of Universal Dependencies (Silveira et al. 2014), universal parts of speech. No test file.
+    // The treebank's own files, which end in `.conllu`, need `reader: { token_column: 1, tag_column: 3 }` alone.
+    ud_ewt_pos: {
+      train: 'data/ud_ewt_pos/train.tsv',
+      dev: 'data/ud_ewt_pos/dev.tsv',
+      test: null,
+      reader: {
+        columns: ['word', 'upos', 'xpos'],
+        token_column: 'word',
+        tag_column: 'upos',
+        separator: 'tab',
+        comment: '# ',
+      },
+      encoding: null,
+    },
+    // Half of dev to choose by and half to measure on: every second sentence, `valid_every` of the reader.
+    ud_ewt_pos_halves: self.ud_ewt_pos {
+      dev: 'data/ud_ewt_pos/dev.tsv#train',
+      test: 'data/ud_ewt_pos/dev.tsv#valid',
+      reader+: { valid_every: 2 },
+    },
+    // CoNLL-2003 (Tjong Kim Sang & De Meulder 2003), which its owners provide. Entities are in BIOES; besides words,
+    // there are the inputs "NER+" of Tu, Pang & Gimpel (2020): see `features` of the encoder.
+    conll2003: {
+      train: 'data/conll2003/eng.train',
+      dev: 'data/conll2003/eng.testa',
+      test: 'data/conll2003/eng.testb',
+      reader: {
+        columns: ['word', 'pos', 'chunk', 'ner'],
+        token_column: 'word',
+        tag_column: 'ner',
+        feature_columns: { pos: 'pos', chunk: 'chunk' },
+        case: true,
+        encoding: 'IOB1',
+        target_encoding: 'BIOES',
+      },
+      encoding: 'BIOES',
+    },
+  },
+
+  encoder: {
+    // Words and a BiLSTM (Tu, Pang & Gimpel 2020).
+    //   vectors      a text file of word vectors of `word_dim` numbers; null starts at random (`words.libsonnet`)
+    //   features     sizes of the reader's feature columns by name, and of `case`: "NER+" in the paper
+    //   characters   how many filters of each of the two widths a character CNN has: "NER++"; 0 makes none
+    bilstm(
+      word_dim=100,
+      hidden=100,
+      layers=1,
+      dropout=0.3,
+      vectors=null,
+      vector_words=100000,
+      trainable=true,
+      features={},
+      characters=24,
+      word_dropout=0,
+    ):
+      local words = encoders.words(word_dim, vectors, vector_words, trainable);
+      encoders.bilstm(words, hidden, layers, dropout, characters, word_dropout, features),
+
+    // The paper's BiLSTM for entities. `inputs` are 'NER' (words, whose pretrained vectors stay as they are), 'NER+'
+    // (also capitals, parts of speech and chunks) or 'NER++' (also a character CNN); what is null is as they have it.
+    // The paper's vectors are `vectors='glove.6B.100d'`, data/vectors/glove.6B.100d.txt.
+    ner(
+      word_dim=100,
+      hidden=128,
+      layers=1,
+      dropout=0.3,
+      vectors=null,
+      vector_words=100000,
+      trainable=null,
+      features=null,
+      characters=null,
+      inputs='NER+',
+    ):
+      assert std.member(['NER', 'NER+', 'NER++'], inputs) : "inputs: choose from 'NER', 'NER+' and 'NER++'";
+      local words_alone = inputs == 'NER';
+      self.bilstm(
+        word_dim=word_dim,
+        hidden=hidden,
+        layers=layers,
+        dropout=dropout,
+        vectors=vectors,
+        vector_words=vector_words,
+        trainable=if trainable != null then trainable else vectors == null || !words_alone,
+        features=if features != null then features else if words_alone then {} else { pos: 16, chunk: 8, case: 4 },
+        characters=if characters != null then characters else if inputs == 'NER++' then 25 else 0,
+      ),
+
+    // Any transformer, by its name on the hub or as a local folder.
+    transformer(model_name, max_length=512, frozen=false):
+      encoders.transformer(model_name, max_length, frozen, encoders.rates(5e-5, head_lr=1e-3)) {
+        settings+: { marks_predicate: false },
+      },
+  },
+
   method: methods,
 
   // The energy of a tagging: each word with its tag, each tag with the one before it and, if given, a term of the whole
@@ -26,9 +140,8 @@ local sentences = import 'sentences.libsonnet';
     ge_c: self.ge_b { gamma: 1.0, word_dim: 32 },
   },
 
-  // Settings of training. Change one with `tagging.training.sample { epochs: 30 }`.
-  training: {
-    default: sentences.training { epochs: 20 },
+  training+: {
+    default+: { epochs: 20 },
     // For a BiLSTM; a transformer takes `default`, or `sample + tagging.training.transformer`.
     sample: self.default { epochs: 10, task_net_lr: 5e-3, loss_net_lr: 5e-3 },
     twitter_pos: self.default { epochs: 30, patience: 10, batch_size: 10 },
@@ -65,9 +178,6 @@ local sentences = import 'sentences.libsonnet';
       task_net_lr: 1e-3,
       task_net_optimizer: { type: 'fused_adamw', weight_decay: 0 },
     },
-    // For few data: `training=tagging.training.default + tagging.training.small_data`.
-    small_data: sentences.small_data,
-    small_data_frozen: sentences.small_data_frozen,
     // For a pretrained transformer, with its rates; to be added to other settings:
     // `training=tagging.training.wnut17 + tagging.training.transformer`.
     transformer: check.given($.encoder.transformer('').rates, ['task_net_lr', 'loss_net_lr', 'head_lr']) {
@@ -76,47 +186,26 @@ local sentences = import 'sentences.libsonnet';
     },
   },
 
-  // Tunes the task-net of a finished run for the least energy on the words of a file, such as those of dev; with those
-  // of test this is transductive (Tu, Pang & Gimpel 2020, section 2). The tags of the file are not used, but the run
-  // has to know them; with `tagged=false` the file has none. `config` is that of the run.
-  //   tagging.fine_tuned(import '../tagging_margin_rescaled.jsonnet', 'runs/margin', 'data/tagging_sample/test.tsv')
+  // On the words of test, this is transductive (Tu, Pang & Gimpel 2020, section 2). With `tagged=false` the file has no
+  // tags.
   fine_tuned(config, run, inputs, epochs=3, tagged=true):
-    sentences.fine_tuned(config, run, inputs, epochs)
+    super.fine_tuned(config, run, inputs, epochs)
     + if tagged then {} else {
       dataset_reader+: { tag_column: null },
       validation_dataset_reader: std.get(config, 'validation_dataset_reader', config.dataset_reader),
     },
 
-  experiment(
-    data=error 'set data: tagging.data.sample or { train, dev, test, reader, encoding }',
-    encoder=error "set encoder: tagging.encoder.bilstm() or tagging.encoder.transformer('NAME')",
-    method=error 'set method: tagging.method.nce() or another',
-    training={},
-    energies=$.energies(),
-  ):
-    local embedder = std.get(encoder.settings, 'embedder');
+  config(given)::
+    local d = given.data;
+    local embedder = std.get(given.encoder.settings, 'embedder');
     local with_words(energy) =
       if std.get(energy, 'gamma', 0) > 0 then { word_embedder: embedder } + energy else energy;
-    sentences.experiment(
-      'seal_tagging',
-      { type: 'tag_sequence', encoding: data.encoding },
-      data,
-      $.data.sample { unlabelled: '', plain_text: false },
-      ['train', 'dev', 'reader', 'encoding'],
-      encoder,
-      method,
-      if std.isArray(energies) then std.map(with_words, energies)
-      else error 'energies: this must be a list; call tagging.energies(...), with what it is to add',
-      training,
-      $.training.default,
-      sentences.rates(3e-3, 1e-3),
-    ) {
-      local d = super.data,
+    super.config(given { energies: std.map(with_words, given.energies) }) {
       local read = std.get(d.reader, 'target_encoding', std.get(d.reader, 'encoding')),
       assert read == null || read == d.encoding :
              "data: the reader's tags are %s, and 'encoding' is %s; let both be the same" % [read, d.encoding],
       // What the encoder does not read is not read from files either, so that raw text can do without it.
-      local features = std.objectFields(std.get(encoder.settings, 'features', {})),
+      local features = std.objectFields(std.get(given.encoder.settings, 'features', {})),
       local columns = std.get(d.reader, 'feature_columns', {}),
       local used = { [name]: columns[name] for name in std.objectFields(columns) if std.member(features, name) },
       dataset_reader+: {

@@ -24,7 +24,7 @@ METHODS = {
     "SEAL-dynamic": {"margin": "margin", "nce": "NCE", "ranking": "ranking"},
     "Implicit gradients": {"implicit_cd": "implicit CD"},
 }
-# The arguments that `--settings` may give to a method of `training_configs/lib/parsing_methods.libsonnet`.
+# The arguments that `--settings` may give to a method of `training_configs/lib/parsing.libsonnet`.
 ARGUMENTS = {
     name: OF_TAGGING[name] if name in OF_TAGGING else SHARED[name]
     for methods in list(METHODS.values())[2:]
