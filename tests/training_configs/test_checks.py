@@ -281,9 +281,7 @@ def test_data_without_what_is_needed(library):
 def test_energies_are_a_list(library, given):
     told = f"energies: this must be a list; call {library}.energies(...), with what it is to add"
     with pytest.raises(RuntimeError) as error:
-        evaluated(
-            library, f"lib.experiment(lib.data.sample, lib.encoder.bilstm(), lib.method.nce(), energies={given})"
-        )
+        evaluated(library, f"lib.experiment(lib.data.sample, lib.encoder.bilstm(), lib.method.nce(), energies={given})")
     assert str(error.value).splitlines()[0] == f"RUNTIME ERROR: {told}"
 
 
