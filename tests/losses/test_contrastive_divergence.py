@@ -13,73 +13,48 @@ from seal.losses import (
     RewardedContrastiveDivergenceLoss,
 )
 from seal.output_spaces import Candidates, RewardedCandidates
-from seal.scores import Cost, L1Cost, OneMinusScore, SoftF1, TokenAccuracy
+from seal.scores import L1Cost, OneMinusScore, SoftF1, TokenAccuracy
 from tests.label_sets import all_sets, label_set, random_energies
-from tests.losses.padded import assert_padding_takes_no_part
+from tests.losses.one_instance import Given, loss_and_gradient
 from tests.spine import mask_of, tag_sequence
 
 GOLD_ENERGY, ENERGY, COST = -1.0, [0.5, -0.2, 1.3], [0.4, 0.7, 0.25]
-
-
-class Given(Cost):
-    """Costs that a test fixes: the first variable of each output."""
-
-    def __call__(self, output_space, outputs, gold, mask=None):
-        return outputs[..., 0]
-
-
-def diverge(loss, gold_energy, energy, cost, log_count=None):
-    """One instance: its loss, and the gradient of every energy, gold's first."""
-    energies = torch.tensor([gold_energy, *energy], dtype=torch.double, requires_grad=True)
-    outputs = torch.tensor([cost], dtype=torch.double).unsqueeze(-1)
-    log_count = None if log_count is None else torch.tensor([log_count], dtype=torch.double)
-    candidates = Candidates(outputs, log_count=log_count)
-    value = loss(Comparison(energies[None, 0], energies[None, 1:], candidates, torch.zeros(1, 1), label_set(1)))
-    assert value.shape == (1,)
-    return value.item(), torch.autograd.grad(value.sum(), energies)[0].tolist()
 
 
 LOSS = ContrastiveDivergenceLoss(Given())
 
 
 def test_a_worked_example():
-    value, gradient = diverge(LOSS, GOLD_ENERGY, ENERGY, COST)
+    value, gradient = loss_and_gradient(LOSS, GOLD_ENERGY, ENERGY, COST)
     assert value == pytest.approx(0.8613881552, abs=1e-10)
     assert gradient == pytest.approx([0.57742492, -0.14066302, -0.38236174, -0.05440016], abs=1e-8)
 
 
 def test_one_candidate():
     """A softplus, between the hinge and `log 2` above it."""
-    value, _ = diverge(LOSS, -1.0, [-0.8], [0.4])
+    value, _ = loss_and_gradient(LOSS, -1.0, [-0.8], [0.4])
     assert value == pytest.approx(0.7981388694, abs=1e-10)
     for gold_energy, energy, cost in [(-1, -0.8, 0.4), (2, -1, 0.9), (-3, 4, 0.1), (0, 0.5, 0.5)]:
-        value, gradient = diverge(LOSS, gold_energy, [energy], [cost])
+        value, gradient = loss_and_gradient(LOSS, gold_energy, [energy], [cost])
         margin = cost + gold_energy - energy
         assert value == pytest.approx(math.log1p(math.exp(margin)))
         assert gradient == pytest.approx([1 / (1 + math.exp(-margin)), -1 / (1 + math.exp(-margin))])
-        hinge, _ = diverge(MarginLoss(Given()), gold_energy, [energy], [cost])
+        hinge, _ = loss_and_gradient(MarginLoss(Given()), gold_energy, [energy], [cost])
         assert hinge == pytest.approx(max(margin, 0)) and hinge <= value <= hinge + math.log(2) + 1e-12
 
 
 def test_without_cost_it_is_ranking():
-    found = diverge(LOSS, GOLD_ENERGY, ENERGY, [0.0] * 3)
-    expected = diverge(RankingLoss(), GOLD_ENERGY, ENERGY, [0.0] * 3)
+    found = loss_and_gradient(LOSS, GOLD_ENERGY, ENERGY, [0.0] * 3)
+    expected = loss_and_gradient(RankingLoss(), GOLD_ENERGY, ENERGY, [0.0] * 3)
     assert found[0] == pytest.approx(expected[0]) and found[1] == pytest.approx(expected[1])
 
 
 def test_bounded_below():
     for gold_energy in (-10.0, -100.0, -1e6):
-        value, gradient = diverge(LOSS, gold_energy, ENERGY, COST)
+        value, gradient = loss_and_gradient(LOSS, gold_energy, ENERGY, COST)
         assert 0 <= value < 1e-3 and max(map(abs, gradient)) < 1e-3
-    value, gradient = diverge(LOSS, 1e6, ENERGY, COST)
+    value, gradient = loss_and_gradient(LOSS, 1e6, ENERGY, COST)
     assert math.isfinite(value) and gradient[0] == pytest.approx(1.0) and sum(gradient) == pytest.approx(0.0)
-
-
-def test_a_count_stands_for_repeats_and_a_filler_for_nothing():
-    merged = diverge(LOSS, -1.0, [0.5, -0.2, -9.0], [0.4, 0.7, 0.9], [math.log(3), 0.0, -math.inf])
-    repeated = diverge(LOSS, -1.0, [0.5] * 3 + [-0.2], [0.4] * 3 + [0.7])
-    assert merged[0] == pytest.approx(repeated[0])
-    assert merged[1] == pytest.approx([repeated[1][0], sum(repeated[1][1:4]), repeated[1][4], 0])
 
 
 def test_costs_of_label_sets():
@@ -93,17 +68,11 @@ def test_costs_of_label_sets():
         (ContrastiveDivergenceLoss(L1Cost()), L1Cost(), [0.7, 0]),
     ):
         value = loss(Comparison(gold_energy, energy, Candidates(outputs), gold, space))
-        assert value.item() == pytest.approx(diverge(LOSS, -0.7, energy[0].tolist(), costs)[0])
+        assert value.item() == pytest.approx(loss_and_gradient(LOSS, -0.7, energy[0].tolist(), costs)[0])
         gradients = torch.autograd.grad(value.sum(), [energy, outputs])
         (slope,) = torch.autograd.grad(cost(space, outputs, gold).sum(), outputs)
         # The gradient in an energy is minus the candidate's weight.
         assert torch.allclose(gradients[1], -gradients[0].unsqueeze(2) * slope) and slope.any()
-
-
-@pytest.mark.parametrize("loss", [ContrastiveDivergenceLoss(), ContrastiveDivergenceLoss(L1Cost())])
-@pytest.mark.parametrize("relaxed", [False, True])
-def test_padding_costs_nothing(loss, relaxed):
-    assert_padding_takes_no_part(loss, relaxed)
 
 
 def test_gradcheck():

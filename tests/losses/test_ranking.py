@@ -6,26 +6,16 @@ import torch
 
 from seal.losses import Comparison, NceRankingLoss, RankingLoss
 from seal.output_spaces import Candidates
-from tests.spine import all_sequences, tag_sequence
+from tests.label_sets import all_sets, label_set
+from tests.losses.one_instance import loss_and_gradient
+from tests.spine import tag_sequence
 
 GOLD_ENERGY, ENERGY = -1.0, [0.5, -0.2, 1.3]
 GOLD_NOISE, NOISE = -1.2, [-0.9, -2.0, -1.6]
 
 
-def rank(loss, gold_energy, energy, gold_noise=None, noise=None, log_count=None):
-    """One instance: its loss, and the gradient of every energy, gold's first."""
-    energies = torch.tensor([gold_energy, *energy], dtype=torch.double, requires_grad=True)
-    candidates = Candidates(
-        torch.zeros(1, len(energy), 2, dtype=torch.long),
-        None if noise is None else torch.tensor([noise], dtype=torch.double),
-        None if noise is None else torch.tensor([gold_noise], dtype=torch.double),
-        None if log_count is None else torch.tensor([log_count], dtype=torch.double),
-    )
-    gold = torch.zeros(1, 2).long()
-    comparison = Comparison(energies[None, 0], energies[None, 1:], candidates, gold, tag_sequence(2))
-    value = loss(comparison)
-    assert value.shape == (1,)
-    return value.item(), torch.autograd.grad(value.sum(), energies)[0].tolist()
+def rank(loss, gold_energy, energy, gold_noise=None, noise=None):
+    return loss_and_gradient(loss, gold_energy, energy, noise=noise, gold_noise=gold_noise)
 
 
 def test_a_worked_example():
@@ -60,29 +50,6 @@ def test_bounded_below(loss):
     assert math.isfinite(value) and gradient[0] == pytest.approx(1.0) and sum(gradient) == pytest.approx(0.0)
 
 
-@pytest.mark.parametrize("loss", [RankingLoss(), NceRankingLoss()])
-def test_a_count_stands_for_repeats(loss):
-    counts = [3, 1, 2]
-
-    def repeat(values):
-        return [value for value, count in zip(values, counts) for _ in range(count)]
-
-    merged = rank(loss, GOLD_ENERGY, ENERGY, GOLD_NOISE, NOISE, [math.log(c) for c in counts])
-    repeated = rank(loss, GOLD_ENERGY, repeat(ENERGY), GOLD_NOISE, repeat(NOISE))
-    assert merged[0] == pytest.approx(repeated[0])
-    parts = iter(repeated[1][1:])
-    expected = [repeated[1][0]] + [sum(next(parts) for _ in range(count)) for count in counts]
-    assert merged[1] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("loss", [RankingLoss(), NceRankingLoss()])
-def test_fillers_are_silent(loss):
-    value, gradient = rank(loss, GOLD_ENERGY, ENERGY, GOLD_NOISE, NOISE)
-    log_count = [0.0] * 3 + [-math.inf] * 2
-    filled = rank(loss, GOLD_ENERGY, ENERGY + [-50.0, 3.0], GOLD_NOISE, NOISE + [-1.0, -100.0], log_count)
-    assert filled[0] == pytest.approx(value) and filled[1] == pytest.approx(gradient + [0, 0])
-
-
 # Consistency, by enumeration of gold and of every set of draws.
 
 
@@ -96,19 +63,35 @@ def expected_gradient(loss, energy, truth, noise, samples):
     gold, drawn = cases[:, 0], cases[:, 1:]
     weight = truth[gold] * noise[drawn].prod(dim=1)
     assert weight.sum().item() == pytest.approx(1.0)
-    outputs = all_sequences(2, 2)
+    outputs = torch.arange(number).unsqueeze(1)
     candidates = Candidates(outputs[drawn], noise.log()[drawn], noise.log()[gold])
-    values = loss(Comparison(energy[gold], energy[drawn], candidates, outputs[gold], tag_sequence(2)))
+    values = loss(Comparison(energy[gold], energy[drawn], candidates, outputs[gold], tag_sequence(number)))
     return torch.autograd.grad((weight * values).sum(), energy)[0]
 
 
-@pytest.mark.parametrize("samples", [1, 2, 3])
-def test_what_the_optimum_is(samples):
-    truth = torch.tensor([0.4, 0.1, 0.2, 0.3], dtype=torch.double)  # No product over tokens.
-    # The product of token probabilities (0.7, 0.3) and (0.6, 0.4): what a task-net draws from.
-    noise = torch.tensor([0.42, 0.28, 0.18, 0.12], dtype=torch.double)
+# No product over tokens; and what a task-net draws from, the product of token probabilities (.7, .3) and (.6, .4).
+TRUTH = torch.tensor([0.4, 0.1, 0.2, 0.3], dtype=torch.double)
+NOISE_OF_TAGS = torch.tensor([0.42, 0.28, 0.18, 0.12], dtype=torch.double)
+
+
+def of_label_sets(num_labels):
+    """A distribution that is no product over labels, and the task-net's, of random logits."""
+    torch.manual_seed(num_labels)
+    truth = torch.randn(2**num_labels, dtype=torch.double).softmax(0)
+    logits = torch.randn(1, num_labels, dtype=torch.double)
+    return truth, label_set(num_labels).log_prob(logits, all_sets(num_labels).unsqueeze(0))[0].exp()
+
+
+@pytest.mark.parametrize(
+    "truth, noise, samples",
+    [
+        *((TRUTH, NOISE_OF_TAGS, samples) for samples in (1, 2, 3)),
+        *((*of_label_sets(labels), samples) for labels, samples in [(2, 1), (2, 3), (3, 2), (5, 1), (8, 1)]),
+    ],
+)
+def test_what_the_optimum_is(truth, noise, samples):
     nce, plain = NceRankingLoss(), RankingLoss()
-    zero = torch.zeros(4, dtype=torch.double)
+    zero = torch.zeros_like(truth)
 
     def size(loss, energy):
         return expected_gradient(loss, energy, truth, noise, samples).abs().max().item()
@@ -127,9 +110,7 @@ def test_what_the_optimum_is(samples):
 
 def test_the_optimum_is_a_minimum():
     """Descent from zero energies ends at `P`, up to a constant."""
-    truth = torch.tensor([0.4, 0.1, 0.2, 0.3], dtype=torch.double)
-    noise = torch.tensor([0.42, 0.28, 0.18, 0.12], dtype=torch.double)
     energy = torch.zeros(4, dtype=torch.double)
     for _ in range(600):
-        energy = energy - 3 * expected_gradient(NceRankingLoss(), energy, truth, noise, 2)
-    assert torch.allclose((-energy).softmax(0), truth, atol=1e-6)
+        energy = energy - 3 * expected_gradient(NceRankingLoss(), energy, TRUTH, NOISE_OF_TAGS, 2)
+    assert torch.allclose((-energy).softmax(0), TRUTH, atol=1e-6)

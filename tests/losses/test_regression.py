@@ -10,29 +10,15 @@ from torch.nn import functional as F
 from seal.losses import Comparison, EnergyLoss, RegressionLoss
 from seal.losses.energy_loss import regression_loss
 from seal.output_spaces import Candidates
-from seal.scores import Score, SoftF1, SoftIoU
+from seal.scores import SoftF1, SoftIoU
 from tests.label_sets import label_set
-from tests.losses.padded import assert_padding_takes_no_part
+from tests.losses.one_instance import Given, loss_and_gradient
 
 
-class Given(Score):
-    """Scores that a test fixes: the first variable of each output."""
-
-    def __call__(self, output_space, outputs, gold, mask=None):
-        return outputs[..., 0]
-
-
-def regress(energy, score, log_count=None, reduction="sum"):
-    """One instance: its loss, and the gradient of every energy."""
-    energy = torch.tensor([energy], dtype=torch.double, requires_grad=True)
-    outputs = torch.tensor([score], dtype=torch.double).unsqueeze(-1)
-    log_count = None if log_count is None else torch.tensor([log_count], dtype=torch.double)
-    candidates = Candidates(outputs, log_count=log_count)
-    loss = RegressionLoss(Given(), reduction)
-    # Gold's energy takes no part.
-    value = loss(Comparison(torch.tensor([math.nan]), energy, candidates, torch.zeros(1, 1), label_set(1)))
-    assert value.shape == (1,)
-    return value.item(), torch.autograd.grad(value.sum(), energy)[0][0].tolist()
+def regress(energy, score, reduction="sum"):
+    """One instance: its loss, and the gradient of every energy. Gold's takes no part."""
+    value, gradient = loss_and_gradient(RegressionLoss(Given(), reduction), math.nan, energy, score)
+    return value, gradient[1:]
 
 
 def test_the_oracle():
@@ -110,14 +96,6 @@ def test_several_candidates(reduction):
     assert gradient == pytest.approx([g[0] / share for _, g in alone])
 
 
-@pytest.mark.parametrize("reduction", ["sum", "mean"])
-def test_a_count_stands_for_repeats_and_a_filler_for_nothing(reduction):
-    merged = regress([-0.4, 1.3, 7.0], [0.7, 0.1, 0.2], [math.log(3), 0.0, -math.inf], reduction)
-    repeated = regress([-0.4] * 3 + [1.3], [0.7] * 3 + [0.1], reduction=reduction)
-    assert merged[0] == pytest.approx(repeated[0])
-    assert merged[1] == pytest.approx([sum(repeated[1][:3]), repeated[1][3], 0])
-
-
 def test_scores_of_label_sets():
     """Soft F1 unless told otherwise. It is a constant, or the gradient into the candidates is `E ds/dy`."""
     space, gold = label_set(3), torch.tensor([[1, 0, 1]])
@@ -139,12 +117,6 @@ def test_scores_of_label_sets():
             else:
                 (slope,) = torch.autograd.grad(score(space, outputs, gold).sum(), outputs)
                 assert torch.allclose(gradients[1], energy.detach().unsqueeze(2) * slope) and slope.any()
-
-
-@pytest.mark.parametrize("loss", [RegressionLoss(), RegressionLoss(SoftIoU(), "mean")])
-@pytest.mark.parametrize("relaxed", [False, True])
-def test_padding_scores_nothing(loss, relaxed):
-    assert_padding_takes_no_part(loss, relaxed)
 
 
 def test_from_params():
