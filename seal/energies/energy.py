@@ -87,6 +87,21 @@ def check_output_space(name: str, output_space: OutputSpace, kind: type[Space], 
     return output_space
 
 
+def declared_for(what: str, constraints: list[Constraint], output_space: OutputSpace) -> Declared:
+    """
+    The rules, about outputs of the space.
+
+    # Raises
+
+    `ConfigurationError` if outputs are masks, which it says of `what`, or a rule names a label that is not there.
+    """
+    if isinstance(output_space, BinaryMask):
+        raise ConfigurationError(f"{what} are about labels and tags; masks have none.")
+    sequences = isinstance(output_space, TagSequence)
+    encoding = output_space.encoding if isinstance(output_space, TagSequence) else None
+    return Declared(constraints, output_space.labels, sequences, encoding)
+
+
 @Energy.register("local")
 class LocalEnergy(Energy):
     """
@@ -264,11 +279,7 @@ class ConstraintsEnergy(Energy):
     ) -> None:
         super().__init__()
         check_range("energies.weight", weight, least=0)
-        if isinstance(output_space, BinaryMask):
-            raise ConfigurationError("loss_net.energies: 'constraints' are about labels and tags; masks have none.")
-        sequences = isinstance(output_space, TagSequence)
-        encoding = output_space.encoding if isinstance(output_space, TagSequence) else None
-        self.declared = Declared(constraints, output_space.labels, sequences, encoding)
+        self.declared = declared_for("loss_net.energies: 'constraints'", constraints, output_space)
         self.weight = weight
 
     @without_autocast

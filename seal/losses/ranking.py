@@ -88,20 +88,7 @@ class ContrastiveDivergenceLoss(EnergyLoss):
 
 
 def contrastive_divergence(comparison: Comparison, cost: torch.Tensor) -> torch.Tensor:
-    """
-    `-log( exp(-E(x, y)) / sum_{k=0..K} n_k exp(-E(x, y_k) + Delta_k) )` with `y` at `k = 0`, where `Delta` is 0.
-
-    # Parameters
-
-    comparison : `Comparison`
-        The counts of its candidates are the `n_k`.
-    cost : `torch.Tensor`, `(batch, samples)`
-        `Delta_k`.
-
-    # Returns
-
-    `torch.Tensor`, `(batch,)`
-    """
+    """`ContrastiveDivergenceLoss` with the costs `(batch, samples)`: `(batch,)`."""
     gold_energy = comparison.gold_energy
     logits = cost + comparison.candidates.log_counts() - comparison.energy
     return log_total(torch.cat([-gold_energy.unsqueeze(1), logits], dim=1)) + gold_energy

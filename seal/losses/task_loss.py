@@ -5,7 +5,8 @@ import torch
 
 from seal.common.setting_checks import check_choice, check_range
 from seal.constraints import Constraint, Declared
-from seal.output_spaces import BinaryMask, OutputSpace, TagSequence
+from seal.energies.energy import declared_for
+from seal.output_spaces import OutputSpace
 from seal.registry import ConfigurationError, Registrable
 
 
@@ -295,14 +296,7 @@ class ConstrainedLoss(TaskLoss):
 
     def supervised(self, output_space, logits, gold, mask=None) -> torch.Tensor:
         if self._declared is None:
-            self._declared = self._declare(output_space)
+            self._declared = declared_for("task_loss.constraints: rules", self._constraints, output_space)
         declared = self._declared.to(logits.device)
         violations = declared(output_space.relax(logits, mask), mask).squeeze(1).sum(dim=-1)
         return output_space.cross_entropy(logits, gold, mask) + self._weight * violations
-
-    def _declare(self, output_space: OutputSpace) -> Declared:
-        if isinstance(output_space, BinaryMask):
-            raise ConfigurationError("task_loss.constraints: rules are about labels and tags; masks have none.")
-        sequences = isinstance(output_space, TagSequence)
-        encoding = output_space.encoding if isinstance(output_space, TagSequence) else None
-        return Declared(self._constraints, output_space.labels, sequences, encoding)

@@ -12,6 +12,7 @@ OUTPUTS = {
     "self_attention": "tag sequences",
     "tag_language_model": "tag sequences",
     "label_interaction": "label sets",
+    "log_partition": "label sets",
     "mask_convolution": "masks",
 }
 MORE = {"label_interaction": {"hidden_dim": 3}}

@@ -7,7 +7,6 @@ from torch.nn import functional as F
 from seal.energies import LocalEnergy, MaskConvolutionEnergy
 from seal.nets.encoders import ImageConvolution
 from seal.output_spaces import BinaryMask
-from tests.label_sets import label_set
 
 SPACE = BinaryMask([6, 5])
 
@@ -109,8 +108,6 @@ def test_a_local_energy_of_masks():
 
 
 def test_mistakes():
-    with pytest.raises(ConfigurationError, match="an energy of masks; the output_space is a LabelSet"):
-        MaskConvolutionEnergy(3, label_set(3))
     for settings, message in (
         ({"channels": [0]}, "'mask_convolution' has a convolution of 0 channels; give at least 1"),
         ({"kernel_size": 2}, "'mask_convolution' has kernel_size 2; give an odd number"),

@@ -163,38 +163,18 @@ def test_float32_agrees_with_float64():
     assert rounded.dtype == torch.float and torch.allclose(rounded.double(), exact, atol=1e-5)
 
 
-@pytest.mark.parametrize("dropout", [-0.1, 1.5])
-def test_a_dropout_that_is_no_share(dropout):
-    told = f"dropout of 'self_attention' must be at least 0 and at most 1, found {dropout}"
+@pytest.mark.parametrize(
+    "settings, told",
+    [
+        ({"dropout": -0.1}, "dropout of 'self_attention' must be at least 0 and at most 1, found -0.1"),
+        ({"dropout": 1.5}, "dropout of 'self_attention' must be at least 0 and at most 1, found 1.5"),
+        ({"hidden_dim": 6, "num_heads": 4}, "has hidden_dim 6; give one that is even and a multiple of num_heads, 4"),
+        ({"hidden_dim": 5, "num_heads": 1}, "has hidden_dim 5; give one that is even and a multiple of num_heads, 1"),
+        ({"pooling": "max"}, "pooling of 'self_attention' must be 'mean' or 'sum', found 'max'"),
+        ({"num_heads": 0}, "num_heads of 'self_attention' must be at least 1, found 0"),
+        ({"num_layers": 0}, "num_layers of 'self_attention' must be at least 1, found 0"),
+    ],
+)
+def test_mistakes(settings, told):
     with pytest.raises(ConfigurationError, match=told):
-        energy_of(dropout=dropout)
-
-
-@pytest.mark.parametrize("hidden_dim, num_heads", [(6, 4), (5, 1)])
-def test_wrong_sizes(hidden_dim, num_heads):
-    message = f"'self_attention' has hidden_dim {hidden_dim}; .* a multiple of num_heads, {num_heads}"
-    with pytest.raises(ConfigurationError, match=message):
-        SelfAttentionEnergy(9, tag_sequence(3), hidden_dim, num_heads)
-
-
-def test_unknown_pooling():
-    with pytest.raises(ConfigurationError, match="pooling of 'self_attention' must be 'mean' or 'sum', found 'max'"):
-        SelfAttentionEnergy(9, tag_sequence(3), pooling="max")
-
-
-@pytest.mark.parametrize("name", ["num_heads", "num_layers"])
-def test_none_of_something(name):
-    with pytest.raises(ConfigurationError, match=f"{name} of 'self_attention' must be at least 1, found 0"):
-        SelfAttentionEnergy(4, tag_sequence(3), **{name: 0})
-
-
-def test_candidates_of_a_large_energy_differ_in_mixed_precision():
-    energy = energy_of().float()
-    with torch.no_grad():
-        energy.direction.weight.fill_(30.0)
-    outputs = torch.randint(4, (2, 8, 5))
-    expected = energy(None, outputs)
-    with torch.autocast("cpu", dtype=torch.half):
-        found = energy(None, outputs)
-    assert torch.allclose(found.diff(dim=1), expected.diff(dim=1), atol=0.1)
-    assert found.dtype == torch.float
+        SelfAttentionEnergy(9, tag_sequence(3), **settings)

@@ -5,13 +5,11 @@ import pytest
 import torch
 from allennlp.common import Lazy, Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 from allennlp.modules import Embedding
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 
 from seal.energies import Energy, LinearChainEnergy
 from seal.energies.tag_language_model import TagLanguageModelEnergy
-from seal.output_spaces import LabelSet
 from tests.energies.test_tag_lstm import slow_log_likelihood
 from tests.spine import (
     FRAMES,
@@ -318,12 +316,6 @@ def test_no_model_is_told(tmp_path):
 def test_wrong_numbers(settings, message):
     with pytest.raises(ConfigurationError, match=message):
         energy_of(**settings)
-
-
-def test_other_outputs_are_refused():
-    vocab = Vocabulary(tokens_to_add={"labels": ["a", "b"]}, non_padded_namespaces=["labels"])
-    with pytest.raises(ConfigurationError, match="an energy of tag sequences; the output_space is a LabelSet"):
-        TagLanguageModelEnergy(2, LabelSet(vocab))
 
 
 # In a model.

@@ -7,15 +7,19 @@ from allennlp.data import Vocabulary
 from seal.nets.encoders import Encoder
 
 
-def test_the_vector_is_that_of_the_encoder_and_padding_says_nothing():
-    vocab = Vocabulary({"tokens": dict.fromkeys("abcdef", 1)})
-    settings = {
+def net_of(input_size=4, **settings):
+    embedding = {"type": "embedding", "embedding_dim": 4, "num_embeddings": 8}
+    params = {
         "type": "seq2vec",
-        "dropout": 0.5,
-        "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}},
-        "encoder": {"type": "lstm", "bidirectional": True, "input_size": 4, "hidden_size": 3},
+        "embedder": {"token_embedders": {"tokens": embedding}},
+        "encoder": {"type": "lstm", "bidirectional": True, "input_size": input_size, "hidden_size": 3},
+        **settings,
     }
-    net = Encoder.from_params(Params(settings), vocab=vocab).eval()
+    return Encoder.from_params(Params(params), vocab=Vocabulary())
+
+
+def test_the_vector_is_that_of_the_encoder_and_padding_says_nothing():
+    net = net_of(dropout=0.5).eval()
     assert net.get_output_dim() == 6
     ids = torch.tensor([[2, 3, 0, 0], [4, 5, 6, 7]])
     found = net({"tokens": {"tokens": {"tokens": ids}}})
@@ -28,22 +32,12 @@ def test_the_vector_is_that_of_the_encoder_and_padding_says_nothing():
 
 
 def test_dropout_is_on_words_and_vector():
-    settings = {
-        "type": "seq2vec",
-        "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4, "num_embeddings": 3}}},
-        "encoder": {"type": "lstm", "input_size": 4, "hidden_size": 3},
-    }
-    net, read = Encoder.from_params(Params(settings), vocab=Vocabulary()), []
+    net, read = net_of(), []
     net._dropout.p = 1.0
     net._encoder.register_forward_pre_hook(lambda _, arguments: read.append(arguments[0]))
     assert not net({"tokens": {"tokens": {"tokens": torch.tensor([[1, 2]])}}}).any() and not read[0].any()
 
 
 def test_an_input_size_that_does_not_fit():
-    settings = {
-        "type": "seq2vec",
-        "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4, "num_embeddings": 3}}},
-        "encoder": {"type": "lstm", "input_size": 5, "hidden_size": 3},
-    }
     with pytest.raises(ConfigurationError, match="must match the input size of encoder.encoder, but got 4 and 5"):
-        Encoder.from_params(Params(settings), vocab=Vocabulary())
+        net_of(input_size=5)
