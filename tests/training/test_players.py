@@ -7,7 +7,6 @@ import pytest
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.optimizers import Optimizer
 
 import seal  # noqa: F401
@@ -191,22 +190,11 @@ def test_only_the_player_whose_turn_it_is_moves():
     optimizer.step()
     assert theirs["loss_net"].tolist() == [0.0, 0.0]
     assert theirs["task_net"].tolist() == pytest.approx([0.9, 0.9])
-    # Each keeps its own count of steps and momentum.
+    # Each keeps its own rate, count of steps and momentum, and neither keeps a gradient of the other's loss.
+    assert [group["lr"] for group in optimizer.param_groups] == [1.0, 0.1]
     assert optimizer.players["task_net"].state[theirs["task_net"]]["step"] == 1
-
-
-def test_no_gradient_of_either_player_is_left_over():
-    theirs = parameters()
-    optimizer = TwoPlayerOptimizer(optimizers(theirs))
-    for parameter in theirs.values():
-        parameter.grad = torch.ones(2)
     optimizer.zero_grad()
     assert all(parameter.grad is None for parameter in theirs.values())
-
-
-def test_groups_of_both_are_on_show():
-    optimizer = TwoPlayerOptimizer(optimizers(parameters()))
-    assert [group["lr"] for group in optimizer.param_groups] == [1.0, 0.1]
 
 
 def test_state_goes_round():
@@ -282,16 +270,3 @@ def test_a_batch_is_counted_once():
     scheduler.step_batch()
     scheduler.step_batch()
     assert players["task_net"].batches == [1, 2, 3, None, None]
-
-
-def test_each_player_has_its_own_schedule():
-    made = optimizers(parameters())
-    scheduler = TwoPlayerScheduler(
-        {
-            "loss_net": LearningRateScheduler.from_params(
-                Params({"type": "exponential", "gamma": 0.5}), optimizer=made["loss_net"]
-            )
-        }
-    )
-    scheduler.step(None)
-    assert made["loss_net"].param_groups[0]["lr"] == 0.5 and made["task_net"].param_groups[0]["lr"] == 0.1

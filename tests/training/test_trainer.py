@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.training import GradientDescentTrainer, Trainer
+from allennlp.training import GradientDescentTrainer
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from seal.training import AlternatingTrainer, devices
@@ -850,10 +850,6 @@ def test_a_loss_net_to_train_that_is_not_there(tmp_path):
 def test_a_model_of_another_house(tmp_path):
     with pytest.raises(ConfigurationError, match="'alternating' and 'implicit_gradient' train seal's models"):
         AlternatingTrainer.from_partial_objects(torch.nn.Linear(1, 1), str(tmp_path), data_loader=[])
-
-
-def test_registered():
-    assert Trainer.by_name("alternating") == AlternatingTrainer.from_partial_objects
 
 
 def test_a_keyword_that_no_trainer_knows_is_refused():
