@@ -128,35 +128,22 @@ def shrink(params, data, model_name=None):
     return params
 
 
+def method_of(config):
+    """The library that a config imports, and the method that it names."""
+    text = Path(config).read_text(encoding="utf-8")
+    library, method = re.search(r"(\w+)[.]libsonnet", text), re.search(r"method(?:_for[.]\w+)?[.](\w+)[(]", text)
+    return library[1], method and method[1]
+
+
+def kind_of(config):
+    """The task; citations are tagged words."""
+    library, _ = method_of(config)
+    return "tagging" if library == "citation_tagging" else library
+
+
 def test_there_are_configs():
     assert len(CONFIGS) >= 225
-    # Each config is of one kind.
-    kinds = (is_multilabel, is_tagging, is_srl, is_text, is_segmentation, is_parsing)
-    assert all(sum(is_kind(path) for is_kind in kinds) == 1 for path in CONFIGS)
-
-
-def is_multilabel(config):
-    return "multilabel.libsonnet" in Path(config).read_text(encoding="utf-8")
-
-
-def is_tagging(config):
-    return "tagging.libsonnet" in Path(config).read_text(encoding="utf-8")
-
-
-def is_text(config):
-    return "/text.libsonnet" in Path(config).read_text(encoding="utf-8")
-
-
-def is_segmentation(config):
-    return "segmentation.libsonnet" in Path(config).read_text(encoding="utf-8")
-
-
-def is_parsing(config):
-    return "parsing.libsonnet" in Path(config).read_text(encoding="utf-8")
-
-
-def is_srl(config):
-    return "srl.libsonnet" in Path(config).read_text(encoding="utf-8")
+    assert set(map(kind_of, CONFIGS)) == {"srl", "tagging", "parsing", "text", "multilabel", "segmentation"}
 
 
 def name(path):
@@ -203,27 +190,27 @@ def prepared(values, tiny_bert, few_rows, few_sentences, few_texts, few_images, 
 
     def settings(config):
         params = copy.deepcopy(values[config])
-        reader = params["dataset_reader"]
-        if is_srl(config):
+        reader, kind = params["dataset_reader"], kind_of(config)
+        if kind == "srl":
             shrink(params, FIXTURE, str(tiny_bert))
-        elif is_multilabel(config):
+        elif kind == "multilabel":
             shrink(params, few_rows / "data.arff")
             # The data set's own paths and reading are for its own files; but it must be a reader that there is.
             assert isinstance(DatasetReader.from_params(Params(reader)), MultilabelReader)
             params["dataset_reader"] = {"type": "seal_multilabel", "label_xml": str(few_rows / "labels.xml")}
-        elif is_tagging(config):
+        elif kind == "tagging":
             shrink(params, few_sentences(reader), str(tiny_bert))
             if "labelled" in reader:
                 # Few sentences keep their tags, so the config names them all; here they are the sample's.
                 rows = TAGGED.read_text(encoding="utf-8").splitlines()
                 params["vocabulary"]["tokens_to_add"]["tags"] += sorted({row.split("\t")[-1] for row in rows if row})
-        elif is_text(config):
+        elif kind == "text":
             shrink(params, few_texts, str(tiny_bert))
             # The data set's own reading is for its own files.
             for option in ("labels", "text_keys"):
                 reader.pop(option, None)
             reader.update(taxonomy=str(LETTERS / "taxonomy.tsv"), ancestors=True)
-        elif is_parsing(config):
+        elif kind == "parsing":
             shrink(params, few_trees)
         else:
             shrink(params, few_images)
@@ -232,13 +219,6 @@ def prepared(values, tiny_bert, few_rows, few_sentences, few_texts, few_images, 
         return params
 
     return settings
-
-
-def method_of(config):
-    """The library that a config imports, and the method that it names."""
-    text = Path(config).read_text(encoding="utf-8")
-    library, method = re.search(r"(\w+)[.]libsonnet", text), re.search(r"method(?:_for[.]\w+)?[.](\w+)[(]", text)
-    return library[1], method and method[1]
 
 
 def first_of_each_method():
@@ -252,9 +232,9 @@ def first_of_each_method():
 TRAINED = first_of_each_method()
 
 
-def cases(is_kind):
+def cases(kind):
     """The configs of a kind that are trained."""
-    return [pytest.param(path, id=name(path)) for path in sorted(TRAINED) if is_kind(path)]
+    return [pytest.param(path, id=name(path)) for path in sorted(TRAINED) if kind_of(path) == kind]
 
 
 @pytest.mark.parametrize("config", [path for path in CONFIGS if path not in TRAINED], ids=name)
@@ -317,7 +297,7 @@ def learns_from_energy(model, trainer):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("config", cases(is_srl))
+@pytest.mark.parametrize("config", cases("srl"))
 def test_an_srl_config_trains_a_step_and_predicts(config, prepared, tmp_path, monkeypatch):
     assert set(trained(config, prepared(config), tmp_path / "run", monkeypatch)) >= {"f1", "ucr"}
     predictor = Predictor.from_path(tmp_path / "run")
@@ -328,7 +308,7 @@ def test_an_srl_config_trains_a_step_and_predicts(config, prepared, tmp_path, mo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("config", cases(is_multilabel))
+@pytest.mark.parametrize("config", cases("multilabel"))
 def test_a_multilabel_config_trains_a_step_and_is_evaluated(config, prepared, few_rows, tmp_path, monkeypatch):
     trained(config, prepared(config), tmp_path / "run", monkeypatch)
     metrics = evaluate_from_archive(tmp_path / "run" / "model.tar.gz", str(few_rows / "data.arff"))
@@ -338,7 +318,7 @@ def test_a_multilabel_config_trains_a_step_and_is_evaluated(config, prepared, fe
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("config", cases(is_tagging))
+@pytest.mark.parametrize("config", cases("tagging"))
 def test_a_tagging_config_trains_a_step_and_predicts(config, prepared, tmp_path, monkeypatch):
     params = prepared(config)
     encoding = params["model"]["output_space"]["encoding"]
@@ -353,7 +333,7 @@ def test_a_tagging_config_trains_a_step_and_predicts(config, prepared, tmp_path,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("config", cases(is_parsing))
+@pytest.mark.parametrize("config", cases("parsing"))
 def test_a_parsing_config_trains_a_step_and_predicts(config, prepared, tmp_path, monkeypatch):
     metrics = trained(config, prepared(config), tmp_path / "run", monkeypatch)
     assert set(metrics) >= {"f1", "exact_match", "step_accuracy"}
@@ -362,7 +342,7 @@ def test_a_parsing_config_trains_a_step_and_predicts(config, prepared, tmp_path,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("config", cases(is_text))
+@pytest.mark.parametrize("config", cases("text"))
 def test_a_text_config_trains_a_step_and_predicts(config, prepared, few_texts, tmp_path, monkeypatch):
     trained(config, prepared(config), tmp_path / "run", monkeypatch)
     metrics = evaluate_from_archive(tmp_path / "run" / "model.tar.gz", f"{few_texts}#valid")
@@ -373,7 +353,7 @@ def test_a_text_config_trains_a_step_and_predicts(config, prepared, few_texts, t
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("config", cases(is_segmentation))
+@pytest.mark.parametrize("config", cases("segmentation"))
 def test_a_segmentation_config_trains_a_step_and_predicts(config, prepared, few_images, tmp_path, monkeypatch):
     metrics = trained(config, prepared(config), tmp_path / "run", monkeypatch)
     assert 0 <= metrics["mean_iou"] <= 100

@@ -302,7 +302,6 @@ def test_no_column_is_read_for_nothing(encoder, columns, case):
 @pytest.mark.parametrize(
     "encoder, method, energies, told",
     [
-        ("bilstm()", "nce()", "tagging.whole.ge_b", "energies: this must be a list; call tagging.energies"),
         ("bilstm()", "nce()", "tagging.energies('ge_b')", 'energies: this must be an object, found "ge_b"'),
         ("bilstm()", "compound_stacked(steps=0)", "tagging.energies()", "'steps' must be a number that is at least 1"),
         ("bilstm(characters=-3)", "nce()", "tagging.energies()", "'characters' must be a number that is at least 0"),

@@ -68,7 +68,7 @@ local methods = (import 'tagging_methods.libsonnet')();
 
   encoder: {
     // Words and a BiLSTM (Tu, Pang & Gimpel 2020).
-    //   vectors      a text file of word vectors of `word_dim` numbers; null starts at random (`words.libsonnet`)
+    //   vectors      a text file of word vectors of `word_dim` numbers; null starts at random
     //   features     sizes of the reader's feature columns by name, and of `case`: "NER+" in the paper
     //   characters   how many filters of each of the two widths a character CNN has: "NER++"; 0 makes none
     bilstm(

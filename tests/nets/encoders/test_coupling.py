@@ -84,17 +84,28 @@ def test_a_pixel_sees_the_whole_image():
     assert inputs["image"].grad[0].abs().sum(0)[-4:, -4:].gt(0).all()
 
 
-def test_dropout_is_of_whole_channels_and_in_training_only():
-    net = started(CouplingConvolution(4, 5, dropout=0.5))
-    inputs = image(8, 8)
+@pytest.mark.parametrize(
+    "net",
+    [CouplingConvolution(4, 5, dropout=0.5), FullyConvolutional([4, 5], [3], dropout=0.5)],
+    ids=lambda net: type(net).__name__,
+)
+def test_dropout_is_in_training_only(net):
+    net, inputs = started(net), image(8, 8)
     assert not torch.equal(net(inputs), net(inputs))
     net.eval()
     assert torch.equal(net(inputs), net(inputs))
 
 
-def test_second_derivatives_with_a_smooth_activation():
-    params = {"type": "coupling_convolution", "channels": 2, "width": 2, "levels": 1, "activation": "softplus"}
-    net = started(Encoder.from_params(Params(params)))
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"type": "coupling_convolution", "channels": 2, "width": 2, "levels": 1},
+        {"type": "fully_convolutional", "channels": [2, 2], "up_channels": [2]},
+    ],
+    ids=lambda params: params["type"],
+)
+def test_second_derivatives_with_a_smooth_activation(params):
+    net = started(Encoder.from_params(Params({**params, "activation": "softplus"})))
     pixels = image(4, 4, batch=1)["image"].requires_grad_(True)
     assert torch.autograd.gradgradcheck(lambda x: net({"image": x}).square().sum(), (pixels,))
 

@@ -1,10 +1,8 @@
 import pytest
 import torch
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from torch.nn import functional as F
 
-from seal.nets import Encoder
 from seal.nets.encoders import FullyConvolutional, ImageConvolution
 
 
@@ -46,22 +44,6 @@ def test_a_pixel_is_seen_where_it_is():
     changed = (encoder(inputs) - before).abs().sum(dim=-1)[0]
     rows, columns = changed.nonzero(as_tuple=True)
     assert (rows.min(), rows.max()) == (0, 4) and (columns.min(), columns.max()) == (5, 8)
-
-
-def test_dropout_is_of_whole_channels_and_in_training_only():
-    torch.manual_seed(3)
-    net = FullyConvolutional([4, 5], [3], dropout=0.5).double()
-    inputs = image(8, 8)
-    assert not torch.equal(net(inputs), net(inputs))
-    net.eval()
-    assert torch.equal(net(inputs), net(inputs))
-
-
-def test_second_derivatives_with_a_smooth_activation():
-    params = Params({"type": "fully_convolutional", "channels": [2, 2], "up_channels": [2], "activation": "softplus"})
-    net = Encoder.from_params(params).double()
-    pixels = image(4, 4, batch=1)["image"].requires_grad_(True)
-    assert torch.autograd.gradgradcheck(lambda x: net({"image": x}).square().sum(), (pixels,))
 
 
 def test_mistakes():

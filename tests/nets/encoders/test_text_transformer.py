@@ -6,7 +6,6 @@ from transformers import AutoModel, FunnelConfig, FunnelModel
 
 from seal.nets.encoders import Encoder, TransformerWordEncoder
 from seal.nets.encoders.transformer import keep_layers
-from tests.nets.encoders.bfloat16 import check_that_it_is_for_prediction_alone
 from tests.tiny_bert import save_tiny_bert
 
 
@@ -122,9 +121,3 @@ def test_no_such_layers(folder, tmp_path):
     FunnelModel(config).save_pretrained(tmp_path)
     with pytest.raises(ConfigurationError, match="encoder.layers: FunnelModel has no one stack of layers; leave it"):
         keep_layers(AutoModel.from_pretrained(tmp_path), 1)
-
-
-def test_bfloat16_is_for_prediction_alone(folder):
-    inputs = pieces()
-    plain, half = encoder(folder), encoder(folder, bfloat16_prediction=True)
-    check_that_it_is_for_prediction_alone(plain, half, inputs)
