@@ -79,7 +79,7 @@ local encoders = import 'encoders.libsonnet';
   unset:: {
     data: error 'set data: %s.data.sample or { %s }' % [$.name, std.join(', ', $.needed + ['test'])],
     encoder: error "set encoder: %s.encoder.bilstm() or %s.encoder.transformer('NAME')" % [$.name, $.name],
-    method: error 'set method: %s.method.cross_entropy() or another' % $.name,
+    method: error 'set method: %s.method.nce() or another' % $.name,
   },
 
   experiment(
