@@ -7,14 +7,6 @@ import numpy
 import torch
 
 
-def select_rows(inputs: dict[str, Any], rows: torch.Tensor) -> dict[str, Any]:
-    """The given rows of every tensor of a nested dictionary."""
-    selected = {}
-    for name, value in inputs.items():
-        selected[name] = select_rows(value, rows) if isinstance(value, dict) else value[rows]
-    return selected
-
-
 def shapes_of(weights: Mapping[str, torch.Tensor]) -> dict[str, tuple[int, ...]]:
     """The shape of each weight, by its name."""
     return {name: tuple(value.shape) for name, value in weights.items()}

@@ -15,12 +15,12 @@ from allennlp.nn.util import move_to_device
 from spacy.tokens import Doc
 
 from seal.common.length_groups import pieces_of, size_of
-from seal.common.nested_values import select_rows
 from seal.dataset_readers.srl import SrlReader
 from seal.models import SrlModel, TaggingModel
 from seal.predictors.line_predictor import noted_groups
 from seal.predictors.tagging import TaggingPredictor
 from seal.predictors.words import WordSequence
+from seal.two_player.objectives import select_rows
 
 #: Modal verbs as treebanks split them off, to which PropBank gives no frame.
 MODALS = frozenset(

@@ -5,13 +5,20 @@ from typing import Any, NamedTuple, Optional
 
 import torch
 
-from seal.common.nested_values import select_rows
 from seal.common.setting_checks import needed
 from seal.losses import Comparison, EnergyLoss, NetTerms, TaskLoss
 from seal.nets import CostAugmentedNet, LossNet, TaskNetOutput
 from seal.output_spaces import Candidates, OutputSpace
 from seal.registry import ConfigurationError
 from seal.samplers import Sampler, SamplingProblem
+
+
+def select_rows(inputs: dict[str, Any], rows: torch.Tensor) -> dict[str, Any]:
+    """The given rows of every tensor of a nested dictionary."""
+    selected = {}
+    for name, value in inputs.items():
+        selected[name] = select_rows(value, rows) if isinstance(value, dict) else value[rows]
+    return selected
 
 
 @contextmanager

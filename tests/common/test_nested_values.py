@@ -1,7 +1,7 @@
 import numpy
 import torch
 
-from seal.common.nested_values import plain, select_rows, shapes_of
+from seal.common.nested_values import plain, shapes_of
 
 
 def test_numbers_of_numpy_and_torch_are_pythons():
@@ -13,12 +13,6 @@ def test_numbers_of_numpy_and_torch_are_pythons():
 def test_tensors_stay():
     tensor = torch.ones(2)
     assert plain([tensor])[0] is tensor
-
-
-def test_select_rows():
-    inputs = {"a": {"b": torch.arange(6).view(3, 2)}, "c": torch.arange(3)}
-    chosen = select_rows(inputs, torch.tensor([2, 0]))
-    assert chosen["a"]["b"].tolist() == [[4, 5], [0, 1]] and chosen["c"].tolist() == [2, 0]
 
 
 def test_shapes_by_name():

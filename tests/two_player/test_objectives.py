@@ -11,7 +11,7 @@ from seal.nets import FeatureMlp, LossNet, TaskNet
 from seal.output_spaces import LabelSet
 from seal.samplers import DiscreteSampler
 from seal.two_player import TASK_NET, Features, TwoNets
-from seal.two_player.objectives import constant
+from seal.two_player.objectives import constant, select_rows
 from tests.spine import seal_model
 from tests.training.runs import same, weights
 from tests.two_player.test_two_player_step import batches, step_of
@@ -121,3 +121,9 @@ def test_constant_restores_what_it_found():
     assert not model.loss_net.training
     with constant(None):
         pass
+
+
+def test_select_rows():
+    inputs = {"a": {"b": torch.arange(6).view(3, 2)}, "c": torch.arange(3)}
+    chosen = select_rows(inputs, torch.tensor([2, 0]))
+    assert chosen["a"]["b"].tolist() == [[4, 5], [0, 1]] and chosen["c"].tolist() == [2, 0]
