@@ -203,7 +203,8 @@ def test_the_command_and_its_sub_commands_come_with_the_package():
     (command,) = entry_points(group="console_scripts", name="seal")
     assert command.value == "seal.__main__:run"
     found = {entry.name: entry.load() for entry in entry_points(group="seal.commands")}
-    assert set(found) == {"compare-networks", "demo", "label-interactions", "report", "tag-interactions"}
+    inspecting = {"compare-networks", "components", "demo", "label-interactions", "report", "tag-interactions"}
+    assert set(found) == inspecting
     assert Path(found["demo"].__file__).with_name("demo_page.html").is_file()
 
 
