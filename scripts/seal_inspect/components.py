@@ -241,7 +241,8 @@ def _option_texts(cls: type) -> dict[str, str]:
         docs = inspect.cleandoc(vars(base).get("__doc__") or "")
         section = re.search(r"^# Parameters\n(.*?)(?=^# |\Z)", docs, re.DOTALL | re.MULTILINE)
         for names, text in re.findall(rf"^(\w+(?:, \w+)*) :[^\n]*\n{indented}", section[1] if section else "", re.M):
-            texts.update((name, inspect.cleandoc(text)) for name in names.split(", "))
+            if text.strip():  # Else it is "as for" a class that it inherits from.
+                texts.update((name, inspect.cleandoc(text)) for name in names.split(", "))
     return texts
 
 

@@ -56,6 +56,12 @@ def test_each_component_says_what_it_is():
     assert not [one.name for one in components() if not one.text]
 
 
+def test_an_option_that_is_as_for_the_base_class_has_the_words_of_it():
+    (tags,) = (one for one in components() if (one.kind, one.name) == ("structure", "tags"))
+    (penalties,) = (option for option in tags.options if option.name == "penalties")
+    assert penalties.text.startswith("The weights of the L2 penalty")
+
+
 def test_kinds_then_names_then_options(listed):
     assert re.search(r"^sampler +9  model.sampler, model.inference$", listed(), re.MULTILINE)
     assert re.search(r"^discrete +Independent discrete draws", listed("sampler"), re.MULTILINE)

@@ -241,7 +241,13 @@ class TextTransformer(Encoder):
         `False`: the transformer is frozen, without dropout.
     adapters : `Adapters`, optional (default = `None`)
         Only these are trained.
-    gradient_checkpointing, layers, bfloat16_prediction : as for `TransformerWordEncoder`
+    gradient_checkpointing : `bool`, optional (default = `None`)
+        Less memory for more time: what the layers compute inside is computed again in the backward pass.
+    layers : `int`, optional (default = `None`)
+        Only the first so many of the transformer's layers: a smaller encoder, such as for a loss-net.
+    bfloat16_prediction : `bool`, optional (default = `False`)
+        Outside training, the transformer runs in mixed precision with bfloat16: faster on a processor with
+        `avx512_bf16` or `amx_bf16`, and on a recent GPU.
 
     # Raises
 
