@@ -264,8 +264,11 @@ class TaskNetStart:
 
 def _task_net(model: SealModel) -> Iterator[tuple[str, torch.Tensor]]:
     """All parameters and buffers outside the loss-net, by name; those of the output space count as the task-net's."""
+    others = {id(parameter) for parameter in model.loss_net_parameters()}
+    if model.loss_net is not None:
+        others |= {id(buffer) for buffer in model.loss_net.buffers()}
     for name, tensor in itertools.chain(model.named_parameters(), model.named_buffers()):
-        if not name.startswith("loss_net."):
+        if id(tensor) not in others:
             yield name, tensor
 
 
