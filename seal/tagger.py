@@ -315,12 +315,7 @@ class StructuredTagger:
             lengths = torch.tensor([len(row.emissions) for row in batch])
             mask = torch.arange(emissions.shape[1]) < lengths.unsqueeze(1)
             space, there = self._space.to(emissions.device), mask.to(emissions.device)
-            of_tokens = None
-            if structure.reads_token_scores:
-                tags, log_prob, of_tokens = space.k_best_and_marginals(emissions, self.num_candidates, there)
-                of_tokens = of_tokens.to("cpu", torch.half)
-            else:
-                tags, log_prob = space.k_best(emissions, self.num_candidates, there)
+            tags, log_prob, of_tokens = structure.best_paths(space, emissions, there)
             golds = [row.gold for row in batch if row.gold is not None]
             yield (
                 batch,
@@ -330,7 +325,7 @@ class StructuredTagger:
                     mask,
                     pad_sequence(golds, batch_first=True).to(torch.int16) if golds else None,
                     [row.key for row in batch] if "keys" in needs else [],
-                    of_tokens,
+                    None if of_tokens is None else of_tokens.to("cpu", torch.half),
                     [row.words for row in batch if row.words is not None] if "words" in needs else [],
                     [row.predicate for row in batch if row.predicate is not None] if "predicates" in needs else [],
                 ),

@@ -50,15 +50,12 @@ class TagModel(SealModel):
         words)`, with a log-probability of 0.
         """
         space, logits, mask = self.output_space, state.logits, needed(state.mask, "mask")
-        reads, number = self.structure.reads_token_scores, self.structure.num_candidates
-        token_log_prob = None
-        if outputs is not None:
-            log_prob = outputs.new_zeros(outputs.shape[:2], dtype=torch.float)
-            token_log_prob = space.log_marginals_of(logits, outputs, mask) if reads else None
-        elif reads:
-            outputs, log_prob, token_log_prob = space.k_best_and_marginals(logits, number, mask)
+        if outputs is None:
+            outputs, log_prob, token_log_prob = self.structure.best_paths(space, logits, mask)
         else:
-            outputs, log_prob = space.k_best(logits, number, mask)
+            log_prob = outputs.new_zeros(outputs.shape[:2], dtype=torch.float)
+            reads = self.structure.reads_token_scores
+            token_log_prob = space.log_marginals_of(logits, outputs, mask) if reads else None
         words = [list(row["words"]) for row in metadata]
         return TagPaths(outputs, log_prob, mask, token_log_prob=token_log_prob, words=words)
 

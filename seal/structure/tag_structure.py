@@ -197,6 +197,14 @@ class TagStructure(CandidateStructure):
         """Whether it has a use for `TagPaths.token_log_prob`."""
         return any(energy.reads_token_scores for energy in self.joint.energies)
 
+    def best_paths(
+        self, space: Any, logits: torch.Tensor, mask: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        """`tags`, `log_prob` and, if it reads them, `token_log_prob` of the `TagPaths` of a `TagSequence`'s logits."""
+        if self.reads_token_scores:
+            return space.k_best_and_marginals(logits, self.num_candidates, mask)
+        return (*space.k_best(logits, self.num_candidates, mask), None)
+
     def competing(self, paths: TagPaths, own: bool = False) -> CompetingTags:
         return self.with_lemmas(paths).competing(self.scheme, own)
 
