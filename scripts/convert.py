@@ -12,10 +12,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tqdm import tqdm
 
-from scripts.layouts import nxt, propbank, texts
+from scripts.layouts import nxt, texts
 from scripts.measure.command import check_file, exit_status, mistakes_of_the_library
 from scripts.measure.files import replacing
 from scripts.measure.suite import UserError
+from seal.dataset_readers.srl_conllu import ROLE_SPANS, read_conllu
 from seal.files.paths import data_files, expanded
 
 EPILOG = """\
@@ -44,7 +45,7 @@ def _json_lines(read: Callable[..., Iterable[texts.LabelledText]], path: str, **
 
 
 def _frames(path: str, role_spans: str) -> Iterator[str]:
-    for sentence in propbank.read_propbank(path, role_spans):
+    for sentence in read_conllu(path, role_spans):
         frames = [
             {"pred": frame.predicate, "tags": frame.tags, "lemma": frame.lemma, "sense": frame.sense}
             for frame in sentence.frames
@@ -89,7 +90,7 @@ def parser() -> argparse.ArgumentParser:
             add("--topics", metavar="FILE", help="rcv1-v2.topics.qrels, where it does not lie beside the token file")
         if name == "propbank":
             help = "what a role covers: its head word, or the words below that (default: %(default)s)"
-            add("--role-spans", choices=propbank.ROLE_SPANS, default="head", help=help)
+            add("--role-spans", choices=ROLE_SPANS, default="head", help=help)
     return result
 
 

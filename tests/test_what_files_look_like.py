@@ -86,6 +86,7 @@ def conll(*words: str) -> str:
 
 
 UD = "1\tShe\t_\t_\t_\t_\t2\t_\t_\t_\t_\t{}\n2\tleft\t_\t_\t_\t_\t0\t_\t_\t_\tleave.01\t{}\n\n"
+UD_1 = UD.format("A0", "_").replace("\t2\t_\t_\t_\t_", "\t2\t_\t_\t_").replace("_\t_\t_\tleave", "_\tY\tleave")
 NAMED = "# global.columns = ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC UP:PRED UP:ARGHEADS UP:ARGSPANS\n"
 
 
@@ -184,10 +185,11 @@ FORMS = [
         ("c.conll.xz", lzma.compress(conll("a", "b").encode())),
         ("d.jsonl.bz2", bz2.compress(json.dumps(RECORD).encode())),
     ]),
-    Form(SRL, "CoNLL-U with the roles of Universal PropBank", "refused", "convert it first, by .* propbank", [
+    Form(SRL, "CoNLL-U with the roles of Universal PropBank 1.0 or 2.0", "read", 1, [
         ("a.conllu", UD.format("A0", "_")), ("b.conll", "# sent_id = 1\n" + UD.format("A0", "_")),
         ("c.conllup", NAMED + UD.format("_\t_", "A0:1\tA0:1-1")),
         ("d.conllu.gz", gzip.compress(UD.format("A0", "V").encode())),
+        ("e.conllu", UD_1),
     ]),
     Form(SRL, "JSON that is not an object a line; JSON lines under another name", "refused",
          "this looks like .*; expected", [

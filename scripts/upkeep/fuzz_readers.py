@@ -48,6 +48,10 @@ _BLURBS = b"""<book date="2018-08-18" xml:lang="en">
 </book>
 <book date="2018-08-18" xml:lang="en"><title>Ice</title><body>Cold.</body><topics><d0>Fiction</d0></topics></book>
 """
+_UP_1 = b"""1\tAna\tAna\tPROPN\t_\t_\t2\tnsubj\t_\t_\tA0\tA0
+2\tquer\tquerer\tVERB\t_\t_\t0\troot\tY\tquerer.01\t_\t_
+3\tvender\tvender\tVERB\t_\t_\t2\txcomp\tY\tvender.01\tA1\t_
+"""
 _VECTORS = b"rose 1.0 0.5 2\nsalt 0 1e-3 2\nan 0.1 0.2 0.3\n"
 _LINES = b'{"sentence": "Rose sells honey."}\n\n{"sentence": "Salt", "id": 7}\nplain text\n'
 
@@ -70,8 +74,9 @@ READERS: dict[str, tuple[Union[str, bytes], str, dict[str, Any]]] = {
     "propbank": (
         "../tests/fixtures/srl/kitchen.conllu",
         ".conllu",
-        {"layout": "propbank", "role_spans": "subtree"},
+        {"type": "seal_srl", "role_spans": "subtree"},
     ),
+    "propbank_1": (_UP_1, ".conllu", {"type": "seal_srl", "role_spans": "subtree"}),
     "frames": ("../tests/fixtures/srl/kitchen.jsonl", ".jsonl", {"type": "seal_srl"}),
     "tags": ("tagging_sample/dev.tsv", ".tsv", {"type": "seal_tagging"}),
     "trees": ("trees_sample/dev.mrg", ".mrg", {"type": "seal_parsing"}),

@@ -11,10 +11,12 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance
 from allennlp.data.fields import SequenceLabelField, TextField
 
-from seal.common.setting_checks import check_range, with_parameters_of
+from seal.common.setting_checks import check_choice, check_range, with_parameters_of
 from seal.dataset_readers.fields import WordsField
 from seal.dataset_readers.sentences import LegalTags, SentenceReader, tags_field, text_field, with_words
-from seal.dataset_readers.srl_files import SrlFrame, SrlSentence, read_srl_sentences
+from seal.dataset_readers.srl_conllu import ROLE_SPANS
+from seal.dataset_readers.srl_files import read_srl_sentences
+from seal.dataset_readers.srl_frames import SrlFrame, SrlSentence
 
 logger = logging.getLogger(__name__)
 
@@ -22,8 +24,8 @@ logger = logging.getLogger(__name__)
 @DatasetReader.register("seal_srl")
 class SrlReader(SentenceReader):
     """
-    Reads predicate-argument frames from CoNLL-2012 columns or BIO JSON lines, a file or a folder; the formats are
-    described at `read_srl_sentences`.
+    Reads predicate-argument frames from CoNLL-2012 columns, BIO JSON lines or CoNLL-U with roles, a file or a folder;
+    the formats are described at `read_srl_sentences`.
 
     There is one instance a frame and, with `predicate_instances`, one more a sentence (also for a sentence
     without frames), which marks no predicate and trains the predicate finder. The fields of an instance:
@@ -48,15 +50,16 @@ class SrlReader(SentenceReader):
         The share of the sentences to keep, in (0, 1]. The choice is fixed: sentence `i` (counted from 0 over
         all files of the path) is kept where `crc32(str(i)) < fraction * 2**32`. It is thus the same in every
         run and every process, and a larger fraction keeps all that a smaller one keeps.
-    role_spans : `str`, optional (default = `None`)
-        Not used: a setting of models of before CoNLL-U with roles was converted.
+    role_spans : `str`, optional (default = `"head"`)
+        The span of a role that CoNLL-U has on its head word: `"head"`, that word, or `"subtree"`, the words around it
+        that are below it in the tree (see `read_conllu`).
     repair : `bool`, optional (default = `False`)
         Whether, in JSON lines, an `I-X` that continues no span of `X` begins one, with one warning for a file.
 
     # Raises
 
     `ConfigurationError`
-        Where `fraction` or `max_words` is out of range, or a file is malformed.
+        Where `fraction`, `role_spans` or `max_words` is out of range, or a file is malformed.
     """
 
     @with_parameters_of(SentenceReader.__init__)
@@ -65,13 +68,15 @@ class SrlReader(SentenceReader):
         *,
         predicate_instances: bool = True,
         fraction: float = 1.0,
-        role_spans: Optional[str] = None,
+        role_spans: str = "head",
         repair: bool = False,
         **settings: Any,
     ) -> None:
         super().__init__(**settings)
         check_range("dataset_reader.fraction", fraction, above=0, most=1)
+        check_choice("dataset_reader.role_spans", role_spans, ROLE_SPANS)
         self._predicate_instances, self._fraction = predicate_instances, fraction
+        self._role_spans = role_spans
         self._legal = LegalTags("BIO", repair)
 
     def _read(self, file_path: str) -> Iterator[Instance]:
@@ -87,7 +92,10 @@ class SrlReader(SentenceReader):
             )
 
     def _sentences(self, file_path: str) -> Iterator[SrlSentence]:
-        return self._of_part(file_path, lambda path: with_words(file_path, read_srl_sentences(path, self._legal)))
+        def read(path: str) -> Iterator[SrlSentence]:
+            return with_words(file_path, read_srl_sentences(path, self._legal, self._role_spans))
+
+        return self._of_part(file_path, read)
 
     def _examples(self, file_path: str) -> Iterator[tuple[SrlSentence, Optional[SrlFrame]]]:
         sentences = self._sentences(file_path)

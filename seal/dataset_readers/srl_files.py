@@ -1,28 +1,28 @@
 """
-Semantic-role files as plain records, sentence by sentence: CoNLL-2012 columns and BIO JSON lines.
+Semantic-role files as plain records, sentence by sentence: CoNLL-2012 columns, BIO JSON lines, and CoNLL-U with roles.
 """
 
 import json
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Optional
 
-from allennlp.common.checks import ConfigurationError
-
 from seal.dataset_readers.sentences import LegalTags
+from seal.dataset_readers.srl_conllu import is_conllu, read_conllu
+from seal.dataset_readers.srl_frames import SrlFrame, SrlSentence
 from seal.files.names import check_name, clean_name
-from seal.files.other_formats import to_be_converted
 from seal.files.paths import data_files, not_empty, with_packings
 from seal.files.records import read_json
 from seal.files.text_lines import cells_of, column_lines, text_lines
+from seal.registry import ConfigurationError
 
-_ENDINGS = ("_conll", ".conll", ".jsonl")
+_CONLL_U = (".conllu", ".conllup")
+_ENDINGS = ("_conll", ".conll", ".jsonl", *_CONLL_U)
 _GOLD, _AUTO = "gold_conll", "auto_conll"
 _JSON_ENDINGS = with_packings((".jsonl", ".json"))
-_CONLL_U_ENDINGS = with_packings((".conllu", ".conllup"))
+_CONLL_U_ENDINGS = with_packings(_CONLL_U)
 _JSON_LINES = "JSON lines, an object with 'words' and 'frames' a line"
 _COLUMNS = "columns of CoNLL-2012 (a file of JSON lines must end in .jsonl)"
 _WORD, _LEMMA, _FRAMESET, _FIRST_ROLE = 3, 6, 7, 11
@@ -30,74 +30,31 @@ _WORD, _LEMMA, _FRAMESET, _FIRST_ROLE = 3, 6, 7, 11
 _ROLE = re.compile(r"(?:\(([^()*]+))?\*(\))?")
 
 
-@dataclass
-class SrlFrame:
-    """
-    One predicate with its arguments.
-
-    # Parameters
-
-    predicate : `int`
-        The predicate's token index.
-    tags : `list[str]`
-        A legal BIO sequence with PropBank's names (`B-ARG0`, `I-C-ARG1`, `B-R-ARG0`, `B-V`), one tag a word.
-    lemma : `Optional[str]`
-        The predicate's lemma, where the file gives one.
-    sense : `Optional[str]`
-        The predicate's sense (frameset) number, where the file gives one.
-    """
-
-    predicate: int
-    tags: list[str]
-    lemma: Optional[str] = None
-    sense: Optional[str] = None
-
-
-@dataclass
-class SrlSentence:
-    """
-    A sentence and its frames.
-
-    # Parameters
-
-    words : `list[str]`
-        The tokens.
-    frames : `list[SrlFrame]`
-        In the order of the file; empty for a sentence without predicates.
-    source : `str`
-        `file:line` of the sentence's first line, for messages.
-    """
-
-    words: list[str]
-    frames: list[SrlFrame] = field(default_factory=list)
-    source: str = ""
-
-    @property
-    def predicates(self) -> list[int]:
-        """The token indices of all predicates, ascending and without duplicates."""
-        return sorted({frame.predicate for frame in self.frames})
-
-
 def srl_data_files(path: str) -> list[str]:
     """
     The files that a data path stands for, sorted: a file for itself, a folder for every file below it whose name ends
-    in `_conll`, `.conll` or `.jsonl`, or one of these and `.gz`, `.bz2` or `.xz`. Where there are files of
-    `gold_conll`, those of `auto_conll` are left out: CoNLL-2012 has its sentences twice, annotated by hand and by
-    tools.
+    in `_conll`, `.conll` or `.jsonl`, or one of these and `.gz`, `.bz2` or `.xz`; or, if there is none, in `.conllu` or
+    `.conllup`, which may be a treebank without roles. Where there are files of `gold_conll`, those of `auto_conll` are
+    left out: CoNLL-2012 has its sentences twice, annotated by hand and by tools.
     """
-    files = data_files(path, _ENDINGS, "CoNLL-2012 columns or BIO JSON lines")
+    files = data_files(path, _ENDINGS, "CoNLL-2012 columns, BIO JSON lines or CoNLL-U with roles")
+    if len(files) > 1:
+        files = [name for name in files if not name.endswith(_CONLL_U_ENDINGS)] or files
     if len(files) > 1 and any(_GOLD in os.path.basename(name) for name in files):
         files = [name for name in files if _AUTO not in os.path.basename(name)]
     return files
 
 
-def read_srl_sentences(path: str, legal: Optional[LegalTags] = None) -> Iterator[SrlSentence]:
+def read_srl_sentences(path: str, legal: Optional[LegalTags] = None, role_spans: str = "head") -> Iterator[SrlSentence]:
     """
     Stream the sentences of a file or folder (see `srl_data_files`), in the order of the sorted files. All are UTF-8.
 
     A file whose name ends in `.jsonl` or `.json` (or these and `.gz`, `.bz2` or `.xz`) holds one JSON object a line:
     `{"words": [...], "frames": [{"pred": 3, "tags": [...], "lemma": "give", "sense": "01"}]}`, where `lemma` and
     `sense` may be left out and other keys are ignored. If the tags have a `B-V`, that at `pred` is `B-V` or `I-V`.
+
+    A file whose name ends in `.conllu` or `.conllup` (or these and a packed ending), or whose first line is one of
+    CoNLL-U, is read by `read_conllu`.
 
     Every other file holds CoNLL-2012 columns, separated by ASCII white space: the word is column 3 (from 0), lemma 6,
     frameset 7, one column of roles a predicate from column 11 on, and coreference last. The n-th row with a frameset
@@ -109,6 +66,8 @@ def read_srl_sentences(path: str, legal: Optional[LegalTags] = None) -> Iterator
     path : `str`
     legal : `Optional[LegalTags]`, optional (default = `None`)
         Checks the tags of JSON lines. `None`: they are not repaired.
+    role_spans : `str`, optional (default = `"head"`)
+        The spans of roles in CoNLL-U: see `read_conllu`.
     """
     legal = legal or LegalTags("BIO")
     for file_path in srl_data_files(path):
@@ -118,8 +77,9 @@ def read_srl_sentences(path: str, legal: Optional[LegalTags] = None) -> Iterator
             lines = column_lines(file_path, _COLUMNS)
             first = next((line for line in lines if not line[1].isspace()), (1, ""))
             if file_path.endswith(_CONLL_U_ENDINGS) or is_conllu(first[1]):
-                raise to_be_converted(file_path, "CoNLL-U with roles", "propbank", ".jsonl")
-            sentences = _parse_conll2012(file_path, chain([first], lines))
+                sentences = read_conllu(file_path, role_spans)
+            else:
+                sentences = _parse_conll2012(file_path, chain([first], lines))
         try:
             yield from not_empty(sentences, f"{file_path}:1: the file holds no sentence.")
         finally:
@@ -268,11 +228,3 @@ def _tags(path: str, start: int, column: int, cells: list[str]) -> list[str]:
     if role is not None:
         raise ConfigurationError(f"{path}:{opened}: the {role} span of column {column} is never closed.")
     return tags
-
-
-def is_conllu(line: str) -> bool:
-    """Whether a file of columns whose first line is this one is CoNLL-U, by a comment or by an id and a head."""
-    if line.startswith("#"):
-        return not line.startswith(("#begin", "#end"))
-    cells = line.split("\t")
-    return len(cells) >= 10 and re.match(r"1(-[0-9]+)?$", cells[0]) is not None and cells[6].isdecimal()

@@ -215,6 +215,16 @@ def test_further_files_are_checked_before_a_training_begins(tmp_path):
     assert len(list(SrlReader(**options, repair=True).read(train))) == 2
 
 
-def test_a_reader_of_an_older_model_still_reads_text():
-    reader = DatasetReader.from_params(Params({"type": "seal_srl", "role_spans": "subtree"}))
-    assert reader.text_to_instance(["Rose", "left"])["metadata"].metadata["words"] == ["Rose", "left"]
+@pytest.mark.parametrize(
+    "role_spans, tags", [("head", "O B-A0 O O B-V O B-A1"), ("subtree", "B-A0 I-A0 I-A0 I-A0 B-V B-A1 I-A1")]
+)
+def test_conllu_with_roles_is_read(role_spans, tags):
+    reader = DatasetReader.from_params(Params({"type": "seal_srl", "role_spans": role_spans}))
+    instances = list(reader.read(os.path.join(FIXTURES, "kitchen.conllu")))
+    assert [instance["metadata"]["predicate"] for instance in instances] == [3, 4, None, 2, None]
+    assert instances[1]["tags"].labels == tags.split()
+
+
+def test_spans_of_roles_are_of_two_kinds():
+    with pytest.raises(ConfigurationError, match="dataset_reader.role_spans .*'head' or 'subtree'.*'tree'"):
+        SrlReader(role_spans="tree")

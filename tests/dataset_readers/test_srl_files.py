@@ -5,12 +5,14 @@ import shutil
 
 import pytest
 
-from seal.dataset_readers.srl_files import SrlFrame, SrlSentence, is_conllu, read_srl_sentences, srl_data_files
+from seal.dataset_readers.srl_files import read_srl_sentences, srl_data_files
+from seal.dataset_readers.srl_frames import SrlFrame, SrlSentence
 from tests.one_sentence import message_of
 
 FIXTURES = os.path.join(os.path.dirname(__file__), "..", "fixtures", "srl")
 COLUMNS = os.path.join(FIXTURES, "kitchen.gold_conll")
 JSON = os.path.join(FIXTURES, "kitchen.jsonl")
+CONLL_U = os.path.join(FIXTURES, "kitchen.conllu")
 EWT = os.path.join("data", "ewt_propbank_srl")
 
 
@@ -79,6 +81,17 @@ def test_a_folder_is_all_its_files_sorted(tmp_path):
     sources = [sentence.source for sentence in read_srl_sentences(str(tmp_path))]
     assert len(sources) == 2 + 3 + 3 + 3 + 2
     assert [source.rsplit(":", 1)[0] for source in sources] == sorted(s.rsplit(":", 1)[0] for s in sources)
+
+
+def test_a_folder_is_its_files_of_conllu_where_it_has_no_others(tmp_path):
+    names = ["es-up-dev.conllu", "sub/fr.conllup.gz"]
+    (tmp_path / "sub").mkdir()
+    shutil.copy(CONLL_U, tmp_path / names[0])
+    (tmp_path / names[1]).write_bytes(gzip.compress(open(CONLL_U, "rb").read()))
+    assert srl_data_files(str(tmp_path)) == [str(tmp_path / name) for name in names]
+    assert len(list(read_srl_sentences(str(tmp_path)))) == 4
+    shutil.copy(COLUMNS, tmp_path / "dev.conll")
+    assert srl_data_files(str(tmp_path)) == [str(tmp_path / "dev.conll")]
 
 
 def test_a_file_of_any_name_is_read(tmp_path):
@@ -247,30 +260,6 @@ def test_counts_of_the_ewt_data(name, sentences, frames, by_bracket):
             assert len(frame.tags) == len(sentence.words)
     # Predicates that no frameset marks, found by their bracket alone.
     assert sum(frame.sense is None for sentence in data for frame in sentence.frames) == by_bracket
-
-
-def test_conllu_is_refused_with_the_way_to_convert_it(write):
-    path = write("a.conllu.gz", "# sent_id = 1\n")
-    assert message_of(read_srl_sentences, path) == (
-        f"{path}: CoNLL-U with roles is not read as it is; convert it first, by `python scripts/convert.py propbank "
-        f"{path} --out FILE.jsonl`, and read that file."
-    )
-
-
-@pytest.mark.parametrize(
-    "line, expected",
-    [
-        ("# sent_id = 1\n", True),
-        ("#begin document (a); part 000\n", False),
-        ("1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\t_\t_\t_", True),
-        ("1-2\tdu" + "\t_" * 4 + "\t0\tx\t_\t_\n", True),
-        # Columns of CoNLL-2012, and of CoNLL-2009.
-        ("1 0 0 a X * a 01 - - * (V*) -\n", False),
-        ("1\ta\ta\ta\tN\tN\t_\t_\t2\t2\tSBJ\tSBJ\t_\t_\tA0\n", False),
-    ],
-)
-def test_conllu_is_known_by_its_first_line(line, expected):
-    assert is_conllu(line) is expected
 
 
 def test_predicates_are_ascending_and_each_is_there_once():

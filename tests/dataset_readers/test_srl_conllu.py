@@ -5,12 +5,12 @@ from allennlp.common.checks import ConfigurationError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scripts.layouts.propbank import read_propbank
 from seal.common.tag_encodings import first_broken, tags_to_spans
-from seal.dataset_readers.srl_files import SrlFrame
+from seal.dataset_readers.srl_conllu import is_conllu, read_conllu
+from seal.dataset_readers.srl_frames import SrlFrame
 
-# Of the sentence "The cook who left gives her bread", as Universal PropBank 1.0 has it.
-UP_1 = """\
+# The sentence "The cook who left gives her bread" with frames and roles behind all columns of CoNLL-U.
+BEHIND = """\
 # sent_id = 1
 # text = The cook who left gives her bread
 1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\t_\t_\t_
@@ -37,14 +37,67 @@ def folder(tmp_path, monkeypatch):
 def conllu(text, role_spans="head"):
     with open("a", "w", encoding="utf-8", newline="") as file:
         file.write(text)
-    return list(read_propbank("a", role_spans))
+    return list(read_conllu("a", role_spans))
 
 
+def as_version_1(text):
+    """A mark and the frame in the place of DEPS and MISC, as Universal PropBank 1.0 has them."""
+    rows = []
+    for line in text.splitlines():
+        cells = line.split("\t")
+        if len(cells) > 10:
+            cells[8:11] = ["_" if cells[10] == "_" else "Y", cells[10]]
+        rows.append("\t".join(cells))
+    return "\n".join(rows) + "\n"
+
+
+@pytest.mark.parametrize("layout", [str, as_version_1])
 @pytest.mark.parametrize("role_spans, tags", [("head", HEADS), ("subtree", SUBTREES)])
-def test_roles_of_universal_propbank(role_spans, tags):
-    (sentence,) = conllu(UP_1, role_spans)
+def test_roles_of_universal_propbank(layout, role_spans, tags):
+    (sentence,) = conllu(layout(BEHIND), role_spans)
     assert sentence.words == "The cook who left gives her bread".split() and sentence.source == "a:3"
     assert sentence.frames == [SrlFrame(3, tags[0], "leave", "01"), SrlFrame(4, tags[1], "give", "01")]
+
+
+# Spanish and Portuguese files of version 1.0: a sentence without frames has two columns less, and a multi-word token no
+# columns of roles.
+UP_1 = """\
+1\tHola\thola\tINTJ\t_\t_\t0\troot\t_\t_
+
+# sent_id = 2
+1\tAna\tAna\tPROPN\t_\t_\t2\tnsubj\t_\t_\tA0\tA0
+2\tquer\tquerer\tVERB\t_\t_\t0\troot\tY\tquerer.01\t_\t_
+3-4\tvendê-lo\t_\t_\t_\t_\t_\t_\t_\t_
+3\tvender\tvender\tVERB\t_\t_\t2\txcomp\tY\tvender.01\tA1\t_
+4\tlo\tele\tPRON\t_\t_\t3\tdobj\t_\t_\t_\tA1
+
+1\tAna\tAna\tPROPN\t_\t_\t0\troot\t_\t_
+"""
+
+
+def test_version_1_has_a_mark_in_the_row_of_each_predicate():
+    first, second, third = conllu(UP_1)
+    assert second.words == ["Ana", "quer", "vender", "lo"] and second.source == "a:4"
+    assert second.frames == [
+        SrlFrame(1, ["B-A0", "B-V", "B-A1", "O"], "querer", "01"),
+        SrlFrame(2, ["B-A0", "O", "B-V", "B-A1"], "vender", "01"),
+    ]
+    assert first.frames == third.frames == []
+    (_, by_tree, _) = conllu(UP_1, "subtree")
+    assert by_tree.frames[0].tags == ["B-A0", "B-V", "B-A1", "I-A1"]
+
+
+def test_a_treebank_without_roles_has_no_frames():
+    text = (
+        "1\tAna\tAna\tPROPN\t_\tGender=Fem\t2\tnsubj\t2:nsubj\tSpaceAfter=No\n2\tri\trir\tVERB\t_\t_\t0\troot\t_\t_\n"
+    )
+    (sentence,) = conllu(text)
+    assert sentence.words == ["Ana", "ri"] and sentence.frames == []
+
+
+def test_what_column_8_and_9_hold_in_a_treebank_is_no_frame():
+    cells = BEHIND.replace("\tnsubj\t_\t_", "\tnsubj\t5:nsubj\tSpaceAfter=No").replace("\tobj\t_\t_", "\tobj\t_\tx.01")
+    assert conllu(cells)[0].frames == conllu(BEHIND)[0].frames
 
 
 def as_version_2(text, names=True):
@@ -65,7 +118,7 @@ def as_version_2(text, names=True):
 @pytest.mark.parametrize("names", [True, False])
 @pytest.mark.parametrize("role_spans", ["head", "subtree"])
 def test_both_versions_have_the_same_frames(names, role_spans):
-    assert conllu(as_version_2(UP_1, names), role_spans)[0].frames == conllu(UP_1, role_spans)[0].frames
+    assert conllu(as_version_2(BEHIND, names), role_spans)[0].frames == conllu(BEHIND, role_spans)[0].frames
 
 
 def test_rows_that_are_no_words_columns_by_name_and_a_verb_that_is_marked():
@@ -108,6 +161,8 @@ def test_spans_are_of_the_tree_and_do_not_overlap(drawn):
     if any(frames.values()):
         assert conllu(as_version_2(text), "subtree")[0].frames == by_tree.frames
         assert conllu(as_version_2(text))[0].frames == by_head.frames
+    assert conllu(as_version_1(text))[0].frames == by_head.frames
+    assert conllu(as_version_1(text), "subtree")[0].frames == by_tree.frames
     assert [frame.predicate for frame in by_tree.frames] == list(frames)
     for of_heads, of_trees in zip(by_head.frames, by_tree.frames):
         predicate, roles = of_heads.predicate, frames[of_heads.predicate]
@@ -131,7 +186,7 @@ def test_spans_are_of_the_tree_and_do_not_overlap(drawn):
 
 
 def test_a_word_with_two_roles_keeps_the_first(caplog):
-    (sentence,) = conllu(as_version_2(UP_1).replace("A0:2|A1:7", "A0:2|A1:7|A2:7|A3:5"))
+    (sentence,) = conllu(as_version_2(BEHIND).replace("A0:2|A1:7", "A0:2|A1:7|A2:7|A3:5"))
     assert sentence.frames[1].tags == HEADS[1]
     assert "a: 2 roles are left out, as their words have another role of the frame; the first: a:8, A2" in caplog.text
 
@@ -141,7 +196,7 @@ def test_a_word_with_two_roles_keeps_the_first(caplog):
     [
         ("\t_\n2", "\n2", "a:4: found 13 columns where the first word of the sentence has 12"),
         ("\n4\tleft", "\n5\tleft", "a:6: found the id '5' where 4 is the next word"),
-        ("leave.01", "_", "a:3: the sentence has 1 rows with a frame in column 10 .* and 2 columns of roles"),
+        ("leave.01", "_", "a:3: the sentence has 1 frames in column 10 .* and 2 columns of roles"),
         ("\t5\tnsubj", "\t9\tnsubj", "a:4: the head '9' is not the id of a word, or 0, and subtrees need it"),
         ("\t5\tnsubj", "\t4\tnsubj", "a:3: from here the heads of words go round in a circle"),
         ("\t_\t_\t_\t_\t_\n2", "\n2", "a:3: found 8 columns where CoNLL-U has at least 10"),
@@ -150,9 +205,23 @@ def test_a_word_with_two_roles_keeps_the_first(caplog):
     ],
 )
 def test_conllu_that_is_wrong(old, new, message):
-    assert UP_1.count(old) == 1
+    assert BEHIND.count(old) == 1
     with pytest.raises(ConfigurationError, match=f"^{message}"):
-        conllu(UP_1.replace(old, new), "subtree")
+        conllu(BEHIND.replace(old, new), "subtree")
+
+
+@pytest.mark.parametrize(
+    "old, new, place",
+    [
+        # A mark is missing; that of all is missing, so that no layout is known; a mark is too many.
+        ("xcomp\tY", "xcomp\t_", "a:4: the sentence has 1 marks Y in column 8"),
+        ("\tY\t", "\t_\t", "a:4: found 12 columns in no known layout of roles"),
+        ("dobj\t_", "dobj\tY", "a:4: the sentence has 3 marks Y in column 8"),
+    ],
+)
+def test_version_1_that_is_wrong(old, new, place):
+    with pytest.raises(ConfigurationError, match=f"^{re.escape(place)}"):
+        conllu(UP_1.replace(old, new))
 
 
 @pytest.mark.parametrize(
@@ -166,4 +235,20 @@ def test_conllu_that_is_wrong(old, new, message):
 )
 def test_version_2_that_is_wrong(old, new, message):
     with pytest.raises(ConfigurationError, match=f"^{re.escape(message)}"):
-        conllu(as_version_2(UP_1).replace(old, new))
+        conllu(as_version_2(BEHIND).replace(old, new))
+
+
+@pytest.mark.parametrize(
+    "line, expected",
+    [
+        ("# sent_id = 1\n", True),
+        ("#begin document (a); part 000\n", False),
+        ("1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\t_\t_\t_", True),
+        ("1-2\tdu" + "\t_" * 4 + "\t0\tx\t_\t_\n", True),
+        # Columns of CoNLL-2012, and of CoNLL-2009.
+        ("1 0 0 a X * a 01 - - * (V*) -\n", False),
+        ("1\ta\ta\ta\tN\tN\t_\t_\t2\t2\tSBJ\tSBJ\t_\t_\tA0\n", False),
+    ],
+)
+def test_conllu_is_known_by_its_first_line(line, expected):
+    assert is_conllu(line) is expected
