@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from scripts.measure import configs, machine, trials
 from scripts.measure.command import exit_status, make_folder
 from scripts.measure.files import write_text
-from scripts.measure.suite import LIBRARY_FOLDER, ROOT, Settings, UserError, all_suites
+from scripts.measure.suite import ROOT, Settings, UserError, all_suites
 from scripts.reproduce import names_of
 
 DECAY = "{ type: 'slanted_triangular', cut_frac: 0.1 }"
@@ -56,8 +56,7 @@ class Task:
     overrides: dict[str, Any] = field(default_factory=dict)
 
     def config(self, settings: dict[str, str], seed: int) -> str:
-        library = LIBRARY_FOLDER.as_posix()
-        asked = Settings(library, seed, self.epochs, fraction=self.fraction, more=tuple(settings.items()))
+        asked = Settings(seed, self.epochs, fraction=self.fraction, more=tuple(settings.items()))
         return configs.with_overrides(all_suites()[self.suite].methods["crf"].write(asked), self.overrides)
 
 

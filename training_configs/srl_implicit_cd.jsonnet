@@ -1,4 +1,4 @@
-local srl = import 'lib/srl.libsonnet';
+local srl = import 'seal/srl.libsonnet';
 
 srl.experiment(
   data=srl.data.sample,

@@ -1,5 +1,5 @@
 // Energies in both ways: a loss-net learns by NCE (SEAL) and trains the task-net; then, in prediction, `structured`.
-local srl = import 'lib/srl.libsonnet';
+local srl = import 'seal/srl.libsonnet';
 
 srl.experiment(
   data=srl.data.sample,

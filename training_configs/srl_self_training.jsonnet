@@ -1,4 +1,4 @@
-local srl = import 'lib/srl.libsonnet';
+local srl = import 'seal/srl.libsonnet';
 
 // A tenth of the sentences with their labels, and all the others without.
 srl.experiment(

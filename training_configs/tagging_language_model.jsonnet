@@ -1,4 +1,4 @@
-local tagging = import 'lib/tagging.libsonnet';
+local tagging = import 'seal/tagging.libsonnet';
 
 tagging.experiment(
   data=tagging.data.sample,

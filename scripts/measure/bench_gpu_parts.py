@@ -19,6 +19,7 @@ from allennlp.nn.util import move_to_device
 
 from scripts.measure import bench_base
 from scripts.measure.bench_base import Batches
+from scripts.measure.configs import find_import
 from scripts.measure.suite import ROOT
 from seal.energies import SelfAttentionEnergy
 from seal.hypergradients import Curvature, InverseHessianVector, ParameterLayout
@@ -35,7 +36,8 @@ ROWS = 32
 
 def sample(name: str, num_batches: int) -> tuple[dict[str, Any], Vocabulary, list[Any]]:
     """A config of `training_configs`, its vocabulary and its first batches."""
-    config = json.loads(_jsonnet.evaluate_file(str(ROOT / "training_configs" / f"{name}.jsonnet")))
+    path = ROOT / "training_configs" / f"{name}.jsonnet"
+    config = json.loads(_jsonnet.evaluate_file(str(path), import_callback=find_import))
     with contextlib.chdir(ROOT):
         settings = {**config["dataset_reader"], "max_instances": ROWS * (num_batches + 1)}
         reader = DatasetReader.from_params(Params(settings))

@@ -11,7 +11,7 @@ from scripts.measure import srl_bert_baseline  # noqa: F401
 from scripts.measure.bench_base import build_model, build_trainer
 from scripts.measure.bench_timing import epoch_of
 from scripts.measure.configs import evaluated
-from scripts.measure.suite import LIBRARY_FOLDER, Settings
+from scripts.measure.suite import Settings
 from scripts.measure.suites.srl import experiment, srl_bert
 
 BASELINE = "srl_bert"
@@ -28,7 +28,7 @@ class Epoch(NamedTuple):
 def epochs(path: str, encoder: str, fraction: float, vocab: Vocabulary) -> dict[str, Epoch]:
     """By name, an epoch over the same part of the sentences of a file."""
     # With a fraction here, the config would look for its tags in the data set's files, which another path may replace.
-    settings = Settings(LIBRARY_FOLDER.as_posix(), seed=0, epochs=1, fraction=1.0, encoder=encoder)
+    settings = Settings(seed=0, epochs=1, fraction=1.0, encoder=encoder)
     written = {"cross_entropy": experiment("ewt", "cross_entropy", settings), BASELINE: srl_bert(settings)}
     configs = {name: evaluated(config) for name, config in written.items()}
     for config in configs.values():

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Optional
 
 import _jsonnet
@@ -21,14 +22,27 @@ LIBRARIES = {
 }
 
 
+#: What a config writes before the name of a library.
+PREFIX = "seal/"
+
+
+def find_import(folder: str, name: str) -> tuple[str, bytes]:
+    """Jsonnet's `import_callback`, as `seal.allennlp.config_imports` has it, which waits for AllenNLP's import."""
+    path = LIBRARY_FOLDER / name.removeprefix(PREFIX) if name.startswith(PREFIX) else Path(folder, name)
+    try:
+        return str(path), path.read_bytes()
+    except OSError as error:
+        raise RuntimeError(error.strerror) from error
+
+
 def text(value: str) -> str:
     """A string as jsonnet writes it."""
     return json.dumps(value, ensure_ascii=False)
 
 
-def imported(name: str, folder: str, file: Optional[str] = None) -> str:
-    """The import of a library of a folder, under the name of its file or another, at the start of a config."""
-    return f"local {name} = import {text(f'{folder}/{file or name}.libsonnet')};\n\n"
+def imported(name: str, file: Optional[str] = None) -> str:
+    """The import of a library, under the name of its file or another, at the start of a config."""
+    return f"local {name} = import '{PREFIX}{file or name}.libsonnet';\n\n"
 
 
 def call(function: str, arguments: dict[str, str]) -> str:
@@ -48,12 +62,16 @@ _EVALUATED: dict[str, str] = {}
 
 def evaluated(source: str) -> Any:
     """
-    The value of a jsonnet expression, whose imports have absolute paths; evaluated once in a process. Raises
-    `RuntimeError` if it cannot be evaluated.
+    The value of a jsonnet expression, whose imports name the library or have absolute paths; evaluated once in a
+    process. Raises `RuntimeError` if it cannot be evaluated.
     """
     if source not in _EVALUATED:
-        _EVALUATED[source] = _jsonnet.evaluate_snippet("config", source)
+        _EVALUATED[source] = _evaluate(source)
     return json.loads(_EVALUATED[source])
+
+
+def _evaluate(source: str) -> str:
+    return _jsonnet.evaluate_snippet("config", source, import_callback=find_import)
 
 
 def evaluate_together(sources: Iterable[str]) -> None:
@@ -65,14 +83,13 @@ def evaluate_together(sources: Iterable[str]) -> None:
     if not missing:
         return
     with suppress(RuntimeError):
-        text_of_all = _jsonnet.evaluate_snippet("config", "[" + ",".join(f"({source}\n)" for source in missing) + "]")
+        text_of_all = _evaluate("[" + ",".join(f"({source}\n)" for source in missing) + "]")
         _EVALUATED.update(zip(missing, map(json.dumps, json.loads(text_of_all))))
 
 
 def library_value(library: str, expression: str) -> Any:
     """The value of an expression in which `lib` is a file of `training_configs/lib`."""
-    path = (LIBRARY_FOLDER / library).as_posix()
-    return evaluated(f"local lib = import {text(path)}; {expression}")
+    return evaluated(f"local lib = import '{PREFIX}{library}'; {expression}")
 
 
 def parse_overrides(source: str) -> dict[str, Any]:
@@ -103,8 +120,7 @@ def setting_value(expression: str, family: Optional[str] = None) -> Any:
         return json.loads(expression)  # As nearly all are; jsonnet takes a hundred times as long.
     library = ""
     if family is not None:
-        path = LIBRARY_FOLDER / LIBRARIES[family]
-        library = f"local {family} = import {text(path.as_posix())}; "
+        library = f"local {family} = import '{PREFIX}{LIBRARIES[family]}'; "
     return evaluated(library + expression)
 
 

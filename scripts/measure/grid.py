@@ -57,7 +57,7 @@ class Grid:
         more = {name: value for name, value in settings.more if name in used}
         tuned = is_tuned(dict(settings.more))
         given = {"epochs": str(settings.epochs), "seed": str(settings.seed), **more}
-        return imported(self._name, settings.library) + self.call(dataset, method, given, tuned)
+        return imported(self._name) + self.call(dataset, method, given, tuned)
 
     def call(self, dataset: str, method: str, settings: dict[str, str], tuned: bool = False) -> str:
         """

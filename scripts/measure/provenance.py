@@ -14,7 +14,7 @@ from typing import Any, Optional
 import _jsonnet
 
 from scripts.measure import machine
-from scripts.measure.configs import present_name
+from scripts.measure.configs import find_import, present_name
 from scripts.measure.files import read_json, write_json
 from scripts.measure.suite import LIBRARY_FOLDER
 
@@ -142,7 +142,7 @@ def _differing(before: Any, now: Any, path: str = "") -> Iterator[str]:
 @lru_cache(maxsize=None)
 def _evaluated(config: str, changed: int, library_changed: int) -> str:
     """The config as JSON; cached, as a page is written after each run. The times only distinguish versions of files."""
-    return _jsonnet.evaluate_file(config)
+    return _jsonnet.evaluate_file(config, import_callback=find_import)
 
 
 def _library_changed() -> int:

@@ -27,11 +27,9 @@ class UserError(Exception):
 @dataclass(frozen=True)
 class Settings:
     """
-    What a run's config depends on. `library` is the path from the config's folder to `training_configs/lib`;
-    `more` are names and jsonnet values of further settings (`--settings`).
+    What a run's config depends on. `more` are names and jsonnet values of further settings (`--settings`).
     """
 
-    library: str
     seed: int
     epochs: int
     fraction: float

@@ -8,7 +8,6 @@ with its defaults in each task.
 import json
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,6 +16,7 @@ if str(ROOT) not in sys.path:
 
 from scripts.measure.configs import library_value
 from scripts.measure.suite import LIBRARY_FOLDER
+from seal.cli.library_calls import functions
 
 PAGE = ROOT / "docs" / "settings.md"
 #: The files of `training_configs/lib` whose functions are the tasks' methods and encoders. A name that two of them have
@@ -164,42 +164,6 @@ where `energies` is a whole (`energies=srl.energies(hidden_dim=100)`). Of featur
 what the keys of a finished config can name, which `--overrides` and [a search](running.md#searching-settings) change.
 
 This page is made by `python scripts/upkeep/settings_table.py`."""
-
-
-def split_arguments(text: str) -> Iterator[str]:
-    """The parts between the commas that lie in no bracket."""
-    depth, part = 0, ""
-    for sign in text:
-        depth += (sign in "([{") - (sign in ")]}")
-        if sign == "," and depth == 0:
-            yield part
-            part = ""
-        else:
-            part += sign
-    yield part
-
-
-def functions(source: str) -> dict[str, list[tuple[str, str]]]:
-    """
-    The functions of a jsonnet file: the names of their parameters and the texts of their defaults. A field may be what
-    a local function of the file returns, `local compound(net) = function(tau=1.0)` and `separated: compound(3)`.
-    """
-    found = {}
-    source = re.sub(r"//.*", "", source)
-    for match in re.finditer(r"^ {2,4}(?:local )?(\w+)(\(\w+\) = function)?\(", source, flags=re.MULTILINE):
-        depth, end = 1, match.end()
-        while depth:
-            depth += (source[end] in "([{") - (source[end] in ")]}")
-            end += 1
-        if match[2] or re.match(r"\s*:", source[end:]):
-            parts = (part.strip().partition("=") for part in split_arguments(source[match.end() : end - 1]))
-            found[match[1]] = [
-                (name, re.sub(r"(\$[.]method|\$|self)[.]", "method.", " ".join(default.split())))
-                for name, _, default in parts
-                if name
-            ]
-    made = re.findall(r"^ {2,4}(\w+): (\w+)\(", source, flags=re.MULTILINE)
-    return {**found, **{name: found[maker] for name, maker in made if maker in found}}
 
 
 def of_files(files: list[str], names: list[str], shared: str = "false") -> list[Entry]:

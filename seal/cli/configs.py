@@ -10,6 +10,7 @@ from typing import Any
 
 from allennlp.common import params as allennlp_params
 
+from seal.cli.library_calls import explained
 from seal.registry import ConfigurationError
 
 logger = logging.getLogger(__name__)
@@ -103,6 +104,6 @@ def _of_jsonnet(error: Exception) -> str:
     if kind == "RUNTIME ":
         message, _, stack = message.partition("\n")
         place = stack.split("\n")[0].strip().split("\t")[0]
-        message = f"{place}: {message}" if place else message
+        message = f"{place}: {explained(message, place)}" if place else message
     # Text from the command line has no file name before its line number.
     return f"--overrides, at {message.lstrip(':')}" if re.match(r":?\d+:\d+", message) else message

@@ -70,3 +70,30 @@ def test_what_jsonnet_refuses(tmp_path, text, told):
     assert " ".join(str(error.value).split()).startswith(f"{path}{told}")
     with pytest.raises(ConfigurationError, match=f"^--overrides, at {re.escape(told.removeprefix(':'))}"):
         read_overrides(text)
+
+
+@pytest.mark.parametrize(
+    "library, call, names",
+    [
+        ("srl", "encoder.bilstm(hiden=3)", ["lib.encoder.bilstm", "'hiden'", '"hidden"', "word_dropout"]),
+        ("srl", "experiment(metod=1)", ["lib.experiment", "'metod'", '"method"', "energies"]),
+        ("tagging", "method.compound_stacked(tao=3)", ["lib.method.compound_stacked", '"tau"', "truncation"]),
+        # The library makes these methods by a function without a name.
+        ("multilabel", "method_for.bibtex.nce(energy_wait=3)", ["bibtex.nce", '"energy_weight"', "num_samples"]),
+        ("srl", "method.nce(1, 2, 3, 4, 5, 6)", ["lib.method.nce", "too many", "through_draws"]),
+    ],
+)
+def test_a_wrong_argument_is_told_with_its_function_and_the_arguments_that_there_are(tmp_path, library, call, names):
+    path = tmp_path / "config.jsonnet"
+    path.write_text(f"local lib = import 'seal/{library}.libsonnet';\n{{ a: 1, b: lib.{call} }}")
+    with pytest.raises(ConfigurationError) as error:
+        read_config(str(path))
+    told = str(error.value)
+    assert told.startswith(f"{path}:2:12-") and all(name in told for name in names)
+
+
+def test_a_wrong_argument_of_a_function_elsewhere_is_what_jsonnet_says(tmp_path):
+    path = tmp_path / "config.jsonnet"
+    path.write_text("local bilstm(a) = a;\nlocal lib = import 'seal/srl.libsonnet';\n{ b: bilstm(c=1) }")
+    with pytest.raises(ConfigurationError, match=r"3:6-17: function has no parameter c$"):
+        read_config(str(path))

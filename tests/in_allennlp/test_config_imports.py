@@ -23,7 +23,6 @@ from tests.forked import Forked
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "training_configs" / "lib"
 SHIPPED = (ROOT / "training_configs" / "srl_nce.jsonnet").read_text(encoding="utf-8")
-OWN = SHIPPED.replace("'lib/srl.libsonnet'", "'seal/srl.libsonnet'")
 
 
 @pytest.fixture
@@ -31,7 +30,7 @@ def config(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "mine" / "config.jsonnet"
     path.parent.mkdir()
-    path.write_text(OWN, encoding="utf-8")
+    path.write_text(SHIPPED, encoding="utf-8")
     return path
 
 

@@ -4,12 +4,12 @@ import pytest
 
 from scripts.measure.configs import setting_value
 from scripts.measure.grid import Grid
-from scripts.measure.suite import LIBRARY_FOLDER, Settings, UserError
+from scripts.measure.suite import Settings, UserError
 from tests.scripts.written_configs import evaluated
 
 
 def written(family, dataset, method, **more):
-    settings = Settings(LIBRARY_FOLDER.as_posix(), seed=2, epochs=5, fraction=1.0, more=tuple(more.items()))
+    settings = Settings(seed=2, epochs=5, fraction=1.0, more=tuple(more.items()))
     return Grid(family).experiment(dataset, method, settings)
 
 

@@ -13,8 +13,8 @@ MADE_UP = {name: SimpleNamespace(baseline="cross_entropy") for name in ("one", "
 
 def test_what_a_command_says_of_a_run_is_noted(tmp_path):
     overrides = {"trainer.patience": 2, "nce:model.sampler.num_samples": None, "crf:trainer.patience": 3}
-    plain = configs.given_of("nce", Settings("lib", 5, 7, 1.0), {})
-    asked = Settings("lib", 5, 7, 0.25, "a b/c", (("tau", "'it\\'s'"), ("weights", "{ a: 1 }")))
+    plain = configs.given_of("nce", Settings(5, 7, 1.0), {})
+    asked = Settings(5, 7, 0.25, "a b/c", (("tau", "'it\\'s'"), ("weights", "{ a: 1 }")))
     found = configs.given_of("nce", asked, overrides)
     assert plain == {"epochs": "7"}
     assert found == {

@@ -10,6 +10,7 @@ import _jsonnet
 import pytest
 
 from scripts import ready_model
+from scripts.measure.configs import find_import
 from scripts.measure.suite import ROOT
 from scripts.samples import join_ewt
 from tests import forked
@@ -32,7 +33,7 @@ def small(monkeypatch):
 @pytest.mark.parametrize("name", ready_model.MODELS)
 def test_a_config_reads_the_data_with_the_encoder_that_is_named(name):
     model = ready_model.MODELS[name]
-    config = evaluated(model.config("any/name", "{ epochs: 7 }", str(ROOT / "training_configs" / "lib")))
+    config = evaluated(model.config("any/name", "{ epochs: 7 }"))
     assert config["model"]["task_net"]["encoder"]["model_name"] == "any/name"
     assert config["dataset_reader"]["token_indexers"]["tokens"]["model_name"] == "any/name"
     assert config["trainer"]["num_epochs"] == 7
@@ -78,7 +79,7 @@ def test_a_config_behind_a_link_finds_the_library(small, monkeypatch, tmp_path):
     (tmp_path / "deep" / "er").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "deep" / "er")
     assert ready_model.main(["srl", "--encoder", "any/name", "--out", str(tmp_path / "link" / "out")]) == 1
-    assert _jsonnet.evaluate_file(str(tmp_path / "link" / "out" / "config.jsonnet"))
+    assert _jsonnet.evaluate_file(str(tmp_path / "link" / "out" / "config.jsonnet"), import_callback=find_import)
 
 
 def test_after_a_refused_training_the_corrected_command_runs(small, monkeypatch, tmp_path):

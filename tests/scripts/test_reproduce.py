@@ -66,7 +66,7 @@ def test_archives_of_the_same_frames_are_the_same_bytes(tmp_path, monkeypatch):
 def test_configs_are_those_of_training_configs(name, prefix, method):
     suite = SUITES[name]
     encoder = "bert-base-uncased" if suite.encoder else None
-    settings = Settings(library="lib", seed=13, epochs=suite.epochs, fraction=1.0, encoder=encoder)
+    settings = Settings(seed=13, epochs=suite.epochs, fraction=1.0, encoder=encoder)
     # The sample's `srl_nce` has structure, too.
     config = "nce_as_a_loss" if name == "srl_sample" and method == "nce" else method
     path = ROOT / "training_configs" / f"{prefix}{config}.jsonnet"
@@ -75,7 +75,7 @@ def test_configs_are_those_of_training_configs(name, prefix, method):
 
 def test_nce_with_structure_is_the_config_of_the_sample():
     suite = SUITES["srl_sample"]
-    settings = Settings(library="lib", seed=13, epochs=suite.epochs, fraction=1.0, encoder=None)
+    settings = Settings(seed=13, epochs=suite.epochs, fraction=1.0, encoder=None)
     path = ROOT / "training_configs" / "srl_nce.jsonnet"
     assert evaluated(suite.methods["structured_nce"].write(settings)) == evaluated(path.read_text("utf-8"), path.parent)
 
@@ -85,7 +85,7 @@ def test_structured_tuning_over_the_crf(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     method = SUITES["srl_sample"].methods["structured_tuning_crf"]
     more = (("weight", "2.5"), ("roles", "['ARG1']"), ("hidden", "5"))
-    settings = Settings(library="lib", seed=13, epochs=1, fraction=0.02, encoder=None, more=more)
+    settings = Settings(seed=13, epochs=1, fraction=0.02, encoder=None, more=more)
     trainer = build(evaluated(method.write(settings)), tmp_path)
     model = trainer.model
     batch = next(iter(trainer.data_loader))
@@ -408,7 +408,7 @@ def test_settings_of_roles_reach_the_config(method):
     assert {"energies", "task_net_lr", "hidden"} <= set(names) and not {"seed", "epochs", "fraction"} & set(names)
 
     def config(**more):
-        settings = Settings("training_configs/lib", 1, 2, 1.0, more=tuple(more.items()))
+        settings = Settings(1, 2, 1.0, more=tuple(more.items()))
         return evaluated(suite.methods[method].write(settings), ROOT)
 
     found = config(task_net_lr="0.5", hidden="7", **({"energy_weight": "9"} if "energy_weight" in names else {}))

@@ -52,7 +52,7 @@ def test_settings_reach_the_config_and_one_methods_go_first():
     assert more == {"energy_weight": "7", "weight_decay": "0", "patience": "1+2"}
     assert dict(configs.settings_of("margin", settings))["energy_weight"] == "2"
     method = SUITES["multilabel_bibtex"].methods["nce"]
-    config = evaluated(method.write(Settings("lib", 3, 5, 1.0, more=tuple(more.items()))))
+    config = evaluated(method.write(Settings(3, 5, 1.0, more=tuple(more.items()))))
     assert config["model"]["task_loss"]["energy_weight"] == 7
     assert config["trainer"]["patience"] == 3 and config["trainer"]["num_epochs"] == 5
     assert config["random_seed"] == 3

@@ -24,7 +24,7 @@ def test_configs_are_those_of_training_configs(dataset):
         path = ROOT / "training_configs" / f"{'shapes_' if dataset == 'shapes' else 'weizmann/'}{name}.jsonnet"
         if path.is_file():
             config = evaluated(path.read_text(encoding="utf-8"), path.parent)
-            settings = Settings(library="lib", seed=13, epochs=config["trainer"]["num_epochs"], fraction=1.0)
+            settings = Settings(seed=13, epochs=config["trainer"]["num_epochs"], fraction=1.0)
             assert evaluated(method.write(settings)) == config
             compared += 1
     assert compared >= 6
@@ -40,7 +40,7 @@ def test_every_method_and_data_set_of_the_library_is_there():
 def test_settings_reach_the_config():
     method = SUITES["segmentation_weizmann"].methods["nce"]
     more = (("crops", "false"), ("energy_weight", "3"))
-    config = evaluated(method.write(Settings("lib", 3, 5, 1.0, more=more)))
+    config = evaluated(method.write(Settings(3, 5, 1.0, more=more)))
     assert config["model"]["output_space"]["size"] == 32 and "crop" not in config["dataset_reader"]
     assert config["model"]["task_loss"]["energy_weight"] == 3
     assert config["trainer"]["num_epochs"] == 5 and config["random_seed"] == 3

@@ -21,7 +21,7 @@ SUITES = all_suites()
 
 
 def config(tmp_path, dataset, method, encoder=None, more=()):
-    settings = Settings(str(ROOT / "training_configs" / "lib"), 3, 2, 1.0, encoder, tuple(more))
+    settings = Settings(3, 2, 1.0, encoder, tuple(more))
     path = tmp_path / "config.jsonnet"
     path.write_text(SUITES[f"text_{dataset}"].methods[method].write(settings), encoding="utf-8")
     return Params.from_file(str(path)).as_dict(quiet=True)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from scripts.upkeep.settings_table import MEANING, PAGE, entries, functions, page
+from scripts.upkeep.settings_table import MEANING, PAGE, entries, page
+from seal.cli.library_calls import functions
 
 AGAIN = "python scripts/upkeep/settings_table.py"
 

@@ -7,6 +7,7 @@ from typing import Any, Optional
 
 import _jsonnet
 
+from scripts.measure.configs import find_import
 from scripts.measure.suite import Settings, Suite
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,11 +34,11 @@ def evaluated(text: str, folder: Path = ROOT / "training_configs") -> dict[str, 
 def evaluated_together(texts: Iterable[str], folder: Path = ROOT / "training_configs") -> list[dict[str, Any]]:
     """As each for itself, at a tenth of the time: what all of them import is read once."""
     source = "[" + ",".join(f"({text}\n)" for text in texts) + "]"
-    return json.loads(_jsonnet.evaluate_snippet(str(folder / "config.jsonnet"), source))
+    return json.loads(_jsonnet.evaluate_snippet(str(folder / "config.jsonnet"), source, import_callback=find_import))
 
 
 def settings_of(suite: Suite, *more: tuple[str, str], encoder: Optional[str] = None) -> Settings:
-    return Settings(library="lib", seed=13, epochs=suite.epochs, fraction=1.0, encoder=encoder, more=more)
+    return Settings(seed=13, epochs=suite.epochs, fraction=1.0, encoder=encoder, more=more)
 
 
 def assert_kept(suite: Suite, paths: dict[str, Path]) -> None:

@@ -23,6 +23,7 @@ from allennlp.predictors import Predictor
 from allennlp.training import TrainerCallback
 from nltk import Tree
 
+from seal.allennlp.config_imports import find_import
 from seal.common.tag_encodings import first_broken
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.nets import LossNet
@@ -181,7 +182,7 @@ def at_root(monkeypatch):
 def values():
     """Of all configs: together, what they import is read once."""
     source = ",\n".join(f"'{path}': import '{path}'" for path in CONFIGS)
-    return json.loads(_jsonnet.evaluate_snippet("configs", f"{{\n{source}\n}}"))
+    return json.loads(_jsonnet.evaluate_snippet("configs", f"{{\n{source}\n}}", import_callback=find_import))
 
 
 @pytest.fixture(scope="module")

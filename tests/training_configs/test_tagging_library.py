@@ -14,6 +14,7 @@ from allennlp.data import Batch
 from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
 from allennlp.predictors import Predictor
 
+from seal.allennlp.config_imports import find_import
 from seal.cli.check import check
 from seal.dataset_readers.tagging import TaggingReader
 from seal.losses import NetTerms
@@ -99,7 +100,7 @@ def test_the_shortest_word_has_a_vector_of_its_characters(data):
 
 def evaluated(expression):
     source = f"local tagging = import '{LIBRARY.as_posix()}'; {expression}"
-    return json.loads(_jsonnet.evaluate_snippet("test", source))
+    return json.loads(_jsonnet.evaluate_snippet("test", source, import_callback=find_import))
 
 
 def test_a_term_of_the_whole_sequence_joins_the_linear_chain():

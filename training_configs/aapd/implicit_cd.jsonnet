@@ -1,4 +1,4 @@
-local text = import '../lib/text.libsonnet';
+local text = import 'seal/text.libsonnet';
 
 text.experiment(
   data=text.data.aapd,

@@ -1,4 +1,4 @@
-local multilabel = import '../lib/multilabel.libsonnet';
+local multilabel = import 'seal/multilabel.libsonnet';
 
 multilabel.experiment(
   data=multilabel.data.cal500,

@@ -1,4 +1,4 @@
-local citations = import '../lib/citation_tagging.libsonnet';
+local citations = import 'seal/citation_tagging.libsonnet';
 
 citations.supervised(
   labelled=50,

@@ -1,4 +1,4 @@
-local srl = import '../lib/srl.libsonnet';
+local srl = import 'seal/srl.libsonnet';
 
 // Any BERT- or RoBERTa-style model: its name on the hub, or a local folder.
 local encoder = 'bert-base-uncased';

@@ -1,4 +1,4 @@
-local text = import '../lib/text.libsonnet';
+local text = import 'seal/text.libsonnet';
 
 // Any BERT- or RoBERTa-style model: its name on the hub, or a local folder.
 local encoder = 'bert-base-uncased';

@@ -1,4 +1,4 @@
-local srl = import '../lib/srl.libsonnet';
+local srl = import 'seal/srl.libsonnet';
 
 // SEAL-dynamic (NCE) on CoNLL-2012 (SEAL, NeurIPS 2022, section 4.3): BERT-base twice, 400 samples, one-head
 // self-attention energy 256 wide with dropout 0.5, energy weight 0.5, learning rate 1e-5 for both.

@@ -67,7 +67,7 @@ def experiment(labelled: int, method: str, kind: str, settings: Settings) -> str
     more = {name: value for name, value in settings.more if name not in library()["unread"][kind]}
     arguments = taken(more, ARGUMENTS.get(method, ()))
     training = listed(": ", {"epochs": settings.epochs, "seed": settings.seed, **more})
-    return imported("citations", settings.library, "citation_tagging") + call(
+    return imported("citations", "citation_tagging") + call(
         f"citations.{kind}",
         {
             "labelled": str(labelled),

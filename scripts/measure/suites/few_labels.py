@@ -58,7 +58,7 @@ class Task:
         if self.size is None:
             training["fraction"] = repr(settings.fraction)
         base = "" if library == "multilabel" else f"{library}.training.{self.dataset} "
-        config = imported(library, settings.library) + call(
+        config = imported(library) + call(
             f"{library}.experiment",
             {
                 "data": f"{path} {{ unlabelled: {path}.train }}",

@@ -68,7 +68,7 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
     encoder = ENCODERS.call("parsing", "bilstm", settings, more)
     training = "sample" if dataset == "sample" else "default"
     of_training = listed(": ", {"epochs": settings.epochs, "seed": settings.seed, **more})
-    return imported("parsing", settings.library) + call(
+    return imported("parsing") + call(
         "parsing.experiment",
         {
             "data": f"parsing.data.{dataset}",

@@ -91,7 +91,7 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
     of_experiment = taken(more, ("energies",))
     encoder = ENCODERS.call("srl", "bilstm", settings, more)
     of_training = {"epochs": settings.epochs, "fraction": repr(settings.fraction), "seed": settings.seed, **more}
-    config = imported("srl", settings.library) + call(
+    config = imported("srl") + call(
         "srl.experiment",
         {
             "data": f"srl.data.{dataset}",
@@ -112,7 +112,7 @@ def srl_bert(settings: Settings) -> str:
     A config of allennlp-models' own BERT tagger, with our data, epochs and learning rates; gradient norm 1 and dropout
     0.1 on BERT's vectors are those of its published config.
     """
-    return f"""{imported("srl", settings.library)}local encoder = {text(settings.encoder)};
+    return f"""{imported("srl")}local encoder = {text(settings.encoder)};
 local training = srl.training.ewt + srl.encoder.transformer(encoder).rates;
 local reader = {{ type: 'srl_bert_baseline', bert_model_name: encoder }};
 {{

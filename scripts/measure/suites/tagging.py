@@ -85,7 +85,7 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
     # Its settings of training, except the epochs, which `training` sets.
     transformer = "" if settings.encoder is None else " + tagging.training.transformer"
     training = listed(": ", {"epochs": settings.epochs, "seed": settings.seed, **more})
-    return imported("tagging", settings.library) + call(
+    return imported("tagging") + call(
         "tagging.experiment",
         {
             "data": f"tagging.data.{dataset}",

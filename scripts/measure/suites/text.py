@@ -61,7 +61,7 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
     function = "nce" if method == "nce_shared" else method
     training = {"epochs": str(settings.epochs), "seed": str(settings.seed), **more}
     base = dataset if library()[dataset]["own_training"] else "default"
-    return imported("text", settings.library) + call(
+    return imported("text") + call(
         "text.experiment",
         {
             "data": f"text.data.{dataset}",
