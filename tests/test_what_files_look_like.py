@@ -216,12 +216,18 @@ FORMS = [
         ("a.csv", 'text,labels\n"a, b\n""c""",x\nd,"x,y"\n'), ("b.csv", "id;labels;text\r\n1;x;a\r\n2;;b\r\n"),
         ("c.csv.gz", gzip.compress(b"label,text\nx,a\n\n,b\n")),
     ]),
-    Form(TEXTS, "labels written as a list of Python or JSON", "refused",
-         "looks like a .*; write the labels with commas", [
-        ("a.tsv", "a\t['x', 'y']\nb\t[]\n"), ("b.tsv", "b\t[]\n"), ("c.tsv", 'a\t["x", "y"]\n'),
-        ("d.tsv", "a\t('x',)\n"), ("h.csv", 'text,labels\na,"{""choices"": [""x"", ""y""]}"\n'),
-        ("i.tsv", 'a\t{"choices": ["x"]}\n'), ("j.csv", "text,labels\na,\"[('x', 1), ('y', 2)]\"\n"),
-        ("e.tsv", "a\t{'x', 'y'}\n"), ("f.tsv", "a\t[x, y]\n"), ("g.tsv", "a\t['x' 'y']\n"),
+    Form(TEXTS, "CSV with a column of 0 and 1 for each label", "read", 2, [
+        ("a.csv", 'text,x,y\n"a, b",1,0\nd,0,0\n'), ("b.csv", ";comment;x;y\r\n1;a b;1;1\r\n2;b c;0;1\r\n"),
+        ("c.csv", "id,text,x,y\n1,a,True,False\n2,b,False,False\n"),
+    ]),
+    Form(TEXTS, "labels written as a list of Python, NumPy or JSON", "read", 2, [
+        ("a.tsv", "a\t['x', 'y']\nb\t[]\n"), ("b.tsv", 'a\t["x", "y"]\nb\t()\n'), ("c.tsv", "a\t{'x', 'y'}\nb\t\n"),
+        ("d.csv", "text,labels\na,\"('x',)\"\nb,[]\n"), ("e.csv", ",text,labels\n0,a,['x' 'y']\n1,b,[]\n"),
+    ]),
+    Form(TEXTS, "labels written as an object, or as a list of something else than names", "refused",
+         "no list of names; write it as in", [
+        ("a.csv", 'text,labels\na,"{""choices"": [""x"", ""y""]}"\n'), ("b.tsv", 'a\t{"choices": ["x"]}\n'),
+        ("c.csv", "text,labels\na,\"[('x', 1), ('y', 2)]\"\n"), ("d.tsv", "a\t[x, y]\n"),
     ]),
     Form(TEXTS, "labels with `|`, `;` or `#`, and no text with two", "read as one name each, with a warning", 3, [
         ("a.tsv", "a\tx|y\nb\tx|z\nc\t\n"), ("b.tsv", "a\tx;y\nb\tx; z\nc\tx\n"), ("c.tsv", "a\tx | y\nb\tx|z\nc\t\n"),
@@ -233,7 +239,7 @@ FORMS = [
         ("b.csv", "text,labels\n" + "".join(f"x,kite {n}\n" for n in range(20))),
     ], "if these are texts, the columns are the other way round"),
     Form(TEXTS, "JSON that is not an object a line; JSON under another name; CSV without names of columns", "refused",
-         "this looks like .*; expected|the first row names the columns", [
+         "this looks like .*; expected|no column is called labels", [
         ("a.json", SPREAD), ("b.jsonl", '[{"text": "a", "labels": []}]'), ("c.tsv", '{"text": "a", "labels": []}\n'),
         ("d.csv", "a,x\nb,y\n"), ("e.txt", '[{"text": "a", "labels": ["x"]}]'),
         ("f.json", json.dumps({"text": "a"}, indent=1)),

@@ -6,7 +6,7 @@ import logging
 import os
 import re
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, Optional
 
 import numpy
@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 _MODES = ("1", "L", "P", "RGB")
 #: The most of red, green and blue that a colour is black with, in a mask: quantisation makes such of it.
 _MOST_OF_BLACK = 32
+#: The opacity of a pixel that is not transparent at all.
+_OPAQUE = 255
 _ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
 
 
@@ -51,6 +53,9 @@ def read_masked_images(path: str, size: Optional[tuple[int, int]] = None) -> Mas
     Images and their masks: of an `.npz` with `images` and `masks`; or of a folder with the folders `images` and
     `masks`, in which an image and its mask have the same name but for the ending. With `size`, a height and width, all
     are resized.
+
+    Masks have two values, the same ones in all: 0 and 1, 0 and white, or any two greys or colours of any depth, of
+    which the brighter one is the object, or the opaque one. A warning then tells which.
     """
     path = user_path(path)
     found = _read_folder(path, size) if os.path.isdir(path) else _read_archive(path, size)
@@ -70,10 +75,15 @@ def _read_archive(path: str, size: Optional[tuple[int, int]]) -> MaskedImages:
     if masks.dtype != bool and not numpy.issubdtype(masks.dtype, numpy.integer):
         raise ConfigurationError(f"{path}: 'masks' must be whole numbers, 0 or 1, found {masks.dtype}.")
     wrong = numpy.argwhere((masks != 0) & (masks != 1))
-    if len(wrong):
+    values = numpy.unique(masks) if len(wrong) else ()
+    if len(values) == 2:
+        _tell_of_values(path, str(values[1]), str(values[0]))
+        masks = masks == values[1]
+    elif len(wrong):
         row, y, x = wrong[0].tolist()
         raise ConfigurationError(
-            f"{path}:{row}: the mask has the value {masks[row, y, x]} at row {y}, column {x}; a mask is 0 or 1."
+            f"{path}:{row}: the mask has the value {masks[row, y, x]} at row {y}, column {x}; a mask is 0 or 1, "
+            "and all masks together may have two other values."
         )
     if not len(images):
         raise ConfigurationError(f"{path}: there are no images in it.")
@@ -155,7 +165,8 @@ def read_mask(path: str) -> tuple[Image.Image, str]:
     image, largest = _open(path)
     if image.mode not in ("1", "L", "P"):
         raise ConfigurationError(
-            f"{path}: a mask of the kind '{image.mode}' (Pillow's name); save it as a grey image of 0 and 255."
+            f"{path}: a mask of the kind '{image.mode}' (Pillow's name) with more than two colours; save it as a grey "
+            "image of 0 and 255."
         )
     coloured = _is_coloured(image)
     values = numpy.asarray(image if image.mode == "L" or coloured else image.convert("L"))
@@ -183,6 +194,85 @@ def read_mask(path: str) -> tuple[Image.Image, str]:
                 "save it as a grey image, 0 and 255 where the object is."
             )
     return Image.fromarray(mask.astype(numpy.uint8)), kind if mask.any() and not mask.all() else ""
+
+
+def _read_masks(files: Sequence[str]) -> list[tuple[Image.Image, str]]:
+    """Each mask with its kind, as `read_mask` reads it; or, where it refuses one, by the two colours that all have."""
+    try:
+        return [read_mask(file) for file in files]
+    except ConfigurationError:
+        coloured = [_colours(file) for file in files]
+        opacities = {colour[3] for colours, _ in coloured for colour in colours}
+        seen = [[_seen(colour, opacities) for colour in colours] for colours, _ in coloured]
+        if any(not colours or len(set(colours)) > 2 for colours in seen):
+            raise
+    known: dict[tuple[int, ...], str] = {}
+    for colours, file in zip(seen, files):
+        for colour in colours:
+            known.setdefault(colour, file)
+        if len(known) > 2:
+            first, second, third = list(known)[:3]
+            raise ConfigurationError(
+                f"{file}: the mask has the value {_written(third)}, where other masks have {_written(first)} and "
+                f"{_written(second)} (in {os.path.basename(known[second])}); two values are a mask."
+            )
+    low, high = min(known, key=_brightness), max(known, key=_brightness)
+    if low != high and _brightness(low) == _brightness(high):
+        raise ConfigurationError(
+            f"{files[0]}: masks of {_written(low)} and {_written(high)}, which are equally bright, so that nothing "
+            "tells which is the object; save them as grey images of 0 and 255."
+        )
+    if low != high:
+        _tell_of_values(os.path.dirname(files[0]), _written(high), _written(low))
+    # Where all masks have the same value everywhere, it is that of an object, unless it is black.
+    one = high if low != high or _brightness(high)[1] > 0 else None
+    made = []
+    for colours, (_, places) in zip(seen, coloured):
+        is_one = numpy.array([colour == one for colour in colours])[places]
+        made.append((Image.fromarray(is_one.astype(numpy.uint8)), ""))
+    return made
+
+
+def _colours(path: str) -> tuple[list[tuple[int, ...]], numpy.ndarray]:
+    """
+    The colours of an image, each as red, green, blue and opacity, and the number of each pixel's colour, `(H, W)`; no
+    colours of a kind of image that has more than Pillow reads of it, or other colours.
+    """
+    image, largest = _open(path)
+    if image.mode == "L" or image.mode[0] in "IF":
+        grey = numpy.asarray(image)
+        if largest < 255:
+            grey = numpy.rint(grey * (largest / 255))
+        pixels = numpy.stack([grey, grey, grey, numpy.full_like(grey, _OPAQUE)], axis=-1)
+    elif image.mode in ("1", "P", "RGB", "RGBA", "LA", "PA") and largest <= 255:
+        pixels = numpy.asarray(image.convert("RGBA"))
+    else:
+        return [], numpy.zeros((0, 0), dtype=int)
+    found, places = numpy.unique(pixels.reshape(-1, 4), axis=0, return_inverse=True)
+    return [tuple(colour) for colour in found.tolist()], places.reshape(pixels.shape[:2])
+
+
+def _seen(colour: tuple[int, ...], opacities: Collection[int]) -> tuple[int, ...]:
+    """What counts of a colour, where all masks have these opacities: of one that is transparent, only that it is."""
+    if len(opacities) == 1:
+        return (*colour[:3], _OPAQUE)
+    return colour if colour[3] else (0, 0, 0, 0)
+
+
+def _brightness(colour: tuple[int, ...]) -> tuple[int, float]:
+    red, green, blue, opacity = colour
+    return opacity, 0.299 * red + 0.587 * green + 0.114 * blue
+
+
+def _written(colour: tuple[int, ...]) -> str:
+    red, green, blue, opacity = colour
+    if opacity == 0:
+        return "transparent"
+    return f"{red:g}" if red == green == blue else f"#{red:02x}{green:02x}{blue:02x}"
+
+
+def _tell_of_values(where: str, one: str, zero: str) -> None:
+    logger.warning("%s: masks of two values: %s is taken for 1, the object, and %s for 0", where, one, zero)
 
 
 def resized_image(image: Image.Image, size: Optional[tuple[int, int]]) -> numpy.ndarray:
@@ -253,8 +343,8 @@ def _read_folder(path: str, size: Optional[tuple[int, int]]) -> MaskedImages:
     pairs = [(file, dict(masks)[stem]) for stem, file in images]
     pixels, of_masks = [], []
     kinds: dict[str, str] = {}
-    for file, mask_file in pairs:
-        image, (mask, kind) = read_image(file), read_mask(mask_file)
+    for (file, mask_file), (mask, kind) in zip(pairs, _read_masks([mask_file for _, mask_file in pairs])):
+        image = read_image(file)
         if kind:
             kinds.setdefault(kind, mask_file)
         if image.size != mask.size:

@@ -2,11 +2,14 @@
 Files of texts with labels: JSON lines, TSV and CSV, and `format_of`, which tells the format of a file.
 """
 
+import ast
+import json
 import logging
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any, NamedTuple, Optional
 
 from allennlp.common.checks import ConfigurationError
@@ -29,6 +32,15 @@ _LABEL_KEYS = ("labels", "label", "doc_label")
 # What a header, in lower case, has over the columns of texts and of labels.
 _TEXT_HEADINGS = ("text", "texts", "sentence", "document", "comment", "tweet")
 _LABEL_HEADINGS = ("label", "labels", "category", "categories", "tags")
+# The cells of a column that stands for a label, in lower case.
+_BITS = {"0": False, "0.0": False, "false": False, "1": True, "1.0": True, "true": True}
+# The rows of a table by which its columns are told apart.
+_ROWS_SEEN = 100
+# The columns beside those of labels: a text, and perhaps an id.
+_MOST_BESIDE_LABELS = 2
+# Strings of a list as JSON, Python or NumPy write it.
+_NUMBERS = re.compile(r"\[[-\d\s,]+\]")
+_QUOTED = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|-?\d+)\s*(,?)""", re.DOTALL)
 
 
 class LabelledText(NamedTuple):
@@ -65,10 +77,14 @@ class TextOptions(NamedTuple):
     text_keys : `tuple[str, ...]`, optional
         For JSON and CSV: the keys or columns whose texts are joined by a space. `None`: the first of the common ones
         (`text`, `token`, `tokens`, `doc_token`) that is there.
+    label_columns : `tuple[str, ...]`, optional
+        For CSV: the columns that are labels, with 1 in the row of a text that has the label and 0 in the others; see
+        `read_csv` about `None`.
     """
 
     label_names: Optional[list[str]] = None
     text_keys: Optional[tuple[str, ...]] = None
+    label_columns: Optional[tuple[str, ...]] = None
 
 
 def read_json_lines(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
@@ -97,20 +113,90 @@ def read_json_lines(path: str, options: TextOptions = TextOptions()) -> Iterator
 
 def read_csv(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
     """
-    Reads CSV, as spreadsheets write it (`csv_rows`). The first row names the columns; those of the text and of the
-    labels have the names that JSON lines have (`text`, `labels`), and others are ignored. Labels have commas between
-    them; a cell without any is a text without labels.
+    Reads CSV, as spreadsheets and pandas write it (`csv_rows`). The first row names the columns. There are two layouts:
+
+    - one column with all labels of a text, called as in JSON lines (`labels`): names with commas between, or a list as
+      JSON, Python or NumPy write it (`['a', 'b']`); an empty cell is a text without labels;
+    - a column for each label, with 1 or 0, `True` or `False`: the columns `options.label_columns` or, where none is
+      named and none is called `labels`, all that have nothing else in the first 100 rows, if there are at least two and
+      at most two others, a text and perhaps an id.
+
+    The text is in the columns `options.text_keys`, or in that which is called as in JSON lines (`text`). In the second
+    layout it is otherwise the column that is no label or, of several, the one whose cells have white space. Other
+    columns are ignored.
     """
     expected = "CSV, with the names of its columns in the first row"
-    for number, record in csv_records(path, text_lines(path, expected)):
+    records = csv_records(path, text_lines(path, expected))
+    seen = list(islice(records, _ROWS_SEEN))
+    if not seen:
+        return
+    first = [record for _, record in seen]
+    columns = _label_columns(path, first, options)
+    text_keys = options.text_keys
+    if columns is not None and text_keys is None:
+        text_keys = (_text_column(path, first, columns),)
+    key = next((key for key in _LABEL_KEYS if key in first[0]), "")
+    for number, record in chain(seen, records):
         where = f"{path}:{number}"
-        key = next((key for key in _LABEL_KEYS if key in record), None)
-        if key is None:
-            raise ConfigurationError(
-                f"{path}:1: no column is called {' or '.join(_LABEL_KEYS)}; the first row names the columns, and has "
-                f"{', '.join(map(short, record))}."
-            )
-        yield LabelledText(text_of(record, options.text_keys, where), labels_of(record[key], where), where)
+        if columns is None:
+            labels = labels_of(record[key], where)
+        else:
+            labels = once_each([name for name in columns if _bit(record[name], name, where)], where)
+        yield LabelledText(text_of(record, text_keys, where), labels, where)
+
+
+def _label_columns(path: str, records: Sequence[dict[str, str]], options: TextOptions) -> Optional[list[str]]:
+    """The columns of a table that stand for a label each; `None` where one column has all labels of a text."""
+    names, texts = list(records[0]), options.text_keys or ()
+    if options.label_columns is not None:
+        for name in options.label_columns:
+            if name not in names:
+                raise ConfigurationError(
+                    f"{path}:1: no column is called {short(name)}, which dataset_reader.label_columns names; the first "
+                    f"row has {_named(names)}."
+                )
+        return list(options.label_columns)
+    if any(key in names for key in _LABEL_KEYS):
+        return None
+    columns = [
+        name
+        for name in names
+        if name and name not in texts and all(record[name].strip().lower() in _BITS for record in records)
+    ]
+    others = [name for name in names if name not in columns]
+    beside = len(set(others) - set(texts)) + bool(texts)
+    if len(columns) < 2 or beside > _MOST_BESIDE_LABELS:
+        raise ConfigurationError(
+            f"{path}:1: no column is called {' or '.join(_LABEL_KEYS)}. Where each label has a column of its own, with "
+            "0 and 1, name these in dataset_reader.label_columns; they are found by themselves where at most "
+            f"{_MOST_BESIDE_LABELS} columns have anything else. Here {_named(others)} have, of {len(names)} columns."
+        )
+    return columns
+
+
+def _named(names: Sequence[str], most: int = 8) -> str:
+    return ", ".join(map(short, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _text_column(path: str, records: Sequence[dict[str, str]], columns: Sequence[str]) -> str:
+    """The column of texts in a table whose `columns` are labels."""
+    others = [name for name in records[0] if name not in columns]
+    named = [name for name in others if name in _TEXT_KEYS]
+    of_several_words = [name for name in others if any(" " in record[name].strip() for record in records)]
+    for candidates in (named[:1], others, of_several_words):
+        if len(candidates) == 1:
+            return candidates[0]
+    raise ConfigurationError(
+        f"{path}:1: which column has the texts? Name it in dataset_reader.text_keys; besides labels there "
+        f"{'are ' + _named(others) if others else 'is none'}."
+    )
+
+
+def _bit(cell: str, name: str, where: str) -> bool:
+    found = _BITS.get(cell.strip().lower())
+    if found is None:
+        raise ConfigurationError(f"{where}: the column {short(name)} of a label must be 0 or 1, found {short(cell)}.")
+    return found
 
 
 def read_tsv(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
@@ -171,6 +257,8 @@ def read_labelled_texts(
     if format in CONVERTED:
         raise to_be_converted(path, f"the format {format!r}", CONVERTED[format], ".jsonl")
     format = format or format_of(path, options)
+    if options.label_columns is not None and format != "csv":
+        raise ConfigurationError(f"{path}: dataset_reader.label_columns is for CSV, and this is read as {format}.")
     texts = FORMATS[format](path, options)
     return texts if format == "indexed_tsv" else _telling_of_labels(path, texts)
 
@@ -256,25 +344,48 @@ def once_each(labels: Iterable[str], source: str) -> list[str]:
 
 def labels_of(cell: str, where: str) -> list[str]:
     """
-    The labels of a cell of a table, names or numbers, which have commas between them; an empty cell has none. The cell
-    may be no list or object of JSON or Python, and no label empty, malformed or there twice; `where` is its
+    The labels of a cell of a table, names or numbers, which have commas between them, or are a list as JSON, Python or
+    NumPy write it; an empty cell has none. No label may be empty, malformed or there twice; `where` is the cell's
     `file:line`.
     """
     if not cell.strip():
         return []
-    if is_list(cell):
-        raise ConfigurationError(
-            f"{where}: {short(cell)} looks like a list of JSON or Python; write the labels with commas between them, "
-            "as in 'a,b', and leave the cell empty where there is none."
-        )
     labels: dict[str, None] = {}
-    for label in map(str.strip, cell.split(",")):
+    listed = is_list(cell) or _NUMBERS.fullmatch(cell.strip())
+    for label in _items(cell, where) if listed else map(str.strip, cell.split(",")):
         if not label:
             raise ConfigurationError(f"{where}: a label is empty; names have one comma between, found {cell[:40]!r}.")
         if label in labels:
             raise ConfigurationError(f"{where}: the label {label!r} comes a second time.")
         labels[label] = None
     return once_each(labels, where)
+
+
+def _items(cell: str, where: str) -> list[str]:
+    """
+    The strings or whole numbers of a list. Each is read by itself: NumPy writes `['a' 'b']` without commas, which
+    Python takes for one string.
+    """
+    inside, items, end = cell.strip()[1:-1], [], 0
+    while inside[end:].strip():
+        found = _QUOTED.match(inside, end)
+        if found is None:
+            raise ConfigurationError(
+                f"{where}: {short(cell)} is no list of names; write it as in \"['a', 'b']\", or the labels with commas "
+                "between them, as in 'a,b'."
+            )
+        items.append(_unquoted(found[1]))
+        end = found.end()
+    return items
+
+
+def _unquoted(text: str) -> str:
+    if text.startswith('"'):
+        try:
+            return json.loads(text)
+        except ValueError:  # Python's, which has other escapes.
+            pass
+    return str(ast.literal_eval(text)) if text[0] in "'\"" else text
 
 
 def text_of(record: dict[str, Any], text_keys: Optional[tuple[str, ...]] = None, source: Optional[str] = None) -> str:

@@ -67,7 +67,10 @@ class TextMultilabelReader(SentenceReader):
         Whether to give a text all ancestors of its labels in the `taxonomy`. How many labels the taxonomy lacks is
         logged.
     text_keys : `Optional[list[str]]`, optional (default = `None`)
-        For JSON: the keys whose texts are joined, such as `["title", "text"]`.
+        For JSON and CSV: the keys or columns whose texts are joined, such as `["title", "text"]`.
+    label_columns : `Optional[list[str]]`, optional (default = `None`)
+        For CSV with a column for each label, 1 where a text has it and 0 elsewhere: these columns. `None`: they are
+        found where at most two columns have anything else (see `read_csv`).
     topics : `Optional[str]`, optional (default = `None`)
         Not used: a setting of models of before RCV1's files were converted.
     tokenizer : `Optional[Tokenizer]`, optional (default = `WhitespaceTokenizer()`)
@@ -93,6 +96,7 @@ class TextMultilabelReader(SentenceReader):
         taxonomy: Optional[str] = None,
         ancestors: bool = False,
         text_keys: Optional[list[str]] = None,
+        label_columns: Optional[list[str]] = None,
         topics: Optional[str] = None,
         tokenizer: Optional[Tokenizer] = None,
         max_tokens: Optional[int] = None,
@@ -112,6 +116,9 @@ class TextMultilabelReader(SentenceReader):
         if text_keys is not None and not text_keys:
             raise ConfigurationError("dataset_reader.text_keys: name at least one key, or leave it out.")
         self._text_keys = None if text_keys is None else tuple(text_keys)
+        if label_columns is not None and not label_columns:
+            raise ConfigurationError("dataset_reader.label_columns: name at least one column, or leave it out.")
+        self._label_columns = None if label_columns is None else tuple(label_columns)
 
     def taxonomy(self) -> Optional[Taxonomy]:
         """The taxonomy of the file `taxonomy`; `None` where none is named."""
@@ -166,7 +173,7 @@ class TextMultilabelReader(SentenceReader):
             yield text.text, self._scheme.complete(text.labels, text.source)
 
     def _texts(self, file_path: str) -> Iterator[LabelledText]:
-        options = TextOptions(self._scheme.names(), self._text_keys)
+        options = TextOptions(self._scheme.names(), self._text_keys, self._label_columns)
 
         def texts_of(path: str) -> Iterator[LabelledText]:
             for file in expanded(path):

@@ -89,9 +89,10 @@ def csv_rows(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int,
 
 def csv_records(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, dict[str, str]]]:
     """
-    The rows below the first that is not blank, which names the columns, each once: the number of the first line of
-    each, and its cells by the columns' names. Also a row of empty cells is one, as programs write a missing text; so is
-    a blank line where there is one column, but not between rows of several.
+    The rows below the first that is not blank, which names the columns, each once (the first of several may have an
+    empty name): the number of the first line of each, and its cells by the columns' names. Also a row of empty cells is
+    one, as programs write a missing text; so is a blank line where there is one column, but not between rows of
+    several.
     """
     names: Optional[list[str]] = None
     for number, row in csv_rows(path, lines):
@@ -100,8 +101,8 @@ def csv_records(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[i
             if not any(cell.strip() for cell in row):
                 continue
             names = [name.strip() for name in row]
-            # An empty one counts as there before.
-            wrong = first_repeated(["", *names])
+            # The first may be empty: pandas writes the numbers of rows so.
+            wrong = "" if "" in names[1:] else first_repeated(names)
             if wrong is not None:
                 raise ConfigurationError(f"{where}: the first row names the columns, each once; found {short(wrong)}.")
             continue

@@ -90,6 +90,14 @@ def test_a_mask_in_an_archive_that_is_none(tmp_path):
     wrong(write_npz(tmp_path, masks=masks), "data.npz:3: the mask has the value 7 at row 2, column 1")
 
 
+def test_masks_of_two_other_values_in_an_archive(tmp_path, caplog):
+    masks = arrays()["masks"].astype(numpy.uint16)
+    path = write_npz(tmp_path, masks=masks * 500 + 7)
+    assert numpy.array_equal(read_masked_images(path).masks, masks)
+    (record,) = caplog.records
+    assert f"{path}: masks of two values: 507 is taken for 1, the object, and 7 for 0" == record.getMessage()
+
+
 def test_files_that_are_no_archive(tmp_path, write):
     wrong(tmp_path / "none.npz", "there is no such file or folder")
     numpy.save(tmp_path / "one.npy", numpy.zeros(3))
@@ -405,3 +413,58 @@ def test_a_folder_with_masks_of_several_kinds_warns(tmp_path, caplog):
     of_colours(data.masks[1] * 0, folder / "masks" / "1.png", (0, 0, 0), (255, 0, 0))
     read_masked_images(str(folder))
     assert not caplog.text
+
+
+def coloured(zero, one, mode):
+    """Of a mask, the image with these two colours."""
+    return lambda mask: Image.fromarray(numpy.where(mask[..., None], one, zero).astype(numpy.uint8), mode)
+
+
+def of_numbers(zero, one, kind):
+    return lambda mask: Image.fromarray(numpy.where(mask, one, zero).astype(kind))
+
+
+@pytest.mark.parametrize(
+    "image, told",
+    [
+        (coloured((0, 0, 0), (255, 255, 255), "RGB"), ("255", "0")),
+        (coloured((0, 0, 0), (200, 0, 0), "RGB"), ("#c80000", "0")),
+        (coloured((0, 0, 255), (0, 255, 0), "RGB"), ("#00ff00", "#0000ff")),
+        (coloured((0, 0, 0, 255), (255, 255, 255, 255), "RGBA"), ("255", "0")),
+        # What nobody sees has no colour, and what everybody sees may be black.
+        (coloured((90, 9, 9, 0), (0, 0, 0, 255), "RGBA"), ("0", "transparent")),
+        (of_numbers(0, 65535, numpy.uint16), ("65535", "0")),
+        (of_numbers(0, 1, numpy.uint16), ("1", "0")),
+        (of_numbers(0, 128, numpy.uint8), ("128", "0")),
+        (of_numbers(1, 2, numpy.uint8), ("2", "1")),
+    ],
+)
+def test_masks_of_two_values_of_any_kind(tmp_path, caplog, image, told):
+    folder = tmp_path / "d"
+    write_folder(folder)
+    masks = read_masked_images(str(folder)).masks.copy()
+    # One that has the object everywhere, and one that has it nowhere: the others say what their values are.
+    masks[0], masks[1] = 1, 0
+    for row, mask in enumerate(masks):
+        image(mask).save(folder / "masks" / f"{row}.png")
+    assert numpy.array_equal(read_masked_images(str(folder)).masks, masks)
+    (record,) = caplog.records
+    expected = f"masks of two values: {told[0]} is taken for 1, the object, and {told[1]} for 0"
+    assert record.getMessage() == f"{folder / 'masks'}: {expected}"
+
+
+def test_masks_of_three_values_in_several_files(tmp_path):
+    folder = tmp_path / "d"
+    write_folder(folder)
+    for row, one in enumerate((128, 128, 64)):
+        of_numbers(0, one, numpy.uint8)(arrays(3)["masks"][1]).save(folder / "masks" / f"{row}.png")
+    told = message_of(read_masked_images, str(folder))
+    assert told.startswith(f"{folder / 'masks' / '2.png'}: the mask has the value 64, where other masks have 0 and 128")
+    photo = Image.fromarray(arrays()["images"][0])
+    photo.save(folder / "masks" / "0.png")
+    assert "0.png: a mask of the kind 'RGB' (Pillow's name) with more than two colours" in message_of(
+        read_masked_images, str(folder)
+    )
+    for row in range(3):
+        coloured((0, 0, 0), (255, 255, 255), "RGB")(arrays(3)["masks"][row] * 0).save(folder / "masks" / f"{row}.png")
+    assert not read_masked_images(str(folder)).masks.any()

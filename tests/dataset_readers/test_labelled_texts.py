@@ -5,6 +5,7 @@ import logging
 import tempfile
 import time
 
+import pandas
 import pytest
 from allennlp.common.checks import ConfigurationError
 from hypothesis import given, settings
@@ -122,9 +123,15 @@ OF_JSON = [
     ({"text": "a", "labels": [1]}, r"'labels' must be a list of names"),
 ]
 OF_CSV = [
-    ("text,kind\na,b\n", ":1: no column is called labels or label or doc_label; .* has 'text', 'kind'"),
+    ("text,kind\na,b\n", ":1: no column is called labels or .* dataset_reader.label_columns; .* 'text', 'kind' have"),
+    ("text,x,y,n,m\na,0,1,7,8\n", ":1: no column is called labels or .* 'text', 'n', 'm' have, of 5 columns"),
+    ("text,x,y\n" + "a,0,1\n" * 100 + "a,0,2\n", ":102: the column 'y' of a label must be 0 or 1, found '2'"),
+    ("text,x,y\n" + "a,0,1\n" * 100 + "a,,1\n", ":102: the column 'x' of a label must be 0 or 1, found ''"),
+    ("title,body,x,y\na b,c d,0,1\n", ":1: which column has the texts\\? .*text_keys; .* are 'title', 'body'"),
     ("words,labels\na,b\n", ":2: the object has none of text, token"),
-    ("text,labels\na,\"['x']\"\n", ":2: .* looks like a list of JSON or Python"),
+    ('text,labels\na,"[x, y]"\n', ":2: .* is no list of names"),
+    ('text,labels\na,"{""x"": 1}"\n', ":2: .* is no list of names"),
+    ("text,labels\na,\"['x', 'x']\"\n", ":2: the label 'x' comes a second time"),
     ('text,labels\na,"x,x"\n', ":2: the label 'x' comes a second time"),
 ]
 OF_TSV = [
@@ -162,6 +169,61 @@ def test_wrong_lines(tmp_path, name, content, names, message):
     with pytest.raises(ConfigurationError, match=message) as error:
         read(tmp_path, name, content, label_names=names)
     assert error.value.message.startswith(f"{tmp_path / name}:")
+
+
+@pytest.mark.parametrize(
+    "cell, labels",
+    [
+        ("['a', \"it's\"]", ["a", "it's"]),
+        ("['a, b']", ["a, b"]),
+        (r'["caf\u00e9", "\ud83d\ude00", "x/y"]', ["caf\u00e9", "\U0001f600", "x/y"]),
+        (r"['a\'b']", ["a'b"]),
+        # NumPy's, which Python would read as one string.
+        ("['a' 'b'\n 'c']", ["a", "b", "c"]),
+        ("('a',)", ["a"]),
+        ("{'a', 'b'}", ["a", "b"]),
+        ("[]", []),
+        ("[7]", ["7"]),
+        ("[3, 12]", ["3", "12"]),
+        ("[3 12]", ["3", "12"]),
+    ],
+)
+def test_a_cell_with_a_list_has_its_items(cell, labels):
+    assert labels_of(cell, "f:1") == labels
+
+
+def test_what_pandas_writes_of_lists_is_read(tmp_path):
+    rows = [("a b", ["x", "y z"]), ("c", []), ("d", ["it's, so"])]
+    pandas.DataFrame(rows, columns=["text", "labels"]).to_csv(tmp_path / "a.csv")
+    found = read_labelled_texts(str(tmp_path / "a.csv"))
+    assert [(text.text, text.labels) for text in found] == rows
+
+
+#: As AAPD, and as the comments of a well-known competition.
+ONE_HOT = [
+    ("text,cs.LG,math\na b,1,0\nc,0,0\nd,1,1\n", {}),
+    (",comment,cs.LG,math\n7,a b,1,0\n8,c d,0,0\n9,d,1,1\n", {}),
+    ("id,comment,cs.LG,math\n7,a b,1.0,0.0\n8,c d,0.0,0.0\n9,d,1.0,1.0\n", {}),
+    ("comment,cs.LG,math\na b,True,False\nc d,False,False\nd,True,True\n", {}),
+    ("a,b,n,cs.LG,math\nx,a b,5,1,0\nx,c,5,0,0\nx,d,5,1,1\n", {"label_columns": ["cs.LG", "math"], "text_keys": ["b"]}),
+    ("a,b,cs.LG,math\nx,a b,1,0\nx,c,0,0\nx,d,1,1\n", {"text_keys": ["b"]}),
+]
+
+
+@pytest.mark.parametrize("content, options", ONE_HOT)
+def test_a_table_with_a_column_for_each_label(tmp_path, content, options):
+    path = tmp_path / "a.csv"
+    path.write_text(content)
+    options = TextOptions(**{name: tuple(names) for name, names in options.items()})
+    found = [(text.text.split()[0], text.labels) for text in read_labelled_texts(str(path), options=options)]
+    assert found == [("a", ["cs.LG"]), ("c", []), ("d", ["cs.LG", "math"])]
+
+
+def test_label_columns_that_are_not_there_or_not_of_a_table(tmp_path):
+    with pytest.raises(ConfigurationError, match="a.csv:1: no column is called 'z', which .*label_columns"):
+        read(tmp_path, "a.csv", "text,x\na,1\n", label_columns=("x", "z"))
+    with pytest.raises(ConfigurationError, match="a.jsonl: .*label_columns is for CSV"):
+        read(tmp_path, "a.jsonl", RECORD, label_columns=("x",))
 
 
 def test_a_named_key_that_is_missing(tmp_path):

@@ -43,6 +43,10 @@ def test_records_have_the_names_of_the_first_row():
     assert list(csv_records("f.csv", numbered(text))) == found
 
 
+def test_the_first_column_may_have_no_name():
+    assert list(csv_records("f.csv", numbered(",text\n0,a\n"))) == [(2, {"": "0", "text": "a"})]
+
+
 def test_of_one_column_a_blank_line_is_a_row():
     text = '\ntext\na\n""\n\n  \n"  "\n'
     found = [(number, {"text": cell}) for number, cell in enumerate(["a", "", "", "", "  "], start=3)]
