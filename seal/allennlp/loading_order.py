@@ -94,7 +94,7 @@ def load_in_turns() -> None:
         # Only in a worker process: in the main process this would remove the command's own handler.
         if multiprocessing.parent_process() is not None:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            _end_with_the_parent(getattr(self, "start_method", "fork"))
+            end_with_the_parent(getattr(self, "start_method", "fork"))
         if not isinstance(queues, list):
             return original(self, worker, queues, *args)
         seed = self._worker_seed + worker
@@ -126,7 +126,7 @@ def _queues(loader: MultiProcessDataLoader, queue: Any, context: Any) -> list[An
 _PR_SET_PDEATHSIG = 1
 
 
-def _end_with_the_parent(start_method: str, seconds: float = 1.0) -> None:
+def end_with_the_parent(start_method: str, seconds: float = 1.0) -> None:
     """
     From now on this process is killed where the one that has started it has ended, in whatever way: by a thread, which
     looks after it, and where it can be by Linux, as a thread does not run while other code keeps Python's lock.

@@ -2,8 +2,10 @@ import copy
 import json
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Optional
 
 import torch
@@ -16,10 +18,12 @@ from allennlp.training.util import evaluate
 
 from seal.common.equal_contents import folds_of_equal
 from seal.common.random_states import random_state, set_random_state, set_seed
+from seal.common.setting_checks import check_range
 from seal.files.paths import user_path
 from seal.files.whole_files import replacing
 from seal.models import SealModel
 from seal.models.seal_model import load_pretrained
+from seal.training.fold_processes import EpochLines, FoldProcesses, FoldReports, jobs_and_threads
 from seal.training.loaders import equal_inputs, restricted
 
 logger = logging.getLogger(__name__)
@@ -39,6 +43,7 @@ class FoldSettings:
     folds: Optional[int] = None
     folds_with_loss_net: bool = True
     folds_pretrained_file: Optional[str] = None
+    fold_jobs: Optional[int] = None
 
 
 @dataclass
@@ -64,54 +69,98 @@ class HeldOut:
     with_loss_net: bool = True
     #: By their names nets of the model, whose weights are those that the nets of folds start from in place of its own.
     start: dict[str, torch.nn.Module] = field(default_factory=dict)
+    #: How many nets are trained at a time, the run's own among them; `None`: as `jobs_and_threads` finds.
+    jobs: Optional[int] = None
 
-    def train(self, model: SealModel) -> None:
-        """Trains and scores what no earlier run has. The random state outside is as before."""
+    @contextmanager
+    def training(self, trainer: Any) -> Iterator[None]:
+        """
+        Trains and scores what no earlier run has: before the block, which trains the run's own net, or in processes
+        beside it (`FoldProcesses`). The random state of the block is as before.
+
+        # Parameters
+
+        trainer : `AlternatingTrainer`
+            The run's own.
+        """
         if self.folds == 0:
             logger.warning(
                 "trainer.folds is 0: the structure is learned on scores of data that the task-net has seen, of which "
                 "it is too sure; 3 folds cost about two more trainings and choose better."
             )
+            yield
             return
-        before, seed = random_state(), torch.initial_seed()
+        model, seed = trainer.model, torch.initial_seed()
         parts = folds_of(self.data_loader, self.folds, seed)
-        for fold in range(self.folds):
-            path = self._path(fold)
-            if os.path.exists(path):
-                logger.info("Fold %d of %d was scored before.", fold + 1, self.folds, extra={"news": True})
-                continue
-            message = "Fold %d of %d: a net is trained on the others, and scores it."
-            logger.info(message, fold + 1, self.folds, extra={"news": True})
-            folder = os.path.dirname(path)
-            os.makedirs(folder, exist_ok=True)
-            set_seed(seed + fold)
-            net = copy.deepcopy(model)
-            net.structure = None
-            for name, other in self.start.items():
-                getattr(net, name).load_state_dict(other.state_dict())
-            others = [place for number, part in enumerate(parts) if number != fold for place in part]
-            if not self.with_loss_net:
-                net.loss_net = net.sampler = net.energy_loss = None
-            loader = restricted(self.data_loader, others)
-            self.make_trainer(net, folder, loader, with_loss_net=self.with_loss_net).train()
-            net.structure = model.structure
-            records = score(net, restricted(self.data_loader, parts[fold]))
-            with replacing(path) as draft:
-                torch.save(records, draft)
-            for name in os.listdir(folder):
-                if name.endswith(".th"):  # Weights and checkpoints are no longer needed.
-                    os.remove(os.path.join(folder, name))
-        set_random_state(before)
-        logger.info("All data: the net that predicts is trained.", extra={"news": True})
+        train = partial(self._train, model, parts, seed)
+        names = {fold: f"Fold {fold + 1} of {self.folds}" for fold in range(self.folds)}
+        for fold in [fold for fold in names if os.path.exists(self._path(fold))]:
+            logger.info("%s was scored before.", names.pop(fold), extra={"news": True})
+        jobs, threads = jobs_and_threads(self.folds + 1, self.jobs, model)
+        with _threads(threads):
+            if jobs == 1 or not names:
+                before = random_state()
+                for fold in names:
+                    train(fold)
+                set_random_state(before)
+                logger.info("All data: the net that predicts is trained.", extra={"news": True})
+                yield
+                return
+            message = "%d nets are trained, %d at a time: one on all data, and one without each of %d folds."
+            logger.info(message, len(names) + 1, min(jobs, len(names) + 1), len(names), extra={"news": True})
+            with FoldProcesses(partial(train, alone=False), names, jobs, threads) as processes:
+                trainer._callbacks[:0] = [FoldReports(processes), EpochLines("All data")]
+                yield
+                processes.finish()
+
+    def _train(self, model: SealModel, parts: list[list[int]], seed: int, fold: int, alone: bool = True) -> None:
+        """Trains a net without a fold, and writes its scores of the fold; `alone` where one is trained at a time."""
+        name, path = f"Fold {fold + 1} of {self.folds}", self._path(fold)
+        logger.info("%s: a net is trained on the others, and scores it.", name, extra={"news": True})
+        folder = os.path.dirname(path)
+        os.makedirs(folder, exist_ok=True)
+        set_seed(seed + fold)
+        net = copy.deepcopy(model)
+        net.structure = None
+        for part, other in self.start.items():
+            getattr(net, part).load_state_dict(other.state_dict())
+        others = [place for number, part in enumerate(parts) if number != fold for place in part]
+        if not self.with_loss_net:
+            net.loss_net = net.sampler = net.energy_loss = None
+        loader = restricted(self.data_loader, others)
+        trainer = self.make_trainer(net, folder, loader, with_loss_net=self.with_loss_net)
+        if not alone:
+            trainer._callbacks.insert(0, EpochLines(name))
+        trainer.train()
+        net.structure = model.structure
+        records = score(net, restricted(self.data_loader, parts[fold]))
+        with replacing(path) as draft:
+            torch.save(records, draft)
+        for file in os.listdir(folder):
+            if file.endswith(".th"):  # Weights and checkpoints are no longer needed.
+                os.remove(os.path.join(folder, file))
+        if not alone:
+            logger.info("%s: scored.", name, extra={"news": True})
 
     def records(self, model: SealModel) -> list[Record]:
-        """What `SealModel.held_out` gave for all batches, after `train`."""
+        """What `SealModel.held_out` gave for all batches, after `training`."""
         if self.folds == 0:
             return score(model, self.data_loader)
         return [record for fold in range(self.folds) for record in torch.load(self._path(fold))]
 
     def _path(self, fold: int) -> str:
         return os.path.join(self.serialization_dir, "folds", str(fold), "held_out.pt")
+
+
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    """Inside, torch computes with as many threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def held_out_of_run(
@@ -139,13 +188,15 @@ def held_out_of_run(
             "here are none; leave it out."
         )
     if model.structure is None:
-        if folds is not None:
+        if folds is not None or settings.fold_jobs is not None:
+            key = "fold_jobs" if folds is None else "folds"
             raise ConfigurationError(
-                "trainer.folds: folds are for a model with a 'structure', and this one has none; leave them out."
+                f"trainer.{key}: folds are for a model with a 'structure', and this one has none; leave them out."
             )
         return None
     if folds is not None and (folds < 0 or folds == 1):
         raise ConfigurationError(f"trainer.folds: 0 or at least 2, not {folds}.")
+    check_range("trainer.fold_jobs", settings.fold_jobs, least=1)
     if validation_data_loader is None:
         raise ConfigurationError(
             "model.structure: whether it is followed is decided on validation data; give validation_data_path."
@@ -159,7 +210,7 @@ def held_out_of_run(
         )
     folds = DEFAULT_FOLDS if folds is None else folds
     start = {} if folds == 0 else _start_of_folds(model, pretrained_file, with_loss_net)
-    return HeldOut(folds, make_trainer, data_loader, serialization_dir, with_loss_net, start)
+    return HeldOut(folds, make_trainer, data_loader, serialization_dir, with_loss_net, start, settings.fold_jobs)
 
 
 def _start_of_folds(model: SealModel, path: Optional[str], with_loss_net: bool) -> dict[str, torch.nn.Module]:

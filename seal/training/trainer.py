@@ -9,6 +9,7 @@ import json
 import math
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Optional, Union
@@ -152,6 +153,10 @@ class AlternatingTrainer(GradientDescentTrainer):
         Needed with folds where the model starts from a trained one (`pretrained_file` of a net, or the type
         `from_archive`): an archive or a run's folder, of a model that was not trained on this data, from which the nets
         of folds start. It may be the same; if that was trained on this data, held-out scores would not be held out.
+    fold_jobs : `int`, optional (default = as many as there are cores and memory for; 1 on a GPU)
+        How many nets are trained at a time, those of folds and the run's own, each in a process. The threads of the
+        run (`OMP_NUM_THREADS`, or all cores) are divided among them; with as many threads each, the result is the same
+        bit for bit whatever their number.
     use_amp : `bool`, optional (default = `False`)
         Mixed precision. On a GPU it is AllenNLP's; on a CPU, matrix products and convolutions run in bfloat16, which
         is faster if the processor has instructions for it (`avx512_bf16`, `amx_bf16`). Logits, losses, at least the
@@ -249,9 +254,8 @@ class AlternatingTrainer(GradientDescentTrainer):
         if self._validation_data_loader is None and scheduler is not None:
             scheduler.check_follows_no_metric()
         student = None if self._self_training is None else copy.deepcopy(self.model)
-        if self._held_out is not None:
-            self._held_out.train(self.model)
-        metrics = super().train()
+        with nullcontext() if self._held_out is None else self._held_out.training(self):
+            metrics = super().train()
         self.phases.end()
         if "epoch" not in metrics and self._start_after_epochs_completed > 0:
             # The run was killed after its last epoch: its metrics are only in that epoch's file.

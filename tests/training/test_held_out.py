@@ -282,7 +282,9 @@ def test_an_archive_predicts_with_its_structure(tmp_path):
     "more, message",
     [
         ({"model__structure": ...}, "trainer.folds: folds are for a model with a 'structure'"),
+        ({"model__structure": ..., "trainer__folds": ..., "trainer__fold_jobs": 2}, "trainer.fold_jobs: folds are for"),
         ({"trainer__folds": 1}, "trainer.folds: 0 or at least 2, not 1"),
+        ({"trainer__fold_jobs": 0}, "trainer.fold_jobs"),
         ({"trainer__folds_pretrained_file": "a"}, "trainer.folds_pretrained_file: .* here are none; leave it out"),
         ({"validation_data_path": ...}, "model.structure: whether it is followed is decided on validation data"),
         ({"model__structure": {"type": "label_sets"}}, "structure"),
