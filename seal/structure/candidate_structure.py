@@ -7,6 +7,7 @@ import torch
 from seal.common.setting_checks import check_choice, needed
 from seal.constraints import Declared
 from seal.registry import ConfigurationError
+from seal.structure.calibration import Observed
 from seal.structure.decisions import Decision, ExpectedScore, Likeliest, Rows
 from seal.structure.joint_score import CandidateEnergy, Competing, has_gold
 from seal.structure.scores import Ratio, gold_among_candidates
@@ -104,7 +105,13 @@ class CandidateStructure(Structure):
         chosen = {Likeliest.name: likeliest, ExpectedScore.name: expected}
         first = [needed(part.gold, "gold") == index for part, index in zip(competing, likeliest)]
         found = gold_among_candidates(torch.cat([has_gold(part) for part in competing]), torch.cat(first))
-        return {**report, **self._choose(validation, competing, chosen), **found}
+        return {**report, **self._choose(validation, competing, chosen), **found, **self._calibrate_on(competing)}
+
+    @torch.no_grad()
+    def _calibrate_on(self, validation: Sequence[Competing]) -> dict:
+        return self._calibrate(
+            [Observed.of(self.joint_scores(part), part.log_prob, needed(part.gold, "gold")) for part in validation]
+        )
 
     def _read(self, training: Sequence[Any]) -> tuple[Competing, dict]:
         """
@@ -139,10 +146,40 @@ class CandidateStructure(Structure):
         q = self.probabilities(competing)
         return [decision.choose(q, partial(self.similarity, competing)) for decision in decisions]
 
-    def _decided(self, competing: Competing, score: str | None) -> torch.Tensor:
-        """The index of the candidate that the decision for `score`, by default the main one, chooses, `(batch,)`."""
-        (index,) = self._indices(competing, self._decision(self.chosen[score or self.main_score]))
-        return index
+    @torch.no_grad()
+    def choose(
+        self, outputs: Any, score: str | None = None, with_probability: bool = False
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """
+        Chooses by the decision for `score`, by default the main one.
+
+        # Parameters
+
+        outputs : `TagPaths` or `TreeCandidates`
+        score : `str`, optional
+        with_probability : `bool`, optional (default = `False`)
+            Whether the second result is wanted where the decision itself does not need the joint scores.
+
+        # Returns
+
+        index : `torch.LongTensor`, `(batch,)`
+            That of the chosen candidate.
+        probability : `torch.Tensor`, `(batch,)`, optional
+            How likely this candidate is to be gold, calibrated; `None` where there is no calibration.
+        """
+        followed, calibration = self.uses_candidates(score), self.calibration
+        index = torch.zeros(len(outputs.log_prob), dtype=torch.long, device=outputs.log_prob.device)
+        if not followed and (calibration is None or not with_probability):
+            return index, None
+        competing = self.competing(outputs)
+        joint = self.joint_scores(competing)
+        if followed:
+            decision = self._decision(self.chosen[score or self.main_score])
+            index = decision.choose(joint.softmax(dim=1), partial(self.similarity, competing))
+        if calibration is None or not with_probability:
+            return index, None
+        found = calibration.log_probabilities(joint, competing.log_prob).exp()
+        return index, found.gather(1, index.unsqueeze(1)).squeeze(1)
 
     def similarity(self, competing: Any, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
         """The `similarity` of `Decision.choose`: F1 or accuracy, 0 to 1."""

@@ -43,6 +43,11 @@ def has_gold(competing: Competing) -> torch.Tensor:
     return needed(competing.gold, "gold") >= 0
 
 
+def log_prob_of(competing: Competing) -> torch.Tensor:
+    """The task-net's log-probability of all that compete, `(batch, candidates)`."""
+    return torch.cat([part.log_prob for part in competing.parts()], dim=1)
+
+
 def only_least_broken(score: torch.Tensor, broken: torch.Tensor) -> torch.Tensor:
     """
     `score`, `(batch, candidates)`, with `-inf` for each candidate that breaks more than another candidate of its

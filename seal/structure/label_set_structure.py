@@ -1,15 +1,19 @@
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any, Optional
 
 import torch
+from torch.nn import functional as F
 
 from seal.common.equal_contents import in_order
 from seal.common.setting_checks import check_range, needed
 from seal.constraints import Constraint
 from seal.registry import ConfigurationError
+from seal.structure.calibration import Observed, logistic
 from seal.structure.decisions import Likeliest
+from seal.structure.joint_score import log_prob_of
 from seal.structure.k_best_sets import k_best_sets
 from seal.structure.label_sets import ClassifierScores, CompetingLabelSets, LikelySets, SetIndex, known_sets
 from seal.structure.scores import LABEL_SET_SCORES, Ratio, gold_among_candidates, label_set_scores
@@ -19,6 +23,8 @@ from seal.structure.thresholds import best_threshold_for
 
 # Joint scores held at a time, which bounds memory: rows times candidates.
 _CELLS = 2**22
+# Log-odds of labels beyond this are taken as this where probabilities are calibrated.
+_MOST = 12.0
 # Energies with so few parameters need no more rows than these, chosen at random; and fewer where many sets compete.
 MOST_ROWS, LEAST_ROWS = 6000, 1500
 ENERGIES = ("label_scores", "set_count", "set_size", "label_pairs")
@@ -111,6 +117,15 @@ class LabelSetStructure(Structure):
         self.register_buffer("counts", torch.zeros(0))
         # Made when it is first needed, since it takes long where many sets are known.
         self._index: SetIndex | None = None
+        # By which marginals are calibrated.
+        self._label_weights: list[float] | None = None
+
+    def _state(self) -> dict:
+        return {**super()._state(), "label_weights": self._label_weights}
+
+    def _set_state(self, state: dict) -> None:
+        super()._set_state(state)
+        self._label_weights = state.get("label_weights")
 
     def _load_from_state_dict(self, state_dict, prefix, *args, **kwargs) -> None:
         take_shapes(self, state_dict, prefix)
@@ -168,6 +183,7 @@ class LabelSetStructure(Structure):
             q = torch.zeros(len(gold), 3 + self._offers_powerset(scores), gold.shape[1], dtype=torch.float)
             reached, judged = torch.zeros(2, len(gold), dtype=torch.bool)
             penalties, learned = None, True
+            observed = []
             parts = self._judged_parts(len(gold), folds, groups)
             for number, (rest, held) in enumerate(parts):
                 say(f"Judging {int(held.sum())} rows, part {number + 1} of {len(parts)}.")
@@ -178,6 +194,7 @@ class LabelSetStructure(Structure):
                 # choose no better (docs/measurements/energies.md).
                 penalties = penalties or ([report["l2"]] if self._learned else None)
                 q[held] = self._outputs(scores[held])
+                observed.append(self._observed(scores[held], gold[held]))
                 reached[held] = self._reaches(scores.logits[held], gold[held])
                 judged |= held
             if len(gold) <= self.most_rows:
@@ -192,6 +209,7 @@ class LabelSetStructure(Structure):
             valid, valid_gold = ClassifierScores.of(valid_logits), needed(valid_gold, "valid_gold").bool()
             report = self._learn(scores, gold, valid, valid_gold, groups, say)
             q = self._outputs(valid)
+            observed = [self._observed(valid, valid_gold)]
             reached = self._reaches(valid.logits, valid_gold)
         likeliest = q[:, 1].bool()
         right = (likeliest == valid_gold).all(dim=1)
@@ -200,7 +218,25 @@ class LabelSetStructure(Structure):
         report.update(gold_among_candidates(reached, right))
         report["decisions"] = self._choose(valid.logits.sigmoid(), q, valid_gold)
         report["violations"] = {"likeliest": self.broken(likeliest), "gold": self.broken(valid_gold)}
+        report.update(self._calibrate(observed))
+        self._label_weights = None
+        if self.calibration is not None:
+            self._label_weights = _label_weights(valid.logits, q[:, 0], valid_gold)
         return report
+
+    @torch.no_grad()
+    def _observed(self, scores: ClassifierScores, gold: torch.Tensor) -> Observed:
+        """What rows, of which there is at least one, say about the calibration."""
+        parts = zip(scores.split(self._chunk()), gold.split(self._chunk()))
+        return Observed.joined([self._observed_of(*part) for part in parts])
+
+    def _observed_of(self, scores: ClassifierScores, gold: torch.Tensor) -> Observed:
+        competing = self._with_places(scores, gold)
+        return Observed.of(self.joint_scores(competing), log_prob_of(competing), needed(competing.gold, "gold"))
+
+    def _with_places(self, scores: ClassifierScores, sets: torch.Tensor) -> CompetingLabelSets:
+        """What competes; `gold` is the place of each of `sets (rows, labels)`."""
+        return self._competing(scores, self.set_index().of(sets), gold=sets)
 
     def _judged_parts(
         self, rows: int, folds: int, groups: torch.Tensor | None
@@ -331,9 +367,41 @@ class LabelSetStructure(Structure):
         return self.expected_score.within(q, competing.expected_f1(q, self.empty_f1))
 
     @torch.no_grad()
-    def marginals(self, logits: torch.Tensor | ClassifierScores) -> torch.Tensor:
-        """The structured marginals `sum_y q(y|x) y_l`: `(rows, labels)`."""
-        return self._outputs(logits)[:, 0]
+    def marginals(self, logits: torch.Tensor | ClassifierScores, calibrated: bool = False) -> torch.Tensor:
+        """
+        The structured marginals `m_l = sum_y q(y|x) y_l`, 0 to 1, `(rows, labels)`, by which decisions are made. With
+        `calibrated` how likely each label is to be gold: `sigmoid(w_0 + w_1 logit m_l + w_2 z_l)`, where `z_l` are the
+        task-net's log-odds and `w` is of the largest likelihood on the rows that the gate has judged; where nothing was
+        learned, `sigmoid(z_l)`.
+        """
+        scores = ClassifierScores.of(logits)
+        if not calibrated:
+            return self._outputs(scores)[:, 0]
+        if self._label_weights is None:
+            return scores.logits.sigmoid()
+        features = _label_features(scores.logits, self._outputs(scores)[:, 0])
+        return (features @ features.new_tensor(self._label_weights)).sigmoid().to(scores.logits)
+
+    @torch.no_grad()
+    def probability_of(self, logits: torch.Tensor | ClassifierScores, labels: torch.Tensor) -> torch.Tensor:
+        """
+        How likely whole sets, `labels (rows, labels)`, are to be gold, whether they compete or not: `(rows,)`, 0 to 1,
+        as of `Calibration`; where nothing was learned, their probability under the task-net's independent labels.
+        """
+        scores, labels = ClassifierScores.of(logits), labels.bool()
+        parts = zip(scores.split(self._chunk()), labels.split(self._chunk()))
+        found = [self._probability_of(*part) for part in parts] if len(labels) else []
+        return torch.cat(found) if found else scores.logits.new_zeros(0)
+
+    def _probability_of(self, scores: ClassifierScores, labels: torch.Tensor) -> torch.Tensor:
+        own = -F.softplus(torch.where(labels, -scores.logits, scores.logits)).sum(dim=1)
+        if self.calibration is None:
+            return own.exp()
+        competing = self._with_places(scores, labels)
+        place, score, log_prob = needed(competing.gold, "gold"), self.joint_scores(competing), log_prob_of(competing)
+        inside = self.calibration.log_probabilities(score, log_prob).gather(1, place.clamp(min=0).unsqueeze(1))
+        others = self.calibration.of_others(score, log_prob, own.unsqueeze(1))
+        return torch.where(place >= 0, inside.squeeze(1), others.squeeze(1)).exp().to(own)
 
     @torch.no_grad()
     def decide(self, logits: torch.Tensor | ClassifierScores, score: str = "f1") -> torch.Tensor:
@@ -399,6 +467,21 @@ class LabelSetStructure(Structure):
             else:
                 decided[score] = _passing(*deciding, self.chosen[score].get("never_nothing", False))
         return decided
+
+
+def _label_features(logits: torch.Tensor, marginals: torch.Tensor) -> torch.Tensor:
+    """1, the log-odds of the marginal, and those of the task-net: `(rows, labels, 3)`, both at most `_MOST` from 0."""
+    least = 1 / (1 + math.exp(_MOST))
+    of_sets = torch.logit(marginals.double(), eps=least)
+    return torch.stack([torch.ones_like(of_sets), of_sets, logits.double().clamp(-_MOST, _MOST)], dim=-1)
+
+
+def _label_weights(logits: torch.Tensor, marginals: torch.Tensor, gold: torch.Tensor) -> list[float]:
+    """By which `LabelSetStructure.marginals` are calibrated, from a few million labels at most, of rows at random."""
+    rows = torch.randperm(len(gold), generator=torch.Generator().manual_seed(0))
+    rows = rows[: max(_CELLS // 4 // gold.shape[1], 1)]
+    features = _label_features(logits[rows], marginals[rows])
+    return logistic(features.flatten(0, 1).cpu(), gold[rows].flatten().double().cpu()).tolist()
 
 
 def _occurrences_in_group(groups: torch.Tensor, index: torch.Tensor) -> torch.Tensor:

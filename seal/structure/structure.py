@@ -11,10 +11,11 @@ from torch import nn
 from seal.common.setting_checks import check_range
 from seal.constraints import Constraint, Declared
 from seal.registry import ConfigurationError, Registrable
+from seal.structure.calibration import Calibration, Observed
 from seal.structure.decisions import ExpectedScore, Likeliest
 from seal.structure.fitting import fit, objective_of, reset
 from seal.structure.gate import Verdict, gate
-from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, has_gold, only_least_broken
+from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, has_gold, log_prob_of, only_least_broken
 from seal.structure.scores import Ratio
 from seal.structure.states import of_bytes, to_bytes
 
@@ -77,6 +78,8 @@ class Structure(nn.Module, Registrable):
         self.is_shut = False
         #: What was chosen, by score; empty until `fit`.
         self.chosen: dict = {}
+        #: What makes probabilities of joint scores; `None` where nothing was learned, or the gate is shut.
+        self.calibration: Calibration | None = None
         # Whether `learn` had anything to learn from.
         self._learned = True
 
@@ -102,21 +105,52 @@ class Structure(nn.Module, Registrable):
 
     def _state(self) -> dict:
         """What was found beside parameters, plain values."""
-        return {"chosen": self.chosen}
+        calibration = None if self.calibration is None else self.calibration.state()
+        return {"chosen": self.chosen, "calibration": calibration}
 
     def _set_state(self, state: dict) -> None:
         self.chosen = state["chosen"]
+        # Structures that were learned by earlier versions have none.
+        found = state.get("calibration")
+        self.calibration = None if found is None else Calibration(**found)
 
     def probabilities(self, competing: Competing) -> torch.Tensor:
         """
         `q(y|x)` of the outputs that compete, `(batch, candidates)`: those of the joint score, which has learned from
-        all outputs, without those that break a declared constraint.
+        all outputs, without those that break a declared constraint. Decisions are made by it; how likely an output is
+        to be gold is what `calibrated` says.
+        """
+        return self.joint_scores(competing).softmax(dim=1)
+
+    def joint_scores(self, competing: Competing) -> torch.Tensor:
+        """
+        The joint score of the outputs that compete, `(batch, candidates)`; `-inf` of those that break a declared
+        constraint, and of fillers.
         """
         score = self.joint(competing)
         for rules in filter(None, (self.declared, self.kept)):
             broken = [rules(*part.outputs_and_mask()).sum(dim=-1) for part in competing.parts()]
             score = only_least_broken(score, torch.cat([part.expand(len(score), -1) for part in broken], dim=1))
-        return score.softmax(dim=1)
+        return score
+
+    @torch.no_grad()
+    def calibrated(self, competing: Competing) -> torch.Tensor:
+        """
+        How likely each of the outputs that compete is to be gold, `(batch, candidates)`: as of `Calibration`, so that
+        the sum is the probability that gold competes. Where there is no calibration, `q(y|x)`.
+        """
+        if self.calibration is None:
+            return self.probabilities(competing)
+        score, log_prob = self.joint_scores(competing), log_prob_of(competing)
+        return self.calibration.log_probabilities(score, log_prob).exp().to(score)
+
+    def _calibrate(self, observed: Sequence[Observed]) -> dict:
+        """Calibrates on the data by which the gate chooses. Returns what is to be reported, plain values."""
+        self.calibration = None
+        if not self._learned or self.is_shut:
+            return {}
+        self.calibration = Calibration.fit(Observed.joined(observed))
+        return {"calibration": self.calibration.state()}
 
     @torch.no_grad()
     def terms(self, competing: Competing) -> list[torch.Tensor]:

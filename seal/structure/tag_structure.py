@@ -357,11 +357,19 @@ class TagStructure(CandidateStructure):
         The tags by the decision that was chosen for `score` (by default the main one), `(batch, tokens)`, 0 at padding;
         and their log-probability under the task-net, `(batch,)`.
         """
-        if not self.uses_candidates(score):
-            return paths.tags[:, 0].long(), paths.log_prob[:, 0]
-        competing = self.competing(paths)
-        index = self._decided(competing, score)
-        return _chosen_tags(competing, index) * paths.mask, paths.log_prob.gather(1, index.unsqueeze(1)).squeeze(1)
+        return self.decide_with_probability(paths, score, False)[:2]
+
+    @torch.no_grad()
+    def decide_with_probability(
+        self, paths: TagPaths, score: Optional[str] = None, with_probability: bool = True
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        """The same, and how likely these tags are to be gold, `(batch,)`; `None` where there is no calibration."""
+        index, probability = self.choose(paths, score, with_probability)
+        rows = torch.arange(len(index), device=index.device)
+        tags = paths.tags[rows, index].long()
+        if self.uses_candidates(score):
+            tags = tags * paths.mask
+        return tags, paths.log_prob[rows, index], probability
 
     @torch.no_grad()
     def draw(self, paths: TagPaths, number: int) -> torch.Tensor:

@@ -128,9 +128,7 @@ class TreeStructure(CandidateStructure):
     @torch.no_grad()
     def decide(self, candidates: TreeCandidates, score: Optional[str] = None) -> torch.Tensor:
         """The index of the candidate that the decision for `score`, by default the main one, chooses, `(batch,)`."""
-        if not self.uses_candidates(score):
-            return torch.zeros(len(candidates.trees), dtype=torch.long, device=candidates.log_prob.device)
-        return self._decided(candidates.competing(), score)
+        return self.choose(candidates, score)[0]
 
     def similarity(self, competing: CompetingTrees, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
         found = torch.zeros(*kept.shape, kept.shape[1], dtype=torch.double)

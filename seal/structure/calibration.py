@@ -1,0 +1,190 @@
+"""The calibration of `q(y|x)`: how often an output of this probability is gold."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+import torch
+from torch.nn import functional as F
+
+# The inverse temperatures at which the loss is known; the best one is found between them. Steps of half an octave.
+_INVERSE = tuple(2 ** (step / 2) for step in range(-8, 7))
+# The standard deviation of the prior of the temperature's logarithm. It counts where few instances choose.
+_DEVIATION = 0.5
+# Log-odds beyond this are taken as this.
+_MOST = 14.0
+
+
+@dataclass
+class Observed:
+    """
+    What instances with gold say about a calibration.
+
+    # Parameters
+
+    losses : `torch.Tensor`, `(instances, temperatures)`
+        `-log q(gold|x)` at each of some temperatures, in nats; 0 where gold does not compete.
+    features : `torch.Tensor`, `(instances, features)`
+        Those of `features_of`.
+    competes : `torch.BoolTensor`, `(instances,)`
+        Whether gold is among the candidates of a finite score.
+    """
+
+    losses: torch.Tensor
+    features: torch.Tensor
+    competes: torch.Tensor
+
+    @classmethod
+    def of(cls, score: torch.Tensor, log_prob: torch.Tensor, gold: torch.Tensor) -> "Observed":
+        """
+        # Parameters
+
+        score, log_prob : as for `Calibration.log_probabilities`
+        gold : `torch.LongTensor`, `(batch,)`
+            The index of gold, -1 where it is not among the candidates.
+        """
+        place = gold.clamp(min=0).unsqueeze(1)
+        of_gold = score.gather(1, place)
+        competes = (gold >= 0) & of_gold.squeeze(1).isfinite()
+        rows = competes.nonzero().squeeze(1)
+        losses = torch.zeros(len(score), len(_INVERSE), dtype=torch.double)
+        some, of_gold = score[rows].double(), of_gold[rows].squeeze(1).double()
+        for number, inverse in enumerate(_INVERSE):
+            losses[rows.cpu(), number] = ((inverse * some).logsumexp(dim=1) - inverse * of_gold).cpu()
+        return cls(losses, features_of(score, log_prob).cpu(), competes.cpu())
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Observed]") -> "Observed":
+        """The instances of all parts."""
+        names = ("losses", "features", "competes")
+        return cls(*(torch.cat([getattr(part, name) for part in parts]) for name in names))
+
+
+def features_of(score: torch.Tensor, log_prob: torch.Tensor) -> torch.Tensor:
+    """
+    By which the probability that gold is among the candidates is found: 1, the log-odds of `sum_k P(y_k|x)`, and
+    `max_k log q(y_k|x)`. `(batch, 3)`; parameters as for `Calibration.log_probabilities`.
+    """
+    mass = _mass(score, log_prob)
+    # `logit` of a sum that rounding has brought to 1 or above is the largest one.
+    logit = torch.logit(mass, eps=math.exp(-_MOST)).clamp(-_MOST, _MOST)
+    # Where there is no candidate at all, the largest of none is taken as 0.
+    top = score.double().log_softmax(dim=1).amax(dim=1).nan_to_num(0.0)
+    return torch.stack([torch.ones_like(mass), logit, top], dim=1)
+
+
+def _mass(score: torch.Tensor, log_prob: torch.Tensor) -> torch.Tensor:
+    return log_prob.double().masked_fill(score.isneginf(), -torch.inf).exp().sum(dim=1)
+
+
+@dataclass
+class Calibration:
+    """
+    A distribution over all outputs of which the joint score is one part, and the task-net the other:
+
+    `P(y|x) = r(x) softmax_k(score(x, y_k) / T)_y` where `y` competes,
+
+    `P(y|x) = (1 - r(x)) P(y|x; task-net) / (1 - sum_k P(y_k|x; task-net))` where it does not,
+
+    `r(x) = sigmoid(w . f(x))`, the probability that gold competes, with `f` of `features_of`.
+
+    The temperature `T` (Guo et al., 2017, "On calibration of modern neural networks") and the weights `w` are those of
+    the largest likelihood on instances from which neither the task-net nor the energies have learned.
+
+    # Parameters
+
+    temperature : `float`
+        Above 0.
+    weights : `list[float]`
+        `w`.
+    """
+
+    temperature: float
+    weights: list[float]
+
+    @classmethod
+    def fit(cls, observed: Observed) -> "Calibration":
+        """Of the largest likelihood under weak priors, for which a few hundred instances are enough."""
+        weights = logistic(observed.features, observed.competes.double())
+        return cls(_temperature(observed.losses.sum(dim=0)), weights.tolist())
+
+    def log_probabilities(self, score: torch.Tensor, log_prob: torch.Tensor) -> torch.Tensor:
+        """
+        `log P(y|x)` of the candidates, in nats: `(batch, candidates)`, of double precision.
+
+        # Parameters
+
+        score : `torch.Tensor`, `(batch, candidates)`
+            The joint score, `-inf` of what does not compete: fillers, and outputs that a rule excludes.
+        log_prob : `torch.Tensor`, `(batch, candidates)`
+            `log P(y|x)` under the task-net, in nats; `-inf` of fillers.
+        """
+        inside = (score.double() / self.temperature).log_softmax(dim=1) + self._log_share(score, log_prob, 1)
+        return torch.where(score.isneginf(), self.of_others(score, log_prob, log_prob), inside)
+
+    def of_others(self, score: torch.Tensor, log_prob: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+        """
+        `log P(y|x)` of outputs that do not compete, `(batch, some)`, of double precision; `others`, of that shape, is
+        their log-probability under the task-net. The candidates are as for `log_probabilities`.
+        """
+        rest = (1 - _mass(score, log_prob)).unsqueeze(1).clamp(min=1e-300).log()
+        return self._log_share(score, log_prob, -1) + (others.double() - rest).clamp(max=0)
+
+    def _log_share(self, score: torch.Tensor, log_prob: torch.Tensor, sign: int) -> torch.Tensor:
+        """`log r(x)`, or of `sign` -1 `log (1 - r(x))`: `(batch, 1)`."""
+        features = features_of(score, log_prob)
+        return F.logsigmoid(sign * features @ features.new_tensor(self.weights)).unsqueeze(1)
+
+    def state(self) -> dict[str, Any]:
+        """The parameters, plain values."""
+        return {"temperature": self.temperature, "weights": self.weights}
+
+
+def _temperature(losses: torch.Tensor) -> float:
+    """The temperature of the least loss; `losses (temperatures,)` are the sums over instances."""
+    at = numpy.log(_INVERSE)
+    sums = losses.numpy() + at**2 / (2 * _DEVIATION**2)
+    first = min(max(int(sums.argmin()) - 2, 0), len(at) - 5)
+    near, values = at[first : first + 5], sums[first : first + 5]
+    # The minimum of the polynomial through the five values about the least one.
+    fine = numpy.linspace(near[0], near[-1], 1001)
+    curve = numpy.polyval(numpy.polyfit(near - near[2], values - values.min(), 4), fine - near[2])
+    return float(numpy.exp(-fine[curve.argmin()]))
+
+
+def logistic(features: torch.Tensor, targets: torch.Tensor, steps: int = 50) -> torch.Tensor:
+    """
+    The weights `w` of `P(1|f) = sigmoid(w . f)` under Gaussian priors around 0, of variance 1, and 10 for the first
+    weight, by Newton's method: `(features,)`.
+
+    # Parameters
+
+    features : `torch.Tensor`, `(instances, features)`
+        The first one is 1.
+    targets : `torch.Tensor`, `(instances,)`, 0 to 1
+    steps : `int`, optional (default = `50`)
+        The most steps.
+    """
+    prior = torch.ones(features.shape[1], dtype=features.dtype)
+    prior[0] = 0.1
+    weights = torch.zeros_like(prior)
+    loss = _logistic_loss(features, targets, weights, prior)
+    for _ in range(steps):
+        probability = (features @ weights).sigmoid()
+        gradient = features.T @ (probability - targets) + prior * weights
+        curvature = (features * (probability * (1 - probability)).unsqueeze(1)).T @ features + prior.diag()
+        step, size = torch.linalg.solve(curvature, gradient), 1.0
+        while size > 1e-6 and _logistic_loss(features, targets, weights - size * step, prior) > loss:
+            size /= 2
+        weights = weights - size * step
+        before, loss = loss, _logistic_loss(features, targets, weights, prior)
+        if before - loss < 1e-9 * max(1.0, abs(loss)):
+            break
+    return weights
+
+
+def _logistic_loss(features: torch.Tensor, targets: torch.Tensor, weights: torch.Tensor, prior: torch.Tensor) -> float:
+    logits = features @ weights
+    return float((F.softplus(logits) - targets * logits).sum() + (prior * weights.square()).sum() / 2)
