@@ -48,12 +48,6 @@ def parser() -> argparse.ArgumentParser:
     add("--skip", default="", metavar="DATA/NAME,...", help="pairs of data and classifier that are left out")
     add("--seeds", type=int, default=3, help="(default: %(default)s)")
     add("--others", action="store_true", help="also what other libraries have for whole sets, seed 1")
-    add(
-        "--noise",
-        type=int,
-        metavar="N",
-        help="print how often the gate opens on N made-up data sets without a better option",
-    )
     add("--out", type=Path, metavar="DIR", default=Path("results/structure"), help="(default: %(default)s)")
     return result
 
@@ -69,12 +63,6 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 def run(arguments: argparse.Namespace, command: str) -> None:
-    if arguments.noise is not None:
-        at_least_one(arguments, "noise")
-        from scripts.measure import gate_errors
-
-        print(gate_errors.table(arguments.noise))
-        return
     check(arguments)
     make_folder("out", arguments.out)
     out = arguments.out.resolve()

@@ -42,9 +42,9 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Multi-label classification by whole label sets, on top of a classifier of single labels.
 
     `fit` takes each row's scores from a copy of `estimator` that has not seen the row, learns from these which of the
-    label sets of the training data go with which scores (an energy with few parameters), and lets a test on the same
-    rows decide how far to follow it for each of three scores. Then `estimator` is fitted to all rows. If the structure
-    gains nothing, predictions are the estimator's own, by the threshold that is best for the score.
+    label sets of the training data go with which scores (an energy with few parameters). The gains on the same rows
+    and on earlier data sets decide how far to follow it for each of three scores. Then `estimator` is fitted to all
+    rows. If no gain is expected, predictions are the estimator's own, by the threshold that is best for the score.
 
     Rows of equal features are held out together. Weights of rows are not taken, as the energy, the thresholds and the
     test count each row once; a row may be given twice instead. Nothing is routed to `estimator`.

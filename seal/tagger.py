@@ -45,9 +45,9 @@ class StructuredTagger:
     Tagging by whole sequences, on top of any tagger that gives each token a score of each tag.
 
     The k best sequences of the tagger compete; an energy with few parameters, learned from emissions of a tagger that
-    has not seen the sentences (`cross_fit` gives them), says which of them look like gold, and a test on further such
-    data decides for each score whether to follow it. If it gains nothing, predictions are the tagger's own best legal
-    sequences.
+    has not seen the sentences (`cross_fit` gives them), says which of them look like gold. Further such data, and what
+    earlier data sets have gained, decide for each score whether to follow it. If no gain is expected, predictions are
+    the tagger's own best legal sequences that keep the rules.
 
     # Parameters
 
@@ -152,8 +152,9 @@ class StructuredTagger:
             Of emissions of sub-tokens: for each sentence the number of each token's word, or `None`, as tokenizers of
             Hugging Face give it. A word's first token counts.
         groups : `Sequence`, optional
-            With a share: sentences of one group, such as the frames of a sentence, are on the same side. Otherwise
-            those of equal words are or, where these are not given, of equal emissions.
+            With a share: sentences of one group, such as the frames of a sentence, are on the same side, and count as
+            one observation of a gain. Otherwise those of equal words do or, where these are not given, of equal
+            emissions.
         words : `Iterable[Sequence[str]]`, optional
             The words of each sentence's tokens that count. With them the energy also knows between which words a span
             stands, and which are entities by name; prediction needs them, too.
@@ -175,8 +176,13 @@ class StructuredTagger:
                 f"{len(validation)}."
             )
         structure = self._structure("keys" in needs)
-        parts, choosing = ([paths for _, paths in self._paths(each, structure)] for each in (training, validation))
-        report = structure.fit(parts, choosing)
+        parts = [paths for _, paths in self._paths(training, structure)]
+        batches = list(self._paths(validation, structure))
+        choosing = [paths for _, paths in batches]
+        together = None
+        if groups is not None and not isinstance(valid, Mapping):
+            together = [groups[row.place] for batch, _ in batches for row in batch]
+        report = structure.fit(parts, choosing, together)
         if not isinstance(valid, Mapping) and report["l2"] is not None:
             every = parts + choosing
             structure.learn(

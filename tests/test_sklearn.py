@@ -72,16 +72,16 @@ def test_any_estimator_gains_where_few_sets_occur(estimator, energies):
     assert score > fitted.set_params(decision="own").score(new, wanted) + 0.05
 
 
-def test_own_predictions_where_nothing_is_gained():
+def test_own_predictions_are_those_of_the_estimator_by_the_best_threshold():
     generator = numpy.random.default_rng(0)
     x = generator.standard_normal((300, 3))
     # Each label depends on a feature of its own, and all sets occur.
     gold = (x + 0.5 * generator.standard_normal(x.shape) > 0).astype(int)
-    fitted = StructuredClassifier(scoring="f1_micro").fit(x, gold)
+    fitted = StructuredClassifier(scoring="f1_micro", decision="own").fit(x, gold)
     alone = OneVsRestClassifier(LogisticRegression()).fit(x, gold)
     decision = fitted.report_["decisions"]["micro_f1"]
-    assert decision["option"] == "own"
-    assert (fitted.predict(x) == (alone.predict_proba(x) >= decision["threshold"])).all()
+    assert not decision["own_never_nothing"]
+    assert (fitted.predict(x) == (alone.predict_proba(x) >= decision["own_threshold"])).all()
 
 
 def corners(count, seed):

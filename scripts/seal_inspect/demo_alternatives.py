@@ -72,7 +72,7 @@ def why(model: SealModel, score: str) -> str:
         return "The task-net predicts alone; what else is here had no say."
     option, chosen = _option(structure, score), structure.chosen[score]
     if option == OWN:
-        return f"The task-net predicts alone: on validation data, no choice by the energy was surely better by {score}."
+        return f"The task-net predicts alone: no choice by the energy is expected to gain {score}."
     if option == "likeliest":
         return "Chosen is the output of the highest joint probability: its log-probability, scaled, less its energy."
     if option == _EXPECTED:

@@ -100,9 +100,8 @@ def learn(args: argparse.Namespace) -> None:
     tagger.fit(emissions, gold, keys=keys, valid=valid)
     tagger.save(args.out)
     for score, found in tagger.report_["decisions"].items():
-        values, option = found["values"], found["option"]
-        by = "its own sequences" if option == "own" else f"'{option}'"
-        print(f"{score}: {100 * values['own']:.2f} alone, {100 * values[option]:.2f} by {by}")
+        own, chosen = (100 * found["values"][option] for option in ("own", found["option"]))
+        print(f"{score} of what chooses: {own:.2f} own, {chosen:.2f} chosen; {found['told']}")
 
 
 def apply(args: argparse.Namespace) -> None:

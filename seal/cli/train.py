@@ -236,23 +236,16 @@ def _what_was_trained(folder: str, path: str) -> Iterator[str]:
 
 def _decisions(path: str) -> Iterator[str]:
     """
-    A table of what the gate chose for each score, and the rules that training gold was found to keep, from the file
-    that a run with a structure has.
+    What the gate chose for each score and why, and the rules that training gold was found to keep, from the file that a
+    run with a structure has.
     """
     if not os.path.isfile(path):
         return
-    rows = [("on validation data", "own", "chosen", "gain", "standard error", "by")]
     with open(path, encoding="utf-8") as file:
         report = json.load(file)
     for score, found in report["decisions"].items():
-        numbers = [found["values"]["own"], found["values"][found["option"]], found["gain"], found["standard_error"]]
-        own, chosen, gain, error = (f"{100 * number:.2f}" for number in numbers)
-        by = "the task-net's own output" if found["option"] == "own" else found["option"]
-        rows.append((score, own, chosen, gain, error, by))
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    for first, *written, by in rows:
-        cells = (number.rjust(width) for number, width in zip(written, widths[1:]))
-        yield "  ".join((first.ljust(widths[0]), *cells, by))
+        own, chosen = (100 * found["values"][option] for option in ("own", found["option"]))
+        yield f"{score} of validation data: {own:.2f} own, {chosen:.2f} chosen; {found['told']}"
     for rule, shares in report.get("declared", {}).items():
         least = min(shares.values())
         yield f"declared: {rule} each of {', '.join(shares)}, as at least {100 * least:.2f} % of training gold has it"

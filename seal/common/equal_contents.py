@@ -1,6 +1,7 @@
 """Which of many contents are equal: a number for each, these numbers in order, and folds that keep them together."""
 
 import hashlib
+from collections.abc import Hashable, Iterable
 from typing import Union
 
 import numpy
@@ -19,6 +20,12 @@ def digest(*parts: Union[bytes, numpy.ndarray]) -> int:
             part = (part + 0.0 if part.dtype.kind in "fc" else part).tobytes()
         found.update(part)
     return int.from_bytes(found.digest(), "little")
+
+
+def numbered(contents: Iterable[Hashable]) -> torch.Tensor:
+    """For each of some contents the number of its value, 0, 1, ... in the order in which they first occur: `(n,)`."""
+    numbers: dict[Hashable, int] = {}
+    return torch.tensor([numbers.setdefault(content, len(numbers)) for content in contents], dtype=torch.long)
 
 
 def in_order(values: numpy.ndarray) -> numpy.ndarray:

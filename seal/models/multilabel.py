@@ -8,6 +8,7 @@ from allennlp.data import DatasetReader, Instance, TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
+from seal.common.equal_contents import numbered
 from seal.common.setting_checks import check_choice, with_parameters_of
 from seal.dataset_readers.fields import LabelSetField
 from seal.metrics import LabelSetScore, MultilabelScore, best_label_thresholds, best_micro_threshold, best_threshold
@@ -254,7 +255,11 @@ class MultilabelModel(SealModel):
             for records in (training, validation)
             for name in ("logits", "gold")
         ]
-        return self.structure.fit(*tensors)
+        # Equal inputs have equal scores, but for rounding.
+        groups, valid_groups = (
+            numbered(row.tobytes() for row in (1000 * logits).round().long().numpy()) for logits in tensors[::2]
+        )
+        return self.structure.fit(*tensors, groups=groups, valid_groups=valid_groups)
 
     def drawn(self, inputs: dict[str, Any], num_samples: int) -> torch.Tensor:
         logits = self.task_state(**inputs).logits

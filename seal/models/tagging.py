@@ -67,7 +67,7 @@ class TagModel(SealModel):
 
     def drawn(self, inputs: dict[str, Any], num_samples: int) -> torch.Tensor:
         state = self.task_state(**inputs)
-        if self.chooses:
+        if self.structure is not None and self.structure.is_followed(self.structure.main_score):
             return self.structure.draw(self.paths(state, inputs["metadata"]), num_samples)
         return self.output_space.sample(state.logits, num_samples, state.mask)
 

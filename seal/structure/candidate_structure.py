@@ -1,9 +1,10 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import Any
 
 import torch
 
+from seal.common.equal_contents import numbered
 from seal.common.setting_checks import check_choice, needed
 from seal.constraints import Declared
 from seal.registry import ConfigurationError
@@ -24,7 +25,7 @@ class CandidateStructure(Structure):
 
     # Parameters
 
-    energies, penalties, level, declared, least, margin : as for `Structure`
+    energies, penalties, declared, least : as for `Structure`
     num_candidates : `int`
         So many outputs compete, at least 2.
 
@@ -34,23 +35,20 @@ class CandidateStructure(Structure):
     """
 
     more_candidates = "structure.num_candidates"
-    #: For a message: of what it is, and from what it is learned.
+    #: For a message: of what it is.
     kind: str
-    instances: str
 
     def __init__(
         self,
         energies: Sequence[CandidateEnergy],
         num_candidates: int,
         penalties: Sequence[float],
-        level: float,
         declared: Declared | None = None,
         least: float = 0.1,
-        margin: float | None = None,
     ) -> None:
         if num_candidates < 2:
             raise ConfigurationError(f"structure.num_candidates: at least 2 outputs compete, found {num_candidates}.")
-        super().__init__(energies, penalties, level, declared, least, margin)
+        super().__init__(energies, penalties, declared, least)
         self.num_candidates = num_candidates
 
     #: The scores for each of which the gate chooses a decision; the first is predicted for, if nothing else is said.
@@ -73,7 +71,7 @@ class CandidateStructure(Structure):
         """As the energies see them; `own`: of training data, so that counts leave out an instance's own gold."""
         raise NotImplementedError
 
-    def fit(self, training: Sequence[Any], validation: Sequence[Any]) -> dict:
+    def fit(self, training: Sequence[Any], validation: Sequence[Any], groups: Sequence[Hashable] | None = None) -> dict:
         """
         Learns the energies, and lets the gate choose a decision for each score.
 
@@ -82,7 +80,9 @@ class CandidateStructure(Structure):
         training : `Sequence[TagPaths]` or `Sequence[TreeCandidates]`
             With gold; the outputs of nets that have not seen the instance.
         validation : as `training`
-            With gold; the outputs of the final task-net.
+            With gold; the outputs of the final task-net. Without any, the gains of earlier data sets choose.
+        groups : `Sequence[Hashable]`, optional
+            What belongs together in the validation data, for each instance; by default those of equal input do.
 
         # Returns
 
@@ -100,12 +100,24 @@ class CandidateStructure(Structure):
         gold, declared = self._read(training)
         competing = [self.competing(part) for part in validation]
         report = {**self.learn([self.competing(part, own=True) for part in training], gold, competing), **declared}
-        with torch.no_grad():
-            likeliest, expected = zip(*(self._indices(part, Likeliest(), self.expected_score) for part in competing))
-        chosen = {Likeliest.name: likeliest, ExpectedScore.name: expected}
-        first = [needed(part.gold, "gold") == index for part, index in zip(competing, likeliest)]
-        found = gold_among_candidates(torch.cat([has_gold(part) for part in competing]), torch.cat(first))
-        return {**report, **self._choose(validation, competing, chosen), **found, **self._calibrate_on(competing)}
+        chosen = self._indices_of_options(competing)
+        if groups is None:
+            groups = [content for part in validation for content in part.inputs()]
+        together = numbered(groups)
+        verdicts = {
+            score: self._verdict(score, options, together)
+            for score, options in self._ratios(validation, competing, chosen).items()
+        }
+        self.chosen = {name: verdict.chosen for name, verdict in verdicts.items()}
+        report["decisions"] = {
+            name: {"option": verdict.chosen, **self._reasons(name, verdict)} for name, verdict in verdicts.items()
+        }
+        none = torch.zeros(0, dtype=torch.bool)
+        likeliest = zip(competing, chosen[Likeliest.name])
+        first = [needed(part.gold, "gold") == index for part, index in likeliest]
+        found = gold_among_candidates(torch.cat([none, *map(has_gold, competing)]), torch.cat([none, *first]))
+        further = self._further(validation, competing, chosen)
+        return {**report, **further, **found, **self._calibrate_on(competing)}
 
     @torch.no_grad()
     def _calibrate_on(self, validation: Sequence[Competing]) -> dict:
@@ -113,27 +125,37 @@ class CandidateStructure(Structure):
             [Observed.of(self.joint_scores(part), part.log_prob, needed(part.gold, "gold")) for part in validation]
         )
 
+    def options(self, parts: Sequence[Any]) -> dict[str, dict[str, Ratio]]:
+        """What each option scores on data with gold, by score; `own` is the first of them."""
+        competing = [self.competing(part) for part in parts]
+        return self._ratios(parts, competing, self._indices_of_options(competing))
+
+    def _indices_of_options(self, competing: Sequence[Any]) -> dict[str, list[torch.Tensor]]:
+        """By the name of each option the index of its candidate, `(batch,)` for each part of the data."""
+        found: dict[str, list[torch.Tensor]] = {OWN: [], Likeliest.name: [], ExpectedScore.name: []}
+        for part in competing:
+            indices = self._own_indices(part), *self._indices(part, Likeliest(), self.expected_score)
+            for places, index in zip(found.values(), indices):
+                places.append(index)
+        return found
+
     def _read(self, training: Sequence[Any]) -> tuple[Competing, dict]:
         """
         Gold of the training data as the only candidates, of all in one; and what is to be reported of what these keep.
         """
         raise NotImplementedError
 
-    def _choose(self, validation: Sequence[Any], competing: Sequence[Any], chosen: dict[str, Any]) -> dict:
-        """
-        Lets the gate choose, and returns what is to be reported. `chosen` has by the name of each decision the index of
-        its candidate, `(batch,)` for each part of the data.
-        """
+    def _ratios(
+        self, parts: Sequence[Any], competing: Sequence[Any], chosen: dict[str, list[torch.Tensor]]
+    ) -> dict[str, dict[str, Ratio]]:
+        """As of `options`; `chosen` is that of `_indices_of_options`."""
         raise NotImplementedError
 
-    def _choose_decisions(self, options: Mapping[str, dict[str, Ratio]]) -> dict:
-        """
-        Lets the gate choose for each score among the `options`, of which `own` is the first. Returns what was chosen
-        and why, plain values.
-        """
-        verdicts = {name: self._verdict(name, ratios) for name, ratios in options.items()}
-        self.chosen = {name: verdict.chosen for name, verdict in verdicts.items()}
-        return {name: {"option": verdict.chosen, **verdict.reasons()} for name, verdict in verdicts.items()}
+    def _further(
+        self, validation: Sequence[Any], competing: Sequence[Any], chosen: dict[str, list[torch.Tensor]]
+    ) -> dict:
+        """What else is to be reported."""
+        return {}
 
     # Prediction.
 
@@ -141,6 +163,7 @@ class CandidateStructure(Structure):
         """The decision of this registered name, with this structure's settings."""
         return self.expected_score if name == ExpectedScore.name else Decision.by_name(name)()
 
+    @torch.no_grad()
     def _indices(self, competing: Competing, *decisions: Decision) -> list[torch.Tensor]:
         """The index of the candidate that each of the decisions chooses, `(batch,)`, at the cost of one."""
         q = self.probabilities(competing)
@@ -167,19 +190,27 @@ class CandidateStructure(Structure):
         probability : `torch.Tensor`, `(batch,)`, optional
             How likely this candidate is to be gold, calibrated; `None` where there is no calibration.
         """
-        followed, calibration = self.uses_candidates(score), self.calibration
-        index = torch.zeros(len(outputs.log_prob), dtype=torch.long, device=outputs.log_prob.device)
-        if not followed and (calibration is None or not with_probability):
-            return index, None
+        option, calibration = self.chosen.get(score or self.main_score, OWN), self.calibration
+        asked = with_probability and calibration is not None
+        if not asked and not self.uses_candidates(score):
+            return torch.zeros(len(outputs.log_prob), dtype=torch.long, device=outputs.log_prob.device), None
         competing = self.competing(outputs)
-        joint = self.joint_scores(competing)
-        if followed:
-            decision = self._decision(self.chosen[score or self.main_score])
-            index = decision.choose(joint.softmax(dim=1), partial(self.similarity, competing))
-        if calibration is None or not with_probability:
+        joint = self.joint_scores(competing) if asked or option != OWN else None
+        if option == OWN:
+            index = self._own_indices(competing)
+        else:
+            q = needed(joint, "joint").softmax(dim=1)
+            index = self._decision(option).choose(q, partial(self.similarity, competing))
+        if calibration is None or joint is None or not with_probability:
             return index, None
         found = calibration.log_probabilities(joint, competing.log_prob).exp()
         return index, found.gather(1, index.unsqueeze(1)).squeeze(1)
+
+    def _own_indices(self, competing: Competing) -> torch.Tensor:
+        """The index of the task-net's own output, of those that keep the rules if there are any: `(batch,)`."""
+        if not self.has_rules:
+            return torch.zeros(len(competing.log_prob), dtype=torch.long, device=competing.log_prob.device)
+        return self.own_candidate(competing)
 
     def similarity(self, competing: Any, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
         """The `similarity` of `Decision.choose`: F1 or accuracy, 0 to 1."""
@@ -189,8 +220,11 @@ class CandidateStructure(Structure):
         return self.expected_score.scores(q, partial(self.similarity, competing))
 
     def uses_candidates(self, score: str | None = None) -> bool:
-        """Whether the decision for `score`, by default the main one, is not the task-net's own output."""
-        return self.is_followed(score or self.main_score)
+        """
+        Whether the outputs for `score`, by default the main one, are chosen among candidates: the gate chose so, or
+        there are rules that the task-net's own output may break.
+        """
+        return self.is_followed(score or self.main_score) or (self.is_fitted and self.has_rules)
 
     def _follows(self, chosen: str) -> bool:
         return chosen != OWN

@@ -1,8 +1,32 @@
+"""
+The gate: which option a structure follows for a score, the task-net's own output or one that the structure chooses.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
+from seal.structure.gain_priors import CORRELATION, PRIORS, UNKNOWN, Gains
 from seal.structure.scores import Ratio
+
+#: As many further groups of instances, whose scores differ as they did in earlier data sets, count in the error of a
+#: gain: a handful of instances cannot tell how far its gain is by chance.
+EARLIER_GROUPS = 10
+#: By their names in reports; the others are called as they are.
+_TITLES = {"f1": "F1", "micro_f1": "micro F1", "exact_match": "% exact", "subset_accuracy": "% exact"}
+
+
+@dataclass
+class Gain:
+    """What is known of a gain over the task-net's own output: its mean and deviation, as shares of 1."""
+
+    mean: float
+    deviation: float
+
+    def __str__(self) -> str:
+        return f"{100 * self.mean:+.1f} ± {100 * self.deviation:.1f}"
 
 
 @dataclass
@@ -16,90 +40,159 @@ class Verdict:
         The name of the option.
     values : `dict[str, float]`
         The score of each option on the validation data, 0 to 1.
-    gain, standard_error : `float`
-        Of the chosen option over the task-net's own prediction.
+    gains : `dict[str, Gain]`
+        The expected test gain of each option over the task-net's own output, after the validation data have been seen.
+    earlier : `dict[str, Gain]`
+        The same by earlier data sets alone.
+    observed : `dict[str, Gain]`
+        The gain on the validation data, with its standard error.
+    instances, groups : `int`
+        How many validation instances there are, and how many groups of these.
     learned : `bool`
         Whether there was anything to choose: otherwise the others stand for nothing.
-    p : `float`
-        That of the test by which it was chosen, or of the best of the tests that came to nothing, in (0, 1].
     """
 
     chosen: str
     values: dict[str, float]
-    gain: float = 0.0
-    standard_error: float = 0.0
+    gains: dict[str, Gain]
+    earlier: dict[str, Gain]
+    observed: dict[str, Gain]
+    instances: int
+    groups: int
     learned: bool = True
-    p: float = 1.0
 
-    def reasons(self) -> dict:
-        """All but the name of what was chosen, as plain values."""
-        return {"values": self.values, "gain": self.gain, "standard_error": self.standard_error, "p": self.p}
+    @property
+    def told(self) -> str:
+        """The option whose gain is told: the chosen one, or the best other one where none is followed."""
+        return self.chosen if self.chosen in self.gains else max(self.gains, key=lambda name: self.gains[name].mean)
 
-    def __str__(self) -> str:
-        own = next(iter(self.values))
+    def reasons(self) -> dict[str, Any]:
+        """All but the name of what was chosen, as plain values; `gain` is the chosen option's."""
+        followed = self.chosen in self.gains
+        found: dict[str, Any] = {"values": self.values, "gain": self.gains[self.chosen].mean if followed else 0.0}
+        if self.gains:
+            found["of"] = self.told
+            for name, gains in (("expected", self.gains), ("earlier", self.earlier), ("validation", self.observed)):
+                found[name] = {"gain": gains[self.told].mean, "deviation": gains[self.told].deviation}
+        return {**found, "instances": self.instances, "groups": self.groups, "learned": self.learned}
+
+    def told_as(self, score: str, instances: str = "instances") -> str:
+        """The choice in a sentence; `instances` is the plural of what a validation instance is."""
         if not self.learned:
-            return f"'{own}' ({100 * self.values[own]:.2f}); nothing else was learned"
-        if self.chosen == own:
-            best = max(self.values, key=self.values.__getitem__)
-            return f"'{own}' ({100 * self.values[own]:.2f}); nothing gains enough (best: '{best}', " + (
-                f"{100 * self.values[best]:.2f})"
-            )
+            return "chosen: own, as nothing else was learned"
+        name = self.told
+        of = "expected gain" if name == self.chosen else f"expected gain of {name}, the best other option,"
+        seen = f"these {self.instances} validation {instances}"
+        if self.groups < self.instances:
+            seen += f" of {self.groups} inputs"
+        seen = f"{seen}: {self.observed[name]}" if self.instances else "no validation data"
+        title = _TITLES.get(score, score)
         return (
-            f"'{self.chosen}' ({100 * self.values[self.chosen]:.2f}), {100 * self.gain:+.2f} over '{own}' "
-            f"(standard error {100 * self.standard_error:.2f})"
+            f"{of} {self.gains[name]} {title} (earlier data sets: {self.earlier[name]}; {seen}); chosen: {self.chosen}"
         )
 
 
-def gate(options: dict[str, Ratio], level: float = 0.1, learned: bool = True, prior: str | None = None) -> Verdict:
+def gate(
+    options: Mapping[str, Ratio],
+    earlier: Mapping[str, Gains],
+    groups: torch.Tensor | None = None,
+    learned: bool = True,
+) -> Verdict:
     """
-    Chooses one of some options by their scores of the same instances, of which the first is the task-net's own
-    prediction. One is chosen beforehand, and left for another one only where validation speaks for that: of those that
-    are significantly better in a paired test that counts the options (`p_values`), the best one.
+    Chooses the option of the highest expected test score, of some options scored on the same validation instances. The
+    first option is the task-net's own output, whose gain is 0.
+
+    The gains `g` of the others over it have the prior `N(m, C)`, by earlier data sets. Their differences on the
+    validation data are `d ~ N(g, S)`, where `S` is the covariance of the influence functions, summed by group. So
+
+    `g | d ~ N(m + C (C + S)^-1 (d - m), C - C (C + S)^-1 C)`.
+
+    The posterior mean of the best option is no overestimate for being the best one, where the prior holds.
 
     # Parameters
 
-    options : `dict[str, Ratio]`
-    level : `float`, optional (default = `0.1`)
-        Of the test: how often, at most, what is chosen beforehand is left where no other option is better.
+    options : `Mapping[str, Ratio]`
+    earlier : `Mapping[str, Gains]`
+        Of each option but the first, as of `gains_before`.
+    groups : `torch.LongTensor`, `(instances,)`, optional
+        The number of each instance's group: its sentence, or those of equal input. By default each is alone.
     learned : `bool`, optional (default = `True`)
-        Whether the others were learned; if not, the task-net's own prediction is chosen.
-    prior : `str`, optional
-        The option that is chosen beforehand, by default the first.
+        Whether the others were learned; if not, the task-net's own output is chosen.
     """
+    own, *others = options
     values = {name: ratio.value for name, ratio in options.items()}
-    own = next(iter(options))
-    if not learned:
-        return Verdict(own, values, learned=False)
-    chosen = start = prior or own
-    others = [name for name in options if name != start]
-    tested = dict(zip(others, p_values([options[name] for name in others], options[start])))
-    better = [name for name in others if tested[name] <= level and values[name] > values[start]]
-    if better:
-        chosen = max(better, key=values.__getitem__)
-    gain, error = (0.0, 0.0) if chosen == own else options[chosen].gain_over(options[own])
-    p = tested[chosen] if better else min(tested.values(), default=1.0)
-    return Verdict(chosen, values, gain, error, p=p)
+    if not others:
+        return Verdict(own, values, {}, {}, {}, 0, 0, False)
+    mean = torch.tensor([earlier[name].mean for name in others], dtype=torch.double)
+    covariance = covariance_of([earlier[name] for name in others])
+    gains, errors, number = paired(
+        [options[name] for name in others], options[own], [earlier[n] for n in others], groups
+    )
+    after, spread = (mean, covariance) if number == 0 else posterior(mean, covariance, gains, errors)
+    best = int(after.argmax())
+    return Verdict(
+        others[best] if learned and after[best] > 0 else own,
+        values,
+        _named(others, after, spread),
+        _named(others, mean, covariance),
+        _named(others, gains, errors),
+        len(options[own].numerators),
+        number,
+        learned,
+    )
 
 
-def p_values(options: list[Ratio], start: Ratio, draws: int = 1000) -> list[float]:
+def _named(names: list[str], means: torch.Tensor, covariance: torch.Tensor) -> dict[str, Gain]:
+    deviations = covariance.diagonal().clamp(min=0).sqrt()
+    return {name: Gain(*both) for name, *both in zip(names, means.tolist(), deviations.tolist())}
+
+
+def posterior(
+    mean: torch.Tensor, covariance: torch.Tensor, observed: torch.Tensor, errors: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """
-    Of each option the probability that, were none better than `start`, one of them would seem as much better as it
-    does: a paired test by random signs of the differences, of the largest of the options' t (max-t; Westfall & Young
-    1993), which counts how many they are and how much they have in common. The same every time.
+    Mean and covariance of `g` given `observed = g + e`, `e ~ N(0, errors)`, where `g ~ N(mean, covariance)` before:
+    `(options,)` and `(options, options)`.
     """
-    if not options:
-        return []
-    differences = torch.stack([ratio.influence() - start.influence() + ratio.value - start.value for ratio in options])
-    # Instances in which nothing differs do not matter.
-    differences = differences[:, (differences != 0).any(dim=0)].float().cpu()
-    if differences.shape[1] == 0:
-        return [1.0] * len(options)
-    scaled = differences / differences.square().sum(dim=1, keepdim=True).sqrt().clamp(min=1e-12)
-    generator = torch.Generator().manual_seed(0)
-    exceeded = torch.zeros(len(options))
-    # A few draws at a time, which bounds memory.
-    for size in torch.arange(draws).split(max(2**22 // scaled.shape[1], 1)):
-        signs = torch.empty(len(size), scaled.shape[1]).bernoulli_(0.5, generator=generator) * 2 - 1
-        largest = (signs @ scaled.T).amax(dim=1, keepdim=True)
-        exceeded += (largest >= scaled.sum(dim=1) - 1e-5).sum(dim=0)
-    return ((exceeded + 1) / (draws + 1)).tolist()
+    weights = torch.linalg.solve(covariance + errors, covariance).T
+    return mean + weights @ (observed - mean), covariance - weights @ covariance
+
+
+def paired(
+    options: list[Ratio], own: Ratio, earlier: list[Gains], groups: torch.Tensor | None = None
+) -> tuple[torch.Tensor, torch.Tensor, int]:
+    """
+    The gains of some options over `own` on the same instances, `(options,)`, the covariance of their errors, `(options,
+    options)`, and the number of groups. The covariance is that of the sums of the influence functions over the groups,
+    with `EARLIER_GROUPS` further ones whose deviation is that of earlier data sets.
+    """
+    gains = torch.tensor([option.value - own.value for option in options], dtype=torch.double)
+    instances = len(own.numerators)
+    if not instances:
+        return gains, torch.full((len(options), len(options)), torch.inf), 0
+    base = own.influence()
+    sums = torch.stack([option.influence() - base for option in options], dim=1).double().cpu()
+    if groups is not None:
+        _, number = groups.cpu().unique(return_inverse=True)
+        sums = sums.new_zeros(int(number.max()) + 1, len(options)).index_add(0, number, sums)
+    size = instances / len(sums)
+    further = torch.tensor([one.deviation * size for one in earlier], dtype=torch.double)
+    further = EARLIER_GROUPS * _correlations(len(earlier)) * further * further.unsqueeze(1)
+    of_group = (sums.T @ sums + further) / (len(sums) - 1 + EARLIER_GROUPS)
+    return gains, of_group * len(sums) / instances**2, len(sums)
+
+
+def covariance_of(earlier: list[Gains]) -> torch.Tensor:
+    """Of the gains before any validation data, `(options, options)`."""
+    spreads = torch.tensor([one.spread for one in earlier], dtype=torch.double)
+    return _correlations(len(earlier)) * spreads * spreads.unsqueeze(1)
+
+
+def _correlations(number: int) -> torch.Tensor:
+    return torch.full((number, number), CORRELATION, dtype=torch.double).fill_diagonal_(1.0)
+
+
+def gains_before(family: str, score: str, options: list[str]) -> dict[str, Gains]:
+    """What earlier data sets of the family say of each option's gain; `UNKNOWN` of those of which they say nothing."""
+    known = PRIORS.get((family, score), {})
+    return {name: known.get(name, UNKNOWN) for name in options}

@@ -61,8 +61,9 @@ class LabelSetStructure(Structure):
         For each instance, this many of the likeliest sets under independent labels compete, too, even if they never
         occurred: for data with hundreds of labels, most of whose sets are new.
     constraints : `list[Constraint]`, optional
-        Rules that a chosen set keeps if any that competes does: see `seal.constraints`. Marginals know of them, and
-        thresholds on these may still break one.
+        Rules that a chosen set keeps if any that competes does: see `seal.constraints`. Labels by a threshold that
+        break one are replaced by the likeliest set that keeps them: under the task-net for `own`, under `q` for a
+        blend.
     names : `list[str]`, optional
         The names of the labels, by which constraints call them; the default is their numbers, from `"0"`.
     empty_f1 : `float`, optional (default = `1.0`)
@@ -73,13 +74,14 @@ class LabelSetStructure(Structure):
     penalties : `Sequence[float]`, optional (default = `(1, 3, 10)`)
         As for `Structure`; they are tried from the largest on, each from the parameters of the one before, until one is
         worse than that.
-    level, least, margin : as for `Structure`
+    least : as for `Structure`
 
     # Raises
 
     `ConfigurationError` if `most_rows` is below 1.
     """
 
+    family, instances = "label sets", "rows"
     more_candidates = "structure.num_likely"
     exact_match = "subset_accuracy"
     # Few rows choose a large penalty, for which the energies are found in a third of the steps.
@@ -93,13 +95,11 @@ class LabelSetStructure(Structure):
         most_sets: int = 20000,
         num_likely: int = 0,
         penalties: Sequence[float] = (1.0, 3.0, 10.0),
-        level: float = 0.1,
         constraints: Optional[list[Constraint]] = None,
         names: Optional[list[str]] = None,
         empty_f1: float = 1.0,
         most_rows: int = 20000,
         least: float = 0.1,
-        margin: Optional[float] = None,
     ) -> None:
         if most_rows < 1:
             raise ConfigurationError(f"structure.most_rows: at least 1 row is judged, found {most_rows}.")
@@ -107,7 +107,7 @@ class LabelSetStructure(Structure):
         named = ENERGIES if energies is None else energies
         names = [str(number) for number in range(num_labels)] if names is None else names
         declared = declare(constraints, names, sequences=False)
-        super().__init__(make_energies(named, num_labels), penalties, level, declared, least, margin)
+        super().__init__(make_energies(named, num_labels), penalties, declared, least)
         self.num_labels = num_labels
         self.most_sets = most_sets
         self.num_likely = num_likely
@@ -143,6 +143,7 @@ class LabelSetStructure(Structure):
         folds: int = 5,
         groups: torch.Tensor | None = None,
         say: Callable[[str], None] = logger.info,
+        valid_groups: torch.Tensor | None = None,
     ) -> dict:
         """
         Learns the energies, and lets the gate choose a decision for each score.
@@ -164,8 +165,11 @@ class LabelSetStructure(Structure):
         groups : `torch.LongTensor`, `(rows,)`, optional
             Rows that belong together, such as repeated ones: none is judged by energies that were learned on another
             one of its group, and what a group's rows count is left out for each of them. By default each is alone.
+            The gate counts the rows of a group as one observation.
         say : `Callable[[str], None]`, optional (default = the logger's `info`)
             Is told what is being done.
+        valid_groups : `torch.LongTensor`, `(valid rows,)`, optional
+            `groups` of the validation data.
 
         # Returns
 
@@ -203,20 +207,21 @@ class LabelSetStructure(Structure):
                 # Those that were judged would not be among the few that energies are learned from.
                 self._know(gold)
             valid, valid_gold, q, reached = scores[judged], gold[judged], q[judged], reached[judged]
+            valid_groups = None if groups is None else groups[judged]
             # Of a part's energies that were not learned the gate sees nothing that is to come.
             self._learned = self._learned and learned
         else:
             valid, valid_gold = ClassifierScores.of(valid_logits), needed(valid_gold, "valid_gold").bool()
             report = self._learn(scores, gold, valid, valid_gold, groups, say)
             q = self._outputs(valid)
-            observed = [self._observed(valid, valid_gold)]
+            observed = [self._observed(valid, valid_gold)] if len(valid) else []
             reached = self._reaches(valid.logits, valid_gold)
         likeliest = q[:, 1].bool()
         right = (likeliest == valid_gold).all(dim=1)
         report["sets"] = len(self.sets)
         report["judged"] = len(valid_gold)
         report.update(gold_among_candidates(reached, right))
-        report["decisions"] = self._choose(valid.logits.sigmoid(), q, valid_gold)
+        report["decisions"] = self._choose(valid.logits, q, valid_gold, valid_groups)
         report["violations"] = {"likeliest": self.broken(likeliest), "gold": self.broken(valid_gold)}
         report.update(self._calibrate(observed))
         self._label_weights = None
@@ -310,29 +315,18 @@ class LabelSetStructure(Structure):
         cells = max(len(self.sets) + self.num_likely * self.num_labels, sizes * self.num_labels)
         return max(_CELLS // max(cells, 1), 1)
 
-    def _choose(self, own: torch.Tensor, q: torch.Tensor, gold: torch.Tensor) -> dict:
+    def _choose(
+        self, logits: torch.Tensor, q: torch.Tensor, gold: torch.Tensor, groups: torch.Tensor | None = None
+    ) -> dict:
         self.chosen, report = {}, {}
-        for name, score in label_set_scores(self.empty_f1).items():
-            options: dict[str, Ratio] = {}
-            settings: dict[str, dict] = {}
-            for blend in (0.0, *BLENDS):
-                mixed = _blended(own, lambda: q, blend)
-                option = f"blend {blend:g}" if blend else "own"
-                for never_nothing in (False, True):
-                    raised = _never_nothing(mixed) if never_nothing else mixed
-                    threshold = best_threshold_for(name, raised, gold, self.empty_f1)
-                    found = score(raised >= threshold, gold)
-                    if not never_nothing or found.value > options[option].value:
-                        settings[option] = {"blend": blend, "threshold": threshold, "never_nothing": never_nothing}
-                        options[option] = found
-            for option, place in _PLACES.items():
-                if option != "powerset" or (name == self.exact_match and q.shape[1] > place):
-                    settings[option] = {"output": place}
-                    options[option] = score(q[:, place].bool(), gold)
-            verdict = self._verdict(name, options)
+        own = logits.sigmoid()
+        keeping = partial(self._keeping, logits, outputs=lambda: q) if self.has_rules else None
+        for name in label_set_scores(self.empty_f1):
+            options, settings = options_for(name, own, q, gold, self.empty_f1, keeping)
+            verdict = self._verdict(name, options, groups)
             of_own = {f"own_{key}": settings["own"][key] for key in ("threshold", "never_nothing")}
             self.chosen[name] = {"option": verdict.chosen, **of_own, **settings[verdict.chosen]}
-            report[name] = {**self.chosen[name], **verdict.reasons()}
+            report[name] = {**self.chosen[name], **self._reasons(name, verdict)}
         return report
 
     # Prediction.
@@ -462,11 +456,87 @@ class LabelSetStructure(Structure):
         decided = {}
         for score in scores:
             deciding = self._deciding(logits, score, outputs)
+            settings = self.chosen[score]
             if deciding is None:
-                decided[score] = outputs()[:, self.chosen[score]["output"]].bool()
-            else:
-                decided[score] = _passing(*deciding, self.chosen[score].get("never_nothing", False))
+                decided[score] = outputs()[:, settings["output"]].bool()
+                continue
+            found = _passing(*deciding, settings.get("never_nothing", False))
+            if self.has_rules:
+                found = self._keeping(ClassifierScores.of(logits).logits, found, settings["blend"], outputs)
+            decided[score] = found
         return decided
+
+    @torch.no_grad()
+    def _keeping(
+        self, logits: torch.Tensor, labels: torch.Tensor, blend: float, outputs: Callable[[], torch.Tensor]
+    ) -> torch.Tensor:
+        """
+        `labels`, `(rows, labels)`, with the likeliest competing set that keeps the rules in each row that breaks one
+        more than this: under the task-net without a `blend`, under `q` with one. `outputs` are those of `_outputs`.
+        """
+        breaks = self._breaks(labels)
+        rows = breaks.nonzero().squeeze(1)
+        if len(rows) == 0:
+            return labels
+        if blend:
+            found = outputs()[rows, _PLACES["likeliest"]].bool()
+        else:
+            parts = (self._competing(part) for part in ClassifierScores(logits[rows]).split(self._chunk()))
+            sets = [part.outputs(self.own_candidate(part).unsqueeze(1)).squeeze(1) for part in parts]
+            found = torch.cat(sets).bool()
+        better = self._breaks(found) < breaks[rows]
+        return labels.index_put((rows[better],), found[better])
+
+    def _breaks(self, labels: torch.Tensor) -> torch.Tensor:
+        """How far label sets break the rules, `(rows,)`."""
+        rules = needed(self.declared, "declared")
+        return rules(labels.unsqueeze(1), None).sum(dim=(1, 2))
+
+
+def options_for(
+    name: str,
+    own: torch.Tensor,
+    q: torch.Tensor,
+    gold: torch.Tensor,
+    empty_f1: float = 1.0,
+    keeping: Callable[[torch.Tensor, float], torch.Tensor] | None = None,
+) -> tuple[dict[str, Ratio], dict[str, dict]]:
+    """
+    The options for a score on some rows, with what each is chosen by: `own` first, blends with their best thresholds,
+    and the whole sets of decisions.
+
+    # Parameters
+
+    name : `str`
+        Of `LABEL_SET_SCORES`.
+    own : `torch.Tensor`, `(rows, labels)`
+        Probabilities.
+    q : `torch.Tensor`, `(rows, 3 or 4, labels)`
+        Marginals, and the sets of `likeliest`, `expected_score` and, if there are four, `powerset`.
+    gold : `torch.BoolTensor`, `(rows, labels)`
+    empty_f1 : `float`, optional (default = `1.0`)
+    keeping : `Callable`, optional
+        Given labels that pass a threshold, and the blend: those that are predicted in their place, by rules.
+    """
+    score = label_set_scores(empty_f1)[name]
+    options: dict[str, Ratio] = {}
+    settings: dict[str, dict] = {}
+    for blend in (0.0, *BLENDS):
+        mixed = _blended(own, lambda: q, blend)
+        option = f"blend {blend:g}" if blend else "own"
+        for never_nothing in (False, True):
+            raised = _never_nothing(mixed) if never_nothing else mixed
+            threshold = best_threshold_for(name, raised, gold, empty_f1) if len(gold) else 0.5
+            labels = raised >= threshold
+            found = score(keeping(labels, blend) if keeping else labels, gold)
+            if not never_nothing or found.value > options[option].value:
+                settings[option] = {"blend": blend, "threshold": threshold, "never_nothing": never_nothing}
+                options[option] = found
+    for option, place in _PLACES.items():
+        if option != "powerset" or (name == LabelSetStructure.exact_match and q.shape[1] > place):
+            settings[option] = {"output": place}
+            options[option] = score(q[:, place].bool(), gold)
+    return options, settings
 
 
 def _label_features(logits: torch.Tensor, marginals: torch.Tensor) -> torch.Tensor:

@@ -30,7 +30,11 @@ class Ratio:
     @classmethod
     def joined(cls, parts: "Sequence[Ratio]") -> "Ratio":
         """The score of the instances of all parts."""
-        return cls(torch.cat([part.numerators for part in parts]), torch.cat([part.denominators for part in parts]))
+        none = torch.zeros(0, dtype=torch.double)
+        return cls(
+            torch.cat([none, *(part.numerators for part in parts)]),
+            torch.cat([none, *(part.denominators for part in parts)]),
+        )
 
     @property
     def value(self) -> float:
@@ -58,7 +62,7 @@ def gold_among_candidates(competes: torch.Tensor, first: torch.Tensor) -> dict[s
     `(instances,)`, boolean.
     """
     return {
-        "gold_competes": float(competes.float().mean()),
+        "gold_competes": float(competes.float().mean()) if len(competes) else 0.0,
         "gold_first_where_it_competes": float(first[competes].float().mean()) if competes.any() else 0.0,
     }
 

@@ -8,13 +8,12 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from seal.common.setting_checks import check_range
 from seal.constraints import Constraint, Declared
 from seal.registry import ConfigurationError, Registrable
 from seal.structure.calibration import Calibration, Observed
-from seal.structure.decisions import ExpectedScore, Likeliest
+from seal.structure.decisions import ExpectedScore
 from seal.structure.fitting import fit, objective_of, reset
-from seal.structure.gate import Verdict, gate
+from seal.structure.gate import Verdict, gains_before, gate
 from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, has_gold, log_prob_of, only_least_broken
 from seal.structure.scores import Ratio
 from seal.structure.states import of_bytes, to_bytes
@@ -33,17 +32,17 @@ class Structure(nn.Module, Registrable):
     penalties : `Sequence[float]`, optional (default = `(1, 3, 10, 30, 100)`)
         The weights of the L2 penalty among which held-out likelihood chooses, one after the other until the next one is
         worse.
-    level : `float`, optional (default = `0.1`)
-        As for `seal.structure.gate.gate`, above 0 and at most 1.
     declared : `Declared`, optional
         Constraints: an output that breaks one is chosen only where all that compete do, and then one that breaks them
-        least. The task-net's own output may break them.
+        least. Of the task-net's own outputs, those that break one are replaced by its best one that keeps them.
     least : `float`, optional (default = `0.1`)
         As for `seal.structure.decisions.ExpectedScore`.
-    margin : `float`, optional
-        Without effect: configs of trained models may have it.
     """
 
+    #: Of tasks, whose earlier data sets say what an option gains: a key of `PRIORS`.
+    family: str
+    #: What instances are called.
+    instances: str
     #: The setting by which more outputs compete.
     more_candidates: str
     #: The score for which the likeliest output is the best one, if the joint score is right.
@@ -57,15 +56,10 @@ class Structure(nn.Module, Registrable):
         self,
         energies: Sequence[CandidateEnergy],
         penalties: Sequence[float] = (1.0, 3.0, 10.0, 30.0, 100.0),
-        level: float = 0.1,
         declared: Declared | None = None,
         least: float = 0.1,
-        margin: float | None = None,
     ) -> None:
         super().__init__()
-        check_range("structure.level", level, above=0, most=1)
-        if margin is not None:
-            logger.warning("structure.margin has no effect any more: the gate is a test now, at structure.level.")
         self.declared = declared
         #: Rules like `declared`, of which `fit` found that the training data keep them.
         self.kept: Declared | None = None
@@ -73,7 +67,6 @@ class Structure(nn.Module, Registrable):
         self._violations: Counter = Counter()
         self.joint = JointScore(energies).requires_grad_(False)
         self.penalties = tuple(penalties)
-        self.level = level
         #: Whether the gate chooses the task-net's own output, whatever validation data say.
         self.is_shut = False
         #: What was chosen, by score; empty until `fit`.
@@ -127,11 +120,26 @@ class Structure(nn.Module, Registrable):
         The joint score of the outputs that compete, `(batch, candidates)`; `-inf` of those that break a declared
         constraint, and of fillers.
         """
-        score = self.joint(competing)
+        return self._by_rules(self.joint(competing), competing)
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether there are rules that outputs keep: declared ones, or those that the training data keep."""
+        return self.declared is not None or self.kept is not None
+
+    def _by_rules(self, score: torch.Tensor, competing: Competing) -> torch.Tensor:
+        """`score`, `(batch, candidates)`, with `-inf` for candidates that break a rule where others keep it."""
         for rules in filter(None, (self.declared, self.kept)):
             broken = [rules(*part.outputs_and_mask()).sum(dim=-1) for part in competing.parts()]
             score = only_least_broken(score, torch.cat([part.expand(len(score), -1) for part in broken], dim=1))
         return score
+
+    def own_candidate(self, competing: Competing) -> torch.Tensor:
+        """
+        The index of the likeliest candidate under the task-net among those that keep the rules, `(batch,)`; where all
+        that compete break some, among those that break them least.
+        """
+        return self._by_rules(log_prob_of(competing), competing).argmax(dim=1)
 
     @torch.no_grad()
     def calibrated(self, competing: Competing) -> torch.Tensor:
@@ -147,7 +155,7 @@ class Structure(nn.Module, Registrable):
     def _calibrate(self, observed: Sequence[Observed]) -> dict:
         """Calibrates on the data by which the gate chooses. Returns what is to be reported, plain values."""
         self.calibration = None
-        if not self._learned or self.is_shut:
+        if not observed or not self._learned or self.is_shut:
             return {}
         self.calibration = Calibration.fit(Observed.joined(observed))
         return {"calibration": self.calibration.state()}
@@ -242,12 +250,16 @@ class Structure(nn.Module, Registrable):
             say(f"The energy is learned: scale of the log-probability {best['scale']:.2f}, L2 {best['l2']:g}.")
         return {"penalties": found, "scale": best["scale"], "l2": best["l2"]}
 
-    def _verdict(self, score: str, options: dict[str, Ratio]) -> Verdict:
+    def _verdict(self, score: str, options: dict[str, Ratio], groups: torch.Tensor | None) -> Verdict:
         """What the gate chooses for a score; the first option is the task-net's own output."""
-        prior = Likeliest.name if score == self.exact_match else None
-        verdict = gate(options, self.level, self._learned and not self.is_shut, prior)
-        logger.info("Decision for %s: %s", score, verdict)
+        earlier = gains_before(self.family, score, list(options)[1:])
+        verdict = gate(options, earlier, groups, self._learned and not self.is_shut)
+        logger.info("%s: %s", score, verdict.told_as(score, self.instances))
         return verdict
+
+    def _reasons(self, score: str, verdict: Verdict) -> dict[str, Any]:
+        """Why this was chosen, plain values and a sentence."""
+        return {**verdict.reasons(), "told": verdict.told_as(score, self.instances)}
 
 
 def declare(

@@ -1,5 +1,5 @@
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Optional
 
@@ -10,7 +10,7 @@ from seal.common.setting_checks import needed
 from seal.common.tag_encodings import arguments_of
 from seal.constraints import AtMostOne, Constraint
 from seal.registry import ConfigurationError
-from seal.structure.candidate_structure import OWN, CandidateStructure
+from seal.structure.candidate_structure import CandidateStructure
 from seal.structure.decisions import Rows
 from seal.structure.energies.roles import CORE_ROLES
 from seal.structure.energies.span_context import FEATURES_OF_ENTITIES
@@ -72,6 +72,20 @@ class TagPaths:
                 )
         if len(self.keys) not in (0, batch):
             raise ConfigurationError(f"keys: one for each of the {batch} instances is needed, found {len(self.keys)}.")
+
+    def inputs(self) -> list[Hashable]:
+        """
+        What the task-net has read of each instance: its words or, where these are not known, the candidates with their
+        log-probabilities, which are equal for equal inputs.
+        """
+        if self.words:
+            return list(map(tuple, self.words))
+        tags, log_prob = (self.tags.long() * self.mask.unsqueeze(1)).tolist(), self.log_prob.float().tolist()
+        lengths = self.mask.sum(dim=1).tolist()
+        return [
+            tuple((*sequence[:length], round(number, 3)) for sequence, number in zip(*row))
+            for *row, length in zip(tags, log_prob, lengths)
+        ]
 
     def competing(self, scheme: TagScheme, own: bool = False) -> CompetingTags:
         tags = self.tags.long()
@@ -147,14 +161,14 @@ class TagStructure(CandidateStructure):
         So many sequences compete, the best ones of the chain.
     constraints : `list[Constraint]`, optional
         Rules that a chosen sequence keeps if any that competes does: see `seal.constraints`.
-    penalties, level, least, margin : as for `Structure`
+    penalties, least : as for `Structure`
     declare_from : `float`, optional (default = `0.995`)
         Of frames: a core role (`ARG0` and so on) that occurs at most once in at least this share of the training frames
         that have it is declared to do so, as if by a constraint. An output that keeps the rule cannot be right where
         gold breaks it; so it costs at most half a percent of the frames. Above 1 nothing is declared.
     """
 
-    kind, instances = "tags", "instances"
+    kind = "tags"
     _is_piece: torch.Tensor
     _scored: torch.Tensor
 
@@ -166,11 +180,9 @@ class TagStructure(CandidateStructure):
         energies: Optional[list[Any]] = None,
         num_candidates: int = 20,
         penalties: Sequence[float] = (1.0, 3.0, 10.0, 30.0, 100.0),
-        level: float = 0.1,
         constraints: Optional[list[Constraint]] = None,
         least: float = 0.1,
         declare_from: float = 0.995,
-        margin: Optional[float] = None,
     ) -> None:
         self.scheme = TagScheme(tags, encoding)
         self._by_default = energies is None
@@ -178,8 +190,10 @@ class TagStructure(CandidateStructure):
             energies = DEFAULT_ENERGIES[encoding is not None, keyed]
         declared = declare(constraints, tags, sequences=True, encoding=encoding)
         terms = make_energies(energies, len(self.scheme.roles))
-        super().__init__(terms, num_candidates, penalties, level, declared, least, margin)
+        super().__init__(terms, num_candidates, penalties, declared, least)
         self.encoding = encoding
+        self.family = "words" if encoding is None else "spans"
+        self.instances = "frames" if keyed else "sentences"
         self._tags, self._has_keys, self.declare_from = tags, keyed, declare_from
         self._kept_roles: list[str] = []
         self.scores = ("accuracy" if encoding is None else "f1", self.exact_match)
@@ -233,27 +247,34 @@ class TagStructure(CandidateStructure):
         kept_by = self._declare_kept(gold)
         return gold, {"declared": {"at most once": kept_by}} if kept_by else {}
 
-    def _choose(
-        self, validation: Sequence[TagPaths], competing: Sequence[CompetingTags], chosen: dict[str, Any]
-    ) -> dict:
-        found = {OWN: [part.tags[:, 0] for part in competing]}
-        found.update((name, list(map(_chosen_tags, competing, index))) for name, index in chosen.items())
-        golds = [needed(part.gold, "gold").long() for part in validation]
-        masks = [part.mask for part in validation]
-        options = {
+    def _ratios(
+        self, parts: Sequence[TagPaths], competing: Sequence[CompetingTags], chosen: dict[str, list[torch.Tensor]]
+    ) -> dict[str, dict[str, Ratio]]:
+        golds = [needed(part.gold, "gold").long() for part in parts]
+        masks = [part.mask for part in parts]
+        found = {option: list(map(_chosen_tags, competing, index)) for option, index in chosen.items()}
+        return {
             name: {
                 option: Ratio.joined([score(*three) for three in zip(outputs, golds, masks)])
                 for option, outputs in found.items()
             }
             for name, score in zip(self.scores, (self._score, self._exact_match))
         }
-        decisions, violations = self._choose_decisions(options), {}
-        for name, outputs in (("own", found[OWN]), ("chosen", found[self.chosen[self.main_score]]), ("gold", golds)):
+
+    def _further(
+        self, validation: Sequence[TagPaths], competing: Sequence[CompetingTags], chosen: dict[str, list[torch.Tensor]]
+    ) -> dict:
+        violations = {}
+        for name, outputs in (
+            ("own", [part.tags[:, 0] for part in competing]),
+            ("chosen", list(map(_chosen_tags, competing, chosen[self.chosen[self.main_score]]))),
+            ("gold", [needed(part.gold, "gold").long() for part in validation]),
+        ):
             counts: Counter = Counter()
-            for these, mask in zip(outputs, masks):
-                counts.update(self.broken(these, mask))
+            for these, part in zip(outputs, validation):
+                counts.update(self.broken(these, part.mask))
             violations[name] = dict(counts)
-        return {"decisions": decisions, "violations": violations}
+        return {"violations": violations}
 
     def _declare_kept(self, gold: CompetingTags) -> dict[str, float]:
         """Declares the core roles that gold has at most once; returns the share of frames with each of which do."""

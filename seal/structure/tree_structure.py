@@ -50,6 +50,10 @@ class TreeCandidates:
             gold = torch.tensor(places, dtype=torch.long)
         return CompetingTrees(self.trees, self.words, self.log_prob, gold, own, self.tags)
 
+    def inputs(self) -> list[tuple[str, ...]]:
+        """What the task-net has read of each sentence."""
+        return list(map(tuple, self.words))
+
     def gold_alone(self) -> CompetingTrees:
         """With gold as the only candidate."""
         return self._alone(needed(self.gold, "gold"))
@@ -79,10 +83,10 @@ class TreeStructure(CandidateStructure):
         The terms of the energy by their registered names, alone or with settings.
     num_candidates : `int`, optional (default = `20`)
         The width of the beam, all of whose trees compete.
-    penalties, level, least, margin : as for `Structure`
+    penalties, least : as for `Structure`
     """
 
-    kind = instances = "trees"
+    kind = instances = family = "trees"
 
     def __init__(
         self,
@@ -90,16 +94,13 @@ class TreeStructure(CandidateStructure):
         energies: list[Any] | None = None,
         num_candidates: int = 20,
         penalties: Sequence[float] = (1.0, 3.0, 10.0, 30.0, 100.0),
-        level: float = 0.1,
         least: float = 0.1,
-        margin: Optional[float] = None,
     ) -> None:
         labels = [symbol[1:] for symbol in symbols if symbol[0] == "("]
         if energies is None:
             energies = ["tree_rules", "tree_attachments"]
-        super().__init__(
-            make_energies(energies, labels, TreeEnergy), num_candidates, penalties, level, None, least, margin
-        )
+        terms = make_energies(energies, labels, TreeEnergy)
+        super().__init__(terms, num_candidates, penalties, None, least)
 
     def competing(self, candidates: TreeCandidates, own: bool = False) -> CompetingTrees:
         return candidates.competing(own)
@@ -109,19 +110,21 @@ class TreeStructure(CandidateStructure):
     def _read(self, training: Sequence[TreeCandidates]) -> tuple[CompetingTrees, dict]:
         return _joined([part.gold_alone() for part in training]), {}
 
-    def _choose(
-        self, validation: Sequence[TreeCandidates], competing: Sequence[CompetingTrees], chosen: dict[str, Any]
-    ) -> dict:
-        golds = [part.gold_alone() for part in validation]
-        owns = [part.own_alone() for part in validation]
-        first = [torch.zeros(len(part.trees), dtype=torch.long) for part in owns]
-        brackets = {OWN: _with_gold(owns, golds, first)}
-        brackets.update((name, _with_gold(competing, golds, index)) for name, index in chosen.items())
-        options = {
+    def _ratios(
+        self,
+        parts: Sequence[TreeCandidates],
+        competing: Sequence[CompetingTrees],
+        chosen: dict[str, list[torch.Tensor]],
+    ) -> dict[str, dict[str, Ratio]]:
+        golds = [part.gold_alone() for part in parts]
+        owns = [part.own_alone() for part in parts]
+        brackets = {
+            name: _with_gold(owns if name == OWN else competing, golds, index) for name, index in chosen.items()
+        }
+        return {
             name: {option: score(of_option) for option, of_option in brackets.items()}
             for name, score in zip(self.scores, (_f1, _exact_match))
         }
-        return {"decisions": self._choose_decisions(options)}
 
     # Prediction.
 

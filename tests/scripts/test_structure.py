@@ -127,11 +127,6 @@ def test_small_data_choose_a_setting_by_all_their_rows(monkeypatch):
         scored.clear()
 
 
-def test_how_often_the_gate_opens_is_printed(capsys):
-    assert structure.main(["--noise", "2"]) == 0
-    assert "| exact_match | 500 |" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     "arguments, message",
     [

@@ -1,9 +1,11 @@
+import pytest
 import torch
 from allennlp.common import Params
 
 from seal.constraints import AtMostOne, Implication
 from seal.output_spaces import TagSequence
 from seal.structure import LabelSetStructure, Structure, TagPaths, TagStructure
+from tests.label_sets import all_sets
 from tests.spine import LABELS, mask_of, vocabulary
 
 RULE = AtMostOne(["A"])
@@ -39,6 +41,45 @@ def test_chosen_sequences_keep_the_rule():
     assert torch.equal(log_prob, new.log_prob[torch.arange(150), place])
 
 
+def test_own_sequences_keep_the_rule_and_change_only_where_they_break_it():
+    structure = TagStructure(LABELS, "BIO", keyed=False, constraints=[RULE])
+    structure.is_shut = True
+    report = structure.fit([paths(150, 1)], [paths(150, 2)])
+    assert structure.chosen == {"f1": "own", "exact_match": "own"} and structure.uses_candidates()
+    new = paths(150, 3)
+    chosen, log_prob = structure.decide(new)
+    best = []
+    for sequences in new.tags:
+        broken = [max((row == LABELS.index("B-A")).sum().item() - 1, 0) for row in sequences]
+        best.append(broken.index(min(broken)))
+    rows = torch.arange(150)
+    assert torch.equal(chosen, new.tags[rows, best]) and torch.equal(log_prob, new.log_prob[rows, best])
+    assert sum(map(bool, best)) > 20 and best.count(0) > 20
+    assert report["violations"]["own"]["at_most_1_A"] > report["violations"]["chosen"]["at_most_1_A"]
+    # What the gate was shown of the task-net's own output is what `decide` gives.
+    valid = paths(150, 2)
+    right = (structure.decide(valid)[0] == valid.gold).all(dim=1).double().mean().item()
+    assert report["decisions"]["exact_match"]["values"]["own"] == pytest.approx(right)
+
+
+def test_own_frames_keep_what_the_training_data_keep():
+    tags = ["O", "B-V", "B-ARG0", "B-ARG1"]
+
+    def frames(count, twice):
+        candidates = torch.tensor([[2, 1, 2, 0], [2, 1, 3, 0], [2, 1, 0, 0]]).expand(count, -1, -1)
+        log_prob = torch.tensor([[0.0, -1.0, -2.0], [-2.0, 0.0, -1.0]])[0 if twice else 1].expand(count, -1)
+        order = log_prob.argsort(dim=1, descending=True)
+        candidates = candidates.gather(1, order.unsqueeze(2).expand_as(candidates))
+        return TagPaths(candidates, log_prob.gather(1, order), mask_of([4] * count), candidates[:, 1], ["go"] * count)
+
+    structure = TagStructure(tags, "BIO", keyed=True, energies=["role_counts"])
+    structure.is_shut = True
+    structure.fit([frames(300, False)], [frames(20, False)])
+    assert structure.kept is not None and set(structure.chosen.values()) == {"own"}
+    assert structure.decide(frames(3, True))[0].tolist() == [[2, 1, 3, 0]] * 3
+    assert structure.decide(frames(3, False))[0].tolist() == [[2, 1, 3, 0]] * 3
+
+
 def test_violations_are_counted_until_they_are_read():
     structure = TagStructure(LABELS, "BIO", keyed=False, constraints=[RULE])
     two, one = torch.tensor([[1, 1, 1, 0]]), torch.tensor([[1, 0, 0, 1]])
@@ -59,6 +100,35 @@ def test_rules_among_label_sets():
     assert report["violations"]["gold"]["implication_a_b"] > 50
     assert report["violations"]["likeliest"]["implication_a_b"] == 0
     assert not (structure._outputs(logits)[:, 1] == sets[2]).all(dim=1).any()
+
+
+@pytest.mark.parametrize("option", ["own", "blend 0.5"])
+@pytest.mark.parametrize("num_likely", [0, 3])
+def test_labels_by_a_threshold_keep_the_rule_and_change_only_where_they_break_it(option, num_likely):
+    torch.manual_seed(0)
+    sets = all_sets(4).bool()
+    sets = sets[~(sets[:, 0] & ~sets[:, 1])]
+    gold = sets[torch.randint(len(sets), (300,))]
+    logits = 2.0 * gold - 1 + 1.5 * torch.randn(300, 4)
+    rule = Implication({"a": "b"})
+    structure = LabelSetStructure(4, constraints=[rule], names=list("abcd"), num_likely=num_likely)
+    report = structure.fit(logits[:150], gold[:150], logits[150:], gold[150:])
+    settings = {"blend": 0.0 if option == "own" else 0.5, "threshold": 0.45, "never_nothing": False}
+    structure.chosen["f1"] = {"option": option, "own_threshold": 0.45, "own_never_nothing": False, **settings}
+    outputs = structure._outputs(logits)
+    mixed = torch.lerp(logits.sigmoid(), outputs[:, 0], settings["blend"])
+    wanted = mixed >= 0.45
+    breaks = wanted[:, 0] & ~wanted[:, 1]
+    # Of the sets that keep the rule, the likeliest under the task-net, or under the structure.
+    log_prob = logits @ sets.float().T
+    best = sets[log_prob.argmax(dim=1)] if option == "own" else outputs[:, 1].bool()
+    assert 5 < breaks.sum() < 100
+    assert torch.equal(structure.decide(logits), torch.where(breaks.unsqueeze(1), best, wanted))
+    assert structure.broken(structure.decide(logits))["implication_a_b"] == 0
+    # The labels without the structure stay as they are.
+    if option == "own":
+        assert torch.equal(structure.own(logits), wanted)
+    assert report["violations"]["gold"]["implication_a_b"] == 0
 
 
 def test_from_a_config():

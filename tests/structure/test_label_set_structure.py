@@ -6,6 +6,7 @@ import torch
 from seal.constraints import AtMostOne
 from seal.registry import ConfigurationError
 from seal.structure import LABEL_SET_SCORES, CandidateEnergy, LabelSetStructure
+from seal.structure.gain_priors import PRIORS
 from seal.structure.label_sets import ClassifierScores, CompetingLabelSets, LikelySets, SetIndex
 from tests.label_sets import all_sets
 
@@ -42,11 +43,23 @@ def test_where_few_sets_occur_all_scores_gain_on_new_rows(with_validation):
         assert score(structure.decide(logits, name), gold).value > score(structure.own(logits, name), gold).value + 0.03
 
 
-def test_two_rows_prove_nothing():
-    """So that each score has what is chosen beforehand: of exact matches the likeliest set."""
-    report = LabelSetStructure(5).fit(*rows(), *rows(2, seed=1))
-    options = {name: decision["option"] for name, decision in report["decisions"].items()}
-    assert options == {"f1": "own", "micro_f1": "own", "subset_accuracy": "likeliest"}
+def test_without_validation_rows_the_gains_of_earlier_data_sets_decide():
+    logits, gold = rows()
+    report = LabelSetStructure(5).fit(logits, gold, logits[:0], gold[:0])
+    for name, decision in report["decisions"].items():
+        earlier = {option: gains.mean for option, gains in PRIORS["label sets", name].items() if option != "powerset"}
+        assert decision["option"] == max(earlier, key=earlier.get) and "no validation data" in decision["told"]
+        assert decision["expected"] == decision["earlier"]
+
+
+def test_groups_of_validation_rows_count_once():
+    given, valid = rows(), rows(60, seed=1)
+    wanted = LabelSetStructure(5).fit(*given, *valid)["decisions"]
+    again = [part.repeat(4, 1) for part in valid]
+    found = LabelSetStructure(5).fit(*given, *again, valid_groups=torch.arange(60).repeat(4))["decisions"]
+    for name in LABEL_SET_SCORES:
+        assert (found[name]["instances"], found[name]["groups"]) == (240, 60)
+        assert found[name]["expected"] == pytest.approx(wanted[name]["expected"])
 
 
 def test_a_gate_that_is_shut_opens_for_no_gain():
@@ -201,7 +214,8 @@ def one_of_three(count, seed):
 
 
 def test_never_nothing_is_own_where_it_is_better():
-    structure = LabelSetStructure(3, level=1e-9)
+    structure = LabelSetStructure(3)
+    structure.is_shut = True
     structure.fit(*one_of_three(300, 0), *one_of_three(300, 1))
     logits, gold = one_of_three(300, 2)
     for name, score in LABEL_SET_SCORES.items():

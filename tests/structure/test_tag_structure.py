@@ -6,6 +6,7 @@ import torch
 from seal.common.tag_encodings import tags_to_spans
 from seal.metrics.srl_score import frame_counts
 from seal.structure import TagPaths, TagStructure
+from seal.structure.gain_priors import PRIORS
 from seal.structure.states import to_bytes
 from tests.structure.makers import ENCODINGS, random_tags
 
@@ -131,11 +132,31 @@ def test_the_gate_is_shown_what_each_decision_scores():
         assert len(set(values.values())) == 3
 
 
-def test_two_frames_prove_nothing():
-    """So that each score has what is chosen beforehand: of exact matches the likeliest output."""
+def test_without_validation_frames_the_gains_of_earlier_data_sets_decide():
     structure = TagStructure(ROLES, "BIO", keyed=True, energies=["role_ngrams"])
-    structure.fit([frames(450, 1)], [frames(2, 2)])
-    assert structure.chosen == {"f1": "own", "exact_match": "likeliest"}
+    report = structure.fit([frames(450, 1)], [])
+    for score, chosen in structure.chosen.items():
+        earlier = {option: gains.mean for option, gains in PRIORS["spans", score].items()}
+        assert chosen == max(earlier, key=earlier.get)
+        assert "no validation data" in report["decisions"][score]["told"]
+
+
+@pytest.mark.parametrize("with_words", [True, False])
+def test_frames_of_equal_input_count_once(with_words):
+    training, validation = frames(450, 1), frames(40, 2)
+    if with_words:
+        validation.words = [[f"go {place}"] * 6 for place in range(40)]
+    twice = TagPaths(
+        *(torch.cat([part, part]) for part in (validation.tags, validation.log_prob, validation.mask, validation.gold)),
+        keys=["go"] * 80,
+        words=validation.words * 2,
+    )
+    found = [
+        TagStructure(ROLES, "BIO", keyed=True, energies=["role_ngrams"]).fit([training], [part])["decisions"]["f1"]
+        for part in (validation, twice)
+    ]
+    assert [one["groups"] for one in found] == [40, 40] and found[1]["instances"] == 80
+    assert found[1]["expected"] == pytest.approx(found[0]["expected"])
 
 
 VERB_ROLES = ["O", "B-A0", "B-A1", "B-V"]

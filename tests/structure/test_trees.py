@@ -116,7 +116,8 @@ def test_what_says_nothing_is_not_followed():
     symbols, training = candidates_of(gold, log_odds=0.5)
     # Each sentence's words say nothing of its tree.
     training.words = [SPOON] * 40
-    validation = TreeCandidates(training.trees, training.words, training.log_prob, [training.trees[0][0]] * 40)
+    words = [["they", "eat", "soup", "with", f"spoon {number}"] for number in range(40)]
+    validation = TreeCandidates(training.trees, words, training.log_prob, [training.trees[0][0]] * 40)
     structure = TreeStructure(symbols)
     structure.fit([training], [validation])
     assert not any(map(structure.is_followed, structure.chosen))

@@ -256,6 +256,8 @@ def test_where_the_gate_is_closed_predictions_are_the_task_nets_own(tmp_path):
     alone.train()
     trainer = build(settings(), tmp_path / "closed")
     trainer.model.structure.is_shut = True
+    # No rule of which the task-net's own output may be replaced.
+    trainer.model.structure.declare_from = 1.5
     trainer.train()
     report = json.loads((tmp_path / "closed" / "structure.json").read_text())
     assert {decision["option"] for decision in report["decisions"].values()} == {"own"}
