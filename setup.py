@@ -59,7 +59,12 @@ setup(
     ],
     # What configs import: in a wheel a folder beside the modules, in a clone `training_configs/lib`.
     package_dir={"seal.config_library": "training_configs/lib", "seal_inspect": "scripts/seal_inspect"},
-    package_data={"seal": ["py.typed"], "seal.config_library": ["*.libsonnet"], "seal_inspect": ["*.html"]},
+    # `ready_models`: the models that have a name, each with its card.
+    package_data={
+        "seal": ["py.typed", "ready_models/*.tar.gz", "ready_models/*.md"],
+        "seal.config_library": ["*.libsonnet"],
+        "seal_inspect": ["*.html"],
+    },
     python_requires=">=3.11,<3.14",
     install_requires=CORE,
     entry_points={

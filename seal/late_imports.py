@@ -2,7 +2,7 @@
 Puts off the import of large libraries until something of them is used.
 
 AllenNLP's modules begin with imports of torchvision, scikit-learn, `scipy.stats`, NLTK, TensorBoard and all of spaCy,
-for parts that most runs do not use. `seal.cli.main` lists those that the command `seal` puts off.
+for parts that most runs do not use.
 """
 
 import importlib
@@ -13,6 +13,23 @@ from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Optional
+
+#: What AllenNLP imports for parts that most programs do not use: half of the time that its import takes.
+LATE = (
+    "boto3",
+    "botocore.client",
+    "botocore.config",
+    "nltk",
+    "scipy.stats",
+    "sklearn",
+    "spacy",
+    "tensorboardX",
+    "torchvision",
+    "transformers.data",
+    "transformers.generation",
+    "transformers.modeling_utils",
+    "transformers.models",
+)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ What this package changes in AllenNLP, which is archived. There is a module for 
 - Current libraries: `compat`; the pieces of words that pretrained encoders know: `pretrained_encoders`.
 - The library of configs under a name: `config_imports`.
 - The sentence of an error: `error_sentences`; the command `seal` prints it.
-- Archives that are safe to open, also from a hub: `safe_archives`, `hub_models`.
+- Archives that are safe to open, also from a hub: `safe_archives`, `model_names`.
 - Data in one order, and processes that load them and end together: `loading_order`.
 
 A patch is a small function. Its docstring names what it patches, the symptom without it, and when it can go; each has
@@ -16,7 +16,7 @@ IN_ORDER = (
     "compat",
     "config_imports",
     "safe_archives",
-    "hub_models",
+    "model_names",
     "loading_order",
     "pretrained_encoders",
 )

@@ -30,6 +30,7 @@ from allennlp.models import archival
 from allennlp.modules.token_embedders import embedding
 
 from seal.allennlp.error_sentences import describe
+from seal.allennlp.model_names import ready_model
 from seal.allennlp.replacing import replace_once
 from seal.files.text_lines import bounded
 from seal.files.weights import check_finite, check_is_whole
@@ -269,6 +270,7 @@ def unpack_safely() -> None:
     archival.extracted_archive = functools.partial(extracted_archive, with_config=True)
 
     def from_files(original: Callable, cls: type, directory: Any, *args: Any, **kwargs: Any) -> Vocabulary:
+        directory = ready_model(os.fspath(directory)) or directory
         path = os.fspath(directory)
         if os.path.dirname(path) in _unpacked and os.path.isfile(path):
             raise ConfigurationError(f"{path} is a file, where there must be a folder")  # Perhaps an archive itself.

@@ -4,9 +4,9 @@ from typing import Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
 from allennlp.data import Vocabulary
 
+from seal.allennlp.model_names import model_path
 from seal.allennlp.safe_archives import extracted_archive
 from seal.common.vocabularies import WRITTEN, names_of
 from seal.files.paths import user_path
@@ -25,7 +25,7 @@ def trained_weights(
     # Parameters
 
     path : `str`
-        A `model.tar.gz`, or the folder of a run.
+        An archive, the folder of a run, or the name of a model.
     key : `str`
         The config key of the path, for messages.
     namespace : `str`
@@ -38,7 +38,8 @@ def trained_weights(
     """
     path = user_path(path)
     try:
-        with nullcontext(path) if os.path.isdir(path) else extracted_archive(cached_path(path)) as folder:
+        found = model_path(path)
+        with nullcontext(found) if os.path.isdir(found) else extracted_archive(found) as folder:
             # An older model has copies of its output space in its nets.
             weights = {name: value for name, value in _read(folder).items() if ".output_space." not in name}
             vocab = Vocabulary.from_files(os.path.join(folder, "vocabulary"))

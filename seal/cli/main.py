@@ -16,24 +16,7 @@ from collections.abc import Sequence
 from importlib.metadata import entry_points
 from typing import Any, NoReturn
 
-from seal.late_imports import late
-
-#: What AllenNLP imports for parts that most commands do not use: half of the time that the imports took.
-LATE = (
-    "boto3",
-    "botocore.client",
-    "botocore.config",
-    "nltk",
-    "scipy.stats",
-    "sklearn",
-    "spacy",
-    "tensorboardX",
-    "torchvision",
-    "transformers.data",
-    "transformers.generation",
-    "transformers.modeling_utils",
-    "transformers.models",
-)
+from seal.late_imports import LATE, late
 
 try:
     with late(*LATE):

@@ -12,6 +12,7 @@ from allennlp.common.checks import check_for_gpu
 from allennlp.models import archival
 from allennlp.models.archival import Archive, load_archive
 
+from seal.allennlp.model_names import model_path, ready_model
 from seal.allennlp.safe_archives import extracted_archive, opening
 from seal.cli.check import check_overridden, places_named
 from seal.cli.configs import overridden
@@ -26,7 +27,9 @@ _FILES_OF_MODEL = ("config.json", "model.tar.gz", "weights.th", "best.th")
 
 def add_options_of_model(parser: argparse.ArgumentParser) -> None:
     """The model's archive is the first argument."""
-    parser.add_argument("archive_file", help="a trained model: an archive, the folder of a run, or hf://USER/MODEL")
+    parser.add_argument(
+        "archive_file", help="a trained model: its name, an archive, the folder of a run, or hf://USER/MODEL"
+    )
     parser.add_argument("--weights-file", metavar="FILE", help="weights in place of those of the archive")
     parser.add_argument("--cuda-device", type=int, default=-1, help="number of the GPU, or -1 for the CPU")
     parser.add_argument(
@@ -47,7 +50,7 @@ def load_model(args: argparse.Namespace) -> Archive:
     """
     common_logging.FILE_FRIENDLY_LOGGING = args.file_friendly_logging
     check_for_gpu(args.cuda_device)
-    path = archival.cached_path(args.archive_file)
+    path = model_path(args.archive_file)
     is_folder = os.path.isdir(path)
     with nullcontext(path) if is_folder else extracted_archive(path, with_config=True) as folder:
         if args.overrides:
@@ -88,6 +91,7 @@ def _files_read(paths: list[Optional[str]]) -> list[str]:
     """The files behind the paths of models and data: a model's folder, a pattern, or a part of a file, `FILE#valid`."""
     files: list[str] = []
     for path in map(user_path, filter(None, paths)):
+        path = ready_model(path) or path
         files += [path, *glob.glob(path.partition("#")[0])]
         files += [os.path.join(path, name) for name in _FILES_OF_MODEL]
     return [file for file in files if os.path.isfile(file)]

@@ -11,19 +11,19 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Optional, TextIO
 
-from allennlp.data import DatasetReader, Instance
 from allennlp.predictors import Predictor
 
 from seal.cli.models import add_options_of_model, check_files_and_batch_size, load_model, write
 from seal.common.setting_checks import suggest
-from seal.files.input_lines import Shard, input_lines, shard_of
+from seal.files.input_lines import Shard, shard_of
 from seal.files.records import read_json
 from seal.files.whole_files import opened_alone
+from seal.predictors.pipeline import Pipeline
 from seal.predictors.readable import readable
 from seal.registry import ConfigurationError
 
@@ -32,8 +32,6 @@ logger = logging.getLogger(__name__)
 FORMATS = ("json", "plain")
 #: The exit status where an input has an error in place of a prediction, and all else went well.
 SOME_ERRORS = 3
-#: No more than about as many characters of lines are in memory at once, unless a single line is longer.
-MOST_CHARACTERS_AT_ONCE = 2**20
 #: Bytes of memory that are given back to the system as soon as they are free.
 LARGE = 2**23
 #: How many of its programs oneDNN keeps, and the variable of the environment that it takes this from.
@@ -69,7 +67,12 @@ def add_parser(subparsers: argparse._SubParsersAction) -> argparse.ArgumentParse
     parser.add_argument("--predictor", metavar="NAME", help="a predictor in place of that of the model")
     parser.add_argument("--predictor-args", default="", help="further arguments of the predictor, as JSON")
     parser.add_argument(
-        "--predicates-from", metavar="TAGGER", help="of roles: a tagging model, whose verbs are predicates, too"
+        "--predicates-from",
+        metavar="TAGGER",
+        help="of roles: a tagging model, whose verbs are predicates, too; '' for none",
+    )
+    parser.add_argument(
+        "--split-sentences", action="store_true", help="split each line into its sentences, which are predicted apart"
     )
     parser.add_argument(
         "--use-dataset-reader", action="store_true", help="read the file as one of data, by the model's reader"
@@ -104,20 +107,20 @@ def predict(args: argparse.Namespace) -> None:
     arguments = _checked(args)
     bound_memory()
     archive = load_model(args)
-    predictor = Predictor.from_archive(archive, args.predictor, args.dataset_reader_choice, extra_args=arguments)
+    pipeline = Pipeline.of_archive(archive, args.archive_file, args.predictor, args.dataset_reader_choice, arguments)
     if args.silent and not args.output_file:
         print("--silent specified without --output-file.\nExiting early because no output will be created.")
         return
     if args.summary is not None and os.path.isfile(args.summary) and args.summary != args.input_file:
         os.remove(args.summary)  # That of an earlier run would look like success, if this one fails.
     if args.use_dataset_reader:
-        inputs = instances(predictor._dataset_reader, args.input_file)
+        inputs = pipeline.instances(args.input_file)
     else:
-        inputs = lines(predictor, args.input_file, args.shard)
-    at_once = args.batch_size or (1 if args.input_file == "-" else getattr(predictor, "lines_at_once", 1))
-    found = write_records(predictor, inputs, at_once, args.output_file, None if args.silent else args.output_format)
+        inputs = pipeline.lines(args.input_file, args.shard)
+    at_once = args.batch_size or (1 if args.input_file == "-" else pipeline.at_once)
+    found = write_records(pipeline, inputs, at_once, args.output_file, None if args.silent else args.output_format)
     if args.use_dataset_reader:
-        getattr(predictor, "warn_of_gold", lambda: None)()
+        getattr(pipeline.predictor, "warn_of_gold", lambda: None)()
     if found.errors and not args.use_dataset_reader:
         all_wrong = found.errors == found.records
         hint = " If the file has the format of the training data, add --use-dataset-reader." if all_wrong else ""
@@ -151,7 +154,11 @@ def _checked(args: argparse.Namespace) -> dict[str, Any]:
         raise ConfigurationError("--use-dataset-reader: name a file; a reader does not read standard input.")
     outputs = {"--output-file": [args.output_file or ""], "--summary": [args.summary or ""]}
     check_files_and_batch_size(args, [args.input_file], outputs)
-    return arguments if args.predicates_from is None else {**arguments, "predicates_from": args.predicates_from}
+    if args.predicates_from is not None:
+        arguments["predicates_from"] = args.predicates_from
+    if args.split_sentences:
+        arguments["split_sentences"] = True
+    return arguments
 
 
 def bound_memory() -> None:
@@ -175,17 +182,6 @@ def bound_memory() -> None:
     os.environ.setdefault(PROGRAMS, str(MOST_PROGRAMS))
 
 
-def lines(predictor: Predictor, path: str, shard: Optional[Shard] = None) -> Iterator[tuple[Any, int]]:
-    """What the predictor reads of each line of a file, or of a shard of it, with the number of its characters."""
-    for line in input_lines(path, shard):
-        yield predictor.load_line(line), len(line)
-
-
-def instances(reader: DatasetReader, path: str) -> Iterator[tuple[Any, int]]:
-    """The instances that a reader gives, with 0: they are small."""
-    return ((instance, 0) for instance in reader.read(path))
-
-
 @dataclass
 class Found:
     """What `write_records` has written: the numbers of records and of errors among them, and the first of these."""
@@ -196,7 +192,7 @@ class Found:
 
 
 def write_records(
-    predictor: Predictor,
+    pipeline: Pipeline,
     inputs: Iterable[tuple[Any, int]],
     at_once: int,
     output_file: Optional[str] = None,
@@ -207,9 +203,9 @@ def write_records(
 
     # Parameters
 
-    predictor : `Predictor`
+    pipeline : `Pipeline`
     inputs : `Iterable[tuple[Any, int]]`
-        Those of `lines` or `instances`.
+        Those of its `lines` or `instances`.
     at_once : `int`
         How many inputs are predicted at once; fewer where they are long.
     output_file : `str`, optional (default = `None`)
@@ -217,15 +213,15 @@ def write_records(
         How records are printed, one of `FORMATS`; `None`: not at all.
     """
     found, write_record = Found(), _writer(output_file)
-    for record in predicted(predictor, inputs, at_once):
-        text = predictor.dump_line(record)
+    for record in pipeline.predicted(inputs, at_once):
+        text = pipeline.predictor.dump_line(record)
         if form is not None and not _print(text.rstrip("\n") if form == "json" else readable(record)):
             if output_file is None:
                 raise SystemExit(1)
             form = None
         write_record(text)
         found.records += 1
-        error = record.get("error") if isinstance(record, dict) else None
+        error = _error_of(record)
         if error is not None:
             found.errors += 1
             found.first_error = found.first_error or error
@@ -233,27 +229,11 @@ def write_records(
     return found
 
 
-def predicted(predictor: Predictor, inputs: Iterable[tuple[Any, int]], at_once: int) -> Iterator[Any]:
-    """The record of each input."""
-    for group in _groups(inputs, at_once):
-        what = "instance" if isinstance(group[0], Instance) else "json"
-        if len(group) == 1:
-            yield getattr(predictor, f"predict_{what}")(group[0])
-        else:
-            yield from getattr(predictor, f"predict_batch_{what}")(group)
-
-
-def _groups(inputs: Iterable[tuple[Any, int]], at_once: int) -> Iterator[list[Any]]:
-    group: list[Any] = []
-    characters = 0
-    for given, size in inputs:
-        group.append(given)
-        characters += size
-        if len(group) >= at_once or characters >= MOST_CHARACTERS_AT_ONCE:
-            yield group
-            group, characters = [], 0
-    if group:
-        yield group
+def _error_of(record: Any) -> Optional[str]:
+    """The error of a record or, of a text of several sentences, the first of theirs."""
+    if not isinstance(record, dict):
+        return None
+    return record.get("error") or next(filter(None, map(_error_of, record.get("sentences", ()))), None)
 
 
 def _print(text: str) -> bool:

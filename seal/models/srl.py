@@ -35,6 +35,9 @@ class SrlModel(TagModel):
 
     by_role : `bool`, optional (default = `False`)
         Report span F1 of each role.
+    predicates_from : `str`, optional (default = `None`)
+        The `seal_tagging` model whose verbs are predicates of raw text, too, unless the predictor's `predicates_from`
+        says otherwise: a name, an archive, the folder of a run, or `hf://USER/MODEL`. Training does not read it.
     """
 
     default_predictor = "seal_srl"
@@ -52,9 +55,11 @@ class SrlModel(TagModel):
         task_net: Lazy[TaskNet],
         *,
         by_role: bool = False,
+        predicates_from: Optional[str] = None,
         **settings: Any,
     ) -> None:
         super().__init__(vocab, output_space, task_net=task_net, **settings)
+        self.predicates_from = predicates_from
         self._predicate_head = torch.nn.Linear(needed(self.task_net, "task_net").get_output_dim(), 1)
         self._score = SrlScore(by_role=by_role)
         self._own_score = SrlScore()

@@ -52,7 +52,7 @@ class Line(dict):
         The request or the record.
     head : `dict[str, Any]`
         What its record begins with: `line`, its number from 1, and `input`, the text of plain text or of an object
-        without `id`.
+        without `id`; nothing where the input is none of a file.
     wrong : `bool`, optional (default = `False`)
     """
 
@@ -63,7 +63,7 @@ class Line(dict):
 
     def error(self, error: Exception) -> JsonDict:
         """The record of an error of this line, without its head."""
-        return {"error": f"line {self.head['line']}: {error}"}
+        return {"error": f"line {self.head['line']}: {error}" if "line" in self.head else str(error)}
 
 
 class LinePredictor(Predictor):
@@ -126,6 +126,19 @@ class LinePredictor(Predictor):
         super().__init__(model, dataset_reader, frozen)
         self._energy = energy
 
+    def is_one(self, given: Any) -> bool:
+        """Whether what a program gives is one input, and not several."""
+        return isinstance(given, (str, bytes, dict))
+
+    def request(self, given: Any) -> JsonDict:
+        """The request of an input that a program gives; raises a `ConfigurationError` where it is wrong."""
+        self._check_object(given)
+        return given
+
+    def predict(self, given: Any) -> JsonDict:
+        """The record of an input that a program gives, such as a text."""
+        return self.predict_json(self.request(given))
+
     def read(self, line: str) -> JsonDict:
         """The request of a line, which must be an object; raises a `ConfigurationError` where the line is wrong."""
         raise NotImplementedError
@@ -138,6 +151,10 @@ class LinePredictor(Predictor):
     def prepare(self, inputs: JsonDict) -> Any:
         """The form of a request that `records` takes; raises a `ConfigurationError` where the request is wrong."""
         raise NotImplementedError
+
+    def requests(self, inputs: JsonDict) -> list[JsonDict]:
+        """The requests of which one consists: those of its sentences, where these are predicted apart."""
+        return [inputs]
 
     def records(self, prepared: list[Any]) -> list[JsonDict]:
         """
@@ -181,7 +198,7 @@ class LinePredictor(Predictor):
         does not come from `load_line` is raised.
         """
         records: list[JsonDict] = [{} for _ in inputs]
-        good: dict[int, Any] = {}
+        good: dict[int, list[Any]] = {}
         for place, item in enumerate(inputs):
             head = item.head if isinstance(item, Line) else {}
             if isinstance(item, Line) and item.wrong:
@@ -191,21 +208,38 @@ class LinePredictor(Predictor):
                 records[place] = dict(head)
                 self._check_object(item)
                 records[place].update(id_of(item))
-                prepared = self.prepare(item)
+                parts = self._prepared(item)
                 self._check_keys(item)
-                good[place] = prepared
+                good[place] = parts
             except ConfigurationError as error:
                 if not isinstance(item, Line):
                     raise
                 records[place].update(item.error(error))
-        for place, record in zip(good, self.records(list(good.values()))):
+        every = [part for parts in good.values() for part in parts if not isinstance(part, Exception)]
+        found = iter(self.records(every))
+        for place, parts in good.items():
+            of_parts = [{"error": str(part)} if isinstance(part, Exception) else next(found) for part in parts]
+            record = of_parts[0] if len(of_parts) == 1 else {"sentences": of_parts}
             if "error" in record:
-                item, wrong = inputs[place], ConfigurationError(record["error"])
+                item, wrong = inputs[place], ConfigurationError(str(record["error"]))
                 if not isinstance(item, Line):
                     raise wrong
                 record = item.error(wrong)
             records[place].update(record)
         return records
+
+    def _prepared(self, inputs: JsonDict) -> list[Any]:
+        """What `records` takes of each part of a request; of a wrong part among several its error."""
+        parts = self.requests(inputs)
+        if len(parts) == 1:
+            return [self.prepare(parts[0])]
+        prepared: list[Any] = []
+        for part in parts:
+            try:
+                prepared.append(self.prepare(part))
+            except ConfigurationError as error:
+                prepared.append(error)
+        return prepared
 
     def _check_object(self, inputs: Any) -> None:
         if not isinstance(inputs, dict):
@@ -416,6 +450,18 @@ def _indices(predicates: Any, num_words: int) -> list[int]:
     return list(dict.fromkeys(predicates))
 
 
+class PartOfText(str):
+    """The part `[start, end)` of a text."""
+
+    def __new__(cls, whole: str, start: int, end: int) -> "PartOfText":
+        part = super().__new__(cls, whole[start:end])
+        part.whole, part.start = whole, start
+        return part
+
+    whole: str
+    start: int
+
+
 class SentencePredictor(LinePredictor):
     """
     The base of the predictors of sentences. A line is a sentence as plain text or, where it starts with `{`, a JSON
@@ -430,10 +476,13 @@ class SentencePredictor(LinePredictor):
         How text is split into words.
     max_words : `int`
         Sentences with more words get an error in place of a prediction.
+    split_sentences : `bool`, optional (default = `False`)
+        Split plain text, and a `sentence`, into sentences. Where there are several, the record has their records in a
+        list, `sentences`, each as that of a sentence alone, with `offsets` in the whole text.
 
     # Raises
 
-    `ConfigurationError` if `max_words` is out of range.
+    `ConfigurationError` if `max_words` is out of range, or sentences are to be found in other text than English.
     """
 
     wanted = "'sentence' or 'words'"
@@ -446,19 +495,43 @@ class SentencePredictor(LinePredictor):
         energy: bool,
         splitter: WordSplitter,
         max_words: int,
+        split_sentences: bool = False,
         **unknown: Any,
     ) -> None:
         super().__init__(model, dataset_reader, frozen, energy, **unknown)
         check_whole_number("max_words", max_words)
         self._max_words = max_words
         self._split = SplitAsTrained(splitter, model.vocab)
+        self._splitter = splitter
+        self.set_splitting(split_sentences)
 
-    def predict(self, sentence: str) -> JsonDict:
-        """The record of a sentence."""
-        return self.predict_json({"sentence": sentence})
+    def set_splitting(self, split_sentences: Optional[bool]) -> None:
+        """As the argument `split_sentences` of the constructor; `None`: where the text is English."""
+        if split_sentences not in (True, False, None):
+            raise ConfigurationError(f"split_sentences must be true or false, found {split_sentences!r}.")
+        can = self._splitter.finds_sentences
+        if split_sentences and not can:
+            raise ConfigurationError(
+                "split_sentences: the model reads tweets, or text that is tokenized; give one sentence at a time."
+            )
+        self._splits = can if split_sentences is None else split_sentences
+
+    def request(self, given: Any) -> JsonDict:
+        """That of a text, `str`, or of an object."""
+        if not isinstance(given, (str, dict)):
+            raise ConfigurationError(f"expected a text or an object with {self.wanted}, found {short(given)}.")
+        return {"sentence": given} if isinstance(given, str) else given
 
     def read(self, line: str) -> JsonDict:
         return read_line(line)
+
+    def requests(self, inputs: JsonDict) -> list[JsonDict]:
+        text = read_request(inputs).sentence
+        if text is None or not self._splits:
+            return [inputs]
+        check_characters(text)
+        places = self._splitter.sentences(text)
+        return [{**inputs, "sentence": PartOfText(text, start, end)} for start, end in places]
 
     def _sequence(self, request: SentenceRequest) -> tuple[WordSequence, list[str]]:
         """The words as the record has them, and as the model reads them."""
@@ -468,6 +541,8 @@ class SentencePredictor(LinePredictor):
             text = needed(request.sentence, "a sentence")
             check_characters(text)
             sequence, words = self._split(text)
+            if isinstance(text, PartOfText):
+                sequence = sequence.inside(text.whole, text.start)
         check_words(sequence.words, self._max_words)
         return sequence, words
 

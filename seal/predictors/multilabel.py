@@ -29,6 +29,9 @@ from seal.predictors.line_predictor import (
     keys_of,
 )
 
+# What a list of several rows consists of, and one row does not.
+_ROWS = (dict, list, tuple, numpy.ndarray)
+
 
 class LabelSetPredictor(LinePredictor):
     """
@@ -180,9 +183,18 @@ class MultilabelPredictor(LabelSetPredictor):
         super().__init__(model, dataset_reader, frozen, **arguments)
         self._rows = FeatureRows(model.vocab, dataset_reader)
 
-    def predict(self, features: Any) -> JsonDict:
-        """The record, as above, of a list of numbers or names, an array, or an object of numbers."""
-        return self.predict_json({"features": features})
+    def is_one(self, given: Any) -> bool:
+        """Whether it is a row: an object, or a list or an array of numbers or names."""
+        if isinstance(given, numpy.ndarray):
+            return given.ndim < 2
+        values = given if isinstance(given, (list, tuple)) else ()
+        return isinstance(given, (str, bytes, dict)) or any(not isinstance(value, _ROWS) for value in values)
+
+    def request(self, given: Any) -> JsonDict:
+        """That of an object with `features`, or of these alone."""
+        if isinstance(given, dict) and "features" in given:
+            return given
+        return {"features": list(given) if isinstance(given, tuple) else given}
 
     def read(self, line: str) -> JsonDict:
         return read_json(decodable(line), 'the line is not JSON, such as {"features": [0, 1]}')

@@ -51,6 +51,8 @@ class ParsingPredictor(SentencePredictor):
     max_words : `int`, optional (default = `1000`)
         Sentences with more words get an error in place of a prediction. Time and memory grow with the square of their
         number.
+    split_sentences : `bool`, optional (default = `False`)
+        Split a text into sentences, as for `SentencePredictor`.
 
     # Raises
 
@@ -68,9 +70,12 @@ class ParsingPredictor(SentencePredictor):
         frozen: bool = True,
         max_words: int = _MAX_WORDS,
         energy: bool = False,
+        split_sentences: bool = False,
         **unknown: Any,
     ) -> None:
-        super().__init__(model, dataset_reader, frozen, energy, EnglishSplitter(), max_words, **unknown)
+        super().__init__(
+            model, dataset_reader, frozen, energy, EnglishSplitter(), max_words, split_sentences, **unknown
+        )
 
     def _found(self, sequence: WordSequence, output: dict[str, Any]) -> JsonDict:
         if not math.isfinite(output["log_prob"]):

@@ -51,21 +51,23 @@ def readable(record: dict[str, Any]) -> str:
     """
     if "error" in record:
         return f"error: {record['error']}"
+    if "sentences" in record:
+        return "\n".join(map(readable, record["sentences"]))
     if "frames" in record:
         lines = [" ".join(record["words"])]
-        lines += [f"  {frame['description']}{_numbers(frame)}" for frame in record["frames"]]
+        lines += [f"  {frame['description']}{numbers_of(frame)}" for frame in record["frames"]]
         return "\n".join(lines if record["frames"] else [*lines, _NO_PREDICATE])
     if "tree" in record:
         # An empty line, so that the next sentence does not look like a part of the tree.
-        return f"{' '.join(record['words'])}{_numbers(record)}\n{as_text(record['tree'])}\n"
+        return f"{' '.join(record['words'])}{numbers_of(record)}\n{as_text(record['tree'])}\n"
     if "labels" in record:
-        labels = [f"{name} {_number(value)}" for name, value in record["labels"].items()]
-        shown = ", ".join(labels) + _numbers({"energy": record.get("energy")}) if labels else "no label"
+        labels = [f"{name} {number_of(value)}" for name, value in record["labels"].items()]
+        shown = ", ".join(labels) + numbers_of({"energy": record.get("energy")}) if labels else "no label"
         # A vector of features is not for reading.
         return f"{record['input']}\n  {shown}" if isinstance(record.get("input"), str) else shown
     if "description" in record:
         start = f"{record['image']}: " if "image" in record else ""
-        return f"{start}{record['description']}{_numbers(record)}"
+        return f"{start}{record['description']}{numbers_of(record)}"
     return str(record)
 
 
@@ -76,14 +78,16 @@ _NO_PREDICATE = (
 )
 
 
-def _numbers(record: dict[str, Any]) -> str:
+def numbers_of(record: dict[str, Any]) -> str:
+    """The probability and the energy of a record or a frame, after some blanks; empty without either."""
     parts: list[str] = []
     if record.get("probability") is not None:
-        parts.append(_number(record["probability"]))
+        parts.append(number_of(record["probability"]))
     if record.get("energy") is not None:
-        parts.append(f"energy {_number(record['energy'])}")
+        parts.append(f"energy {number_of(record['energy'])}")
     return "    " + ", ".join(parts) if parts else ""
 
 
-def _number(value: Any) -> str:
+def number_of(value: Any) -> str:
+    """A number with two digits after the point."""
     return "not finite" if value is None else f"{value:.2f}"

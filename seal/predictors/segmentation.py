@@ -110,9 +110,15 @@ class SegmentationPredictor(LinePredictor):
         self._files = None if folder is None else MaskFiles(folder)
         self._resize = dataset_reader.resize if isinstance(dataset_reader, SegmentationReader) else None
 
-    def predict(self, image: str) -> JsonDict:
-        """The record, as above, of an image file."""
-        return self.predict_json({"image": image})
+    def is_one(self, given: Any) -> bool:
+        one = isinstance(given, (str, bytes, dict, os.PathLike, Image.Image))
+        return one or (isinstance(given, numpy.ndarray) and given.ndim < 4)
+
+    def request(self, given: Any) -> JsonDict:
+        """That of an image: its path, an array `(height, width, 3)` of bytes, or one of Pillow."""
+        if isinstance(given, dict):
+            return given
+        return {"image": os.fspath(given) if isinstance(given, os.PathLike) else given}
 
     def read(self, line: str) -> JsonDict:
         return read_json(decodable(line), 'the line is not JSON, such as {"image": "FILE"}')
@@ -134,6 +140,8 @@ class SegmentationPredictor(LinePredictor):
             raise ConfigurationError("the object needs 'image', or 'images' and 'row'.")
         if file is not None and "row" in inputs:
             raise ConfigurationError("'row' is the index of an image in the file of 'images'; leave it out.")
+        if isinstance(file, (numpy.ndarray, Image.Image)):
+            return self._picture("image", _as_image(file))
         path = archive if file is None else file
         if not isinstance(path, str) or not path:
             name = "images" if file is None else "image"
@@ -144,6 +152,9 @@ class SegmentationPredictor(LinePredictor):
             name, image = f"{path}:{inputs.get('row')}", Image.fromarray(_row(path, inputs.get("row")))
         else:
             name, image = path, read_image(path)
+        return self._picture(name, image)
+
+    def _picture(self, name: str, image: Image.Image) -> Picture:
         picture = Picture(
             name, numpy.array(image), as_input(torch.from_numpy(resized_image(image, self._resize).copy()))
         )
@@ -196,6 +207,20 @@ class SegmentationPredictor(LinePredictor):
                 f"to {bottom}"
             )
         return record
+
+
+def _as_image(given: Any) -> Image.Image:
+    """An image of a program, in colours."""
+    if isinstance(given, Image.Image):
+        if given.mode not in ("1", "L", "P", "RGB"):
+            raise ConfigurationError(f"an image of the kind '{given.mode}' (Pillow's name); convert it to RGB.")
+        return given.convert("RGB")
+    if given.dtype != numpy.uint8 or given.ndim != 3 or given.shape[2] != 3 or not given.size:
+        raise ConfigurationError(
+            f"an array of an image must have the type uint8 and the shape (height, width, 3), found {given.dtype} and "
+            f"{given.shape}."
+        )
+    return Image.fromarray(given)
 
 
 def _bounded(by_size: dict[torch.Size, list[int]]) -> Iterator[list[int]]:

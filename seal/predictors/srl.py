@@ -77,13 +77,16 @@ class SrlPredictor(SentencePredictor):
     spacy_model : `str`, optional (default = `"en_core_web_sm"`)
         For `"spacy"`: the name of a spaCy package, or a folder.
     predicates_from : `str`, optional (default = `None`)
-        The archive of a `seal_tagging` model: words that it tags as verbs are predicates, too. For text with words that
-        the model was not trained on.
+        A `seal_tagging` model, by its name, archive, folder or `hf://USER/MODEL`: words that it tags as verbs are
+        predicates, too. For text with words that the model was not trained on. `None`: the one that the model's
+        `predicates_from` names, if any; empty: none.
     frames_per_batch : `int`, optional (default = `32`)
         The most frames in one pass of the model, or sentences whose predicates are found in one pass. Long sentences
         have fewer.
     max_words : `int`, optional (default = `10000`)
         Sentences with more words get an error in place of a prediction. Memory grows with their number.
+    split_sentences : `bool`, optional (default = `False`)
+        Split a text into sentences, as for `SentencePredictor`.
 
     # Raises
 
@@ -106,9 +109,12 @@ class SrlPredictor(SentencePredictor):
         frames_per_batch: int = 32,
         max_words: int = MAX_WORDS,
         energy: bool = False,
+        split_sentences: bool = False,
         **unknown: Any,
     ) -> None:
-        super().__init__(model, dataset_reader, frozen, energy, EnglishSplitter(), max_words, **unknown)
+        super().__init__(
+            model, dataset_reader, frozen, energy, EnglishSplitter(), max_words, split_sentences, **unknown
+        )
         if type(predicate_threshold) not in (int, float) or not 0 <= predicate_threshold <= 1:
             raise ConfigurationError(f"predicate_threshold must be in [0, 1], found {predicate_threshold!r}.")
         check_whole_number("frames_per_batch", frames_per_batch)
@@ -119,9 +125,11 @@ class SrlPredictor(SentencePredictor):
             self._finder = SpacyPredicateFinder(spacy_model)
         else:
             raise ConfigurationError(f"predicate_finder must be 'model' or 'spacy', found {predicate_finder!r}.")
-        if predicates_from is not None:
+        if predicates_from is None:
+            predicates_from = self._model.predicates_from
+        if predicates_from not in (None, ""):
             if not isinstance(predicates_from, str):
-                raise ConfigurationError(f"predicates_from must be the name of an archive, found {predicates_from!r}.")
+                raise ConfigurationError(f"predicates_from must be the name of a model, found {predicates_from!r}.")
             self._finder = TaggerPredicateFinder(predicates_from, self.cuda_device, beside=self._finder)
         self._frames_per_batch = frames_per_batch
 

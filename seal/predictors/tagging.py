@@ -58,6 +58,8 @@ class TaggingPredictor(SentencePredictor):
         for text that is tokenized already. `None`: as the model's `dataset_reader.tokenizer` says.
     max_words : `int`, optional (default = `10000`)
         Sentences with more words get an error in place of a prediction. Memory grows with their number.
+    split_sentences : `bool`, optional (default = `False`)
+        Split a text into sentences, as for `SentencePredictor`.
 
     # Raises
 
@@ -76,12 +78,15 @@ class TaggingPredictor(SentencePredictor):
         tokenizer: Optional[str] = None,
         max_words: int = MAX_WORDS,
         energy: bool = False,
+        split_sentences: bool = False,
         **unknown: Any,
     ) -> None:
         if tokenizer is None:
             tokenizer = getattr(dataset_reader, "tokenizer", "english")
         check_choice("tokenizer", tokenizer, tuple(SPLITTERS))
-        super().__init__(model, dataset_reader, frozen, energy, SPLITTERS[tokenizer](), max_words, **unknown)
+        super().__init__(
+            model, dataset_reader, frozen, energy, SPLITTERS[tokenizer](), max_words, split_sentences, **unknown
+        )
 
     def _more(self, inputs: JsonDict) -> dict[str, Any]:
         features = inputs.get("features")

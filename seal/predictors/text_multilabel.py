@@ -12,7 +12,7 @@ from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
 from seal.common.length_groups import size_of
-from seal.common.setting_checks import with_parameters_of
+from seal.common.setting_checks import short, with_parameters_of
 from seal.files.records import read_json
 from seal.models.multilabel import TextMultilabelModel
 from seal.predictors.line_predictor import (
@@ -69,9 +69,11 @@ class TextMultilabelPredictor(LabelSetPredictor):
         super().__init__(model, dataset_reader, frozen, **arguments)
         self._max_words = max_words
 
-    def predict(self, text: str) -> JsonDict:
-        """The record, as above, of a whole text, also where the reader joins texts from several keys."""
-        return self.predict_json({"text": _Whole(text)})
+    def request(self, given: Any) -> JsonDict:
+        """That of an object, or of a whole text, also where the reader joins texts from several keys."""
+        if not isinstance(given, (str, dict)):
+            raise ConfigurationError(f"expected a text or an object with a text, found {short(given)}.")
+        return {"text": _Whole(given)} if isinstance(given, str) else given
 
     def read(self, line: str) -> JsonDict:
         line = decodable(line)

@@ -17,6 +17,7 @@ from spacy.tokenizer import Tokenizer
 from seal.common.tag_encodings import Span
 from seal.common.vocabularies import WRITTEN, names_of
 from seal.dataset_readers.written_forms import WrittenForms
+from seal.predictors.sentences import sentences
 
 # spaCy's tokenizer splits a run without white space character by character, in time that grows with the square of
 # its length: 20,000 brackets take a minute. A longer run than this, which no English word is, becomes one word.
@@ -54,6 +55,10 @@ class WordSequence(NamedTuple):
         """The text from word `first` to word `last`, inclusive."""
         return self.text[self.offsets[first][0] : self.offsets[last][1]]
 
+    def inside(self, text: str, start: int) -> "WordSequence":
+        """The same words in a longer text, of which this one is the part from `start` on."""
+        return WordSequence(text, self.words, [[begin + start, end + start] for begin, end in self.offsets])
+
     def spans(self, spans: Iterable[Span], name: str = "label") -> list[dict[str, Any]]:
         """The spans as a record has them: the label under `name`, `start`, `end` and `text`."""
         return [
@@ -63,6 +68,13 @@ class WordSequence(NamedTuple):
 
 class WordSplitter:
     """The base of what splits raw text into words."""
+
+    #: Whether its text may have several sentences.
+    finds_sentences = False
+
+    def sentences(self, text: str) -> list[tuple[int, int]]:
+        """The places `[start, end)` of the sentences of a text, at least one."""
+        return [(0, len(text))]
 
     def split(self, text: str) -> WordSequence:
         """The words of a text of valid Unicode (spaCy refuses lone surrogates); white space belongs to none."""
@@ -97,9 +109,14 @@ class EnglishSplitter(WordSplitter):
     ```
     """
 
+    finds_sentences = True
+
     def __init__(self) -> None:
         self._tokenizer: Optional[Tokenizer] = None
         self._texts = 0
+
+    def sentences(self, text: str) -> list[tuple[int, int]]:
+        return sentences(text)
 
     def _words(self, text: str) -> Iterator[tuple[int, int, str]]:
         if self._tokenizer is None or self._texts >= _TEXTS_PER_TOKENIZER:

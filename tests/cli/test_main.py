@@ -12,7 +12,8 @@ from allennlp.common import logging as logging_of_allennlp
 from allennlp.common import tqdm as bars
 
 from seal.cli import logs, train
-from seal.cli.main import LATE, main
+from seal.cli.main import main
+from seal.late_imports import LATE
 from seal.version import VERSION
 from tests.forked import Forked
 

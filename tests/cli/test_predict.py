@@ -14,8 +14,10 @@ import pytest
 
 import seal  # noqa: F401
 from seal.cli import predict as command
-from seal.cli.predict import bound_memory, lines, write_records
+from seal.cli.predict import bound_memory, write_records
 from seal.files.input_lines import Shard
+from seal.predictors import pipeline
+from seal.predictors.pipeline import Pipeline
 from seal.predictors.readable import readable
 from seal.registry import ConfigurationError
 from tests.predictors.multilabel_nets import predictor
@@ -52,7 +54,7 @@ def run(monkeypatch):
     def run(one, *arguments):
         args = parsed(*arguments)
         monkeypatch.setattr(command, "load_model", lambda args: None)
-        monkeypatch.setattr(command.Predictor, "from_archive", lambda *_, **given: given and one)
+        monkeypatch.setattr(command.Pipeline, "of_archive", lambda *_: Pipeline(one))
         try:
             args.func(args)
         except SystemExit as ended:
@@ -71,7 +73,7 @@ def _predict_until_killed(path, output):
         return record
 
     echo.predict_json = predict_json
-    write_records(echo, lines(echo, path), 1, output, None)
+    write_records(Pipeline(echo), Pipeline(echo).lines(path), 1, output, None)
 
 
 def test_what_is_predicted_survives_a_kill(tmp_path):
@@ -157,7 +159,9 @@ def test_shards_of_a_csv_file_are_rows(tmp_path):
     # The second row has two lines, and there is a blank one.
     (tmp_path / "input.csv").write_text('id,text\n1,a\n2,"b\nb"\n\n3,c\n')
     keeper = Namespace(load_line=lambda line: (line.number, json.loads(line)["id"]))
-    found = [[row for row, _ in lines(keeper, str(tmp_path / "input.csv"), Shard(number, 2))] for number in (1, 2)]
+    found = [
+        [row for row, _ in Pipeline(keeper).lines(str(tmp_path / "input.csv"), Shard(number, 2))] for number in (1, 2)
+    ]
     assert found == [[(2, "1")], [(3, "2"), (6, "3")]]
 
 
@@ -186,13 +190,13 @@ def test_lines_of_a_file_are_predicted_many_at_once(run, tmp_path, monkeypatch, 
 
 
 def test_long_lines_are_predicted_a_few_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(command, "MOST_CHARACTERS_AT_ONCE", 60)
+    monkeypatch.setattr(pipeline, "MOST_CHARACTERS_AT_ONCE", 60)
     rows = ['{"features": {}}\n', '{"features": {}}\n', '{"features": {}%s}\n' % (" " * 50), '{"features": {}}\n']
     (tmp_path / "input.jsonl").write_text("".join(rows))
     one, sizes = predictor(), []
     of_one = one.predict_batch_json
     monkeypatch.setattr(one, "predict_batch_json", lambda inputs: sizes.append(len(inputs)) or of_one(inputs))
-    write_records(one, lines(one, str(tmp_path / "input.jsonl")), 64, None, None)
+    write_records(Pipeline(one), Pipeline(one).lines(str(tmp_path / "input.jsonl")), 64, None, None)
     assert sizes == [3, 1]
 
 
@@ -204,7 +208,7 @@ def test_the_output_of_an_earlier_run_is_emptied_where_there_are_no_records(tmp_
         assert output.read_text() == "all of it\n"
         yield from ()
 
-    write_records(Echo(), none(), 1, str(output))
+    write_records(Pipeline(Echo()), none(), 1, str(output))
     assert output.read_text() == ""
 
 
@@ -301,8 +305,8 @@ def test_a_reader_of_standard_output_that_has_enough(tmp_path, monkeypatch, outp
         monkeypatch.setattr(sys, "stdout", Closed())
         if output is None:
             with pytest.raises(SystemExit) as ended:
-                write_records(Echo(), inputs, 1)
+                write_records(Pipeline(Echo()), inputs, 1)
             assert ended.value.code == 1
         else:
-            write_records(Echo(), inputs, 1, str(tmp_path / output))
+            write_records(Pipeline(Echo()), inputs, 1, str(tmp_path / output))
             assert len((tmp_path / output).read_text().splitlines()) == 2

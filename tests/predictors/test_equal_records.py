@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from seal.cli.predict import lines, predicted
+from seal.predictors.pipeline import Pipeline
 from tests.predictors.test_every_task import MAKERS
 from tests.segmentation import write_npz
 
@@ -35,7 +35,8 @@ def records(predictor, path, monkeypatch, text=None):
     if text is not None:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text)), encoding="utf-8"))
     try:
-        found = predicted(predictor, lines(predictor, str(path)), 3)
+        pipeline = Pipeline(predictor)
+        found = pipeline.predicted(pipeline.lines(str(path)), 3)
         return [json.loads(predictor.dump_line(record)) for record in found]
     except Exception as error:  # The same error, too.
         return str(error).replace("standard input" if text is not None else str(path), "INPUT")

@@ -165,6 +165,17 @@ def test_the_predictor_asks_the_tagger_where_no_predicates_are_given(tagger, pre
     assert with_tagger.predict_json({**sentence, "predicates": []})["frames"] == []
 
 
+@pytest.mark.parametrize("given, asked", [({}, ["english-pos"]), ({"predicates_from": "t"}, ["t"])])
+def test_the_model_may_name_its_tagger(tagger, predictor, monkeypatch, given, asked):
+    names, found = [], predicates.load_archive("t")
+    monkeypatch.setattr(predicates, "load_archive", lambda name, **_: names.append(name) or found)
+    monkeypatch.setattr(predictor._model, "predicates_from", "english-pos")
+    type(predictor)(predictor._model, predictor._dataset_reader, **given)
+    assert names == asked
+    type(predictor)(predictor._model, predictor._dataset_reader, predicates_from="")
+    assert names == asked
+
+
 def test_a_model_that_tags_no_verbs_is_refused(tagger, monkeypatch):
     tagger.output_space.labels = ["O", "B-LOC"]
     with pytest.raises(ConfigurationError, match="predicates_from: t tags no verbs; its tags are O, B-LOC"):

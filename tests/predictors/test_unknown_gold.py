@@ -4,14 +4,15 @@ import json
 
 import pytest
 
-from seal.cli.predict import instances, predicted
+from seal.predictors.pipeline import Pipeline
 from tests.predictors.test_every_task import MAKERS
 from tests.segmentation import write_npz
 
 
 def run(predictor, path, caplog):
     caplog.clear()
-    for _ in predicted(predictor, instances(predictor._dataset_reader, str(path)), 2):
+    pipeline = Pipeline(predictor)
+    for _ in pipeline.predicted(pipeline.instances(str(path)), 2):
         pass
     predictor.warn_of_gold()
     return [record.getMessage() for record in caplog.records if "gold" in record.getMessage()]

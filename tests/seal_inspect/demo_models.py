@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy
 import torch
+from allennlp.common import Params
 from allennlp.data import Vocabulary
 from PIL import Image
 
@@ -23,7 +24,9 @@ MASK_PARTS = {
 def archived(model, reader, kind, path=None):
     """What the page takes of an archive."""
     settings = {"model": {"type": kind}, "dataset_reader": {}, "validation_data_path": path}
-    return SimpleNamespace(model=model, dataset_reader=reader, validation_dataset_reader=reader, config=settings)
+    return SimpleNamespace(
+        model=model, dataset_reader=reader, validation_dataset_reader=reader, config=Params(settings)
+    )
 
 
 def texts(thresholds):

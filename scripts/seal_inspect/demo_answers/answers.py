@@ -8,8 +8,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.models.archival import Archive
-from allennlp.predictors import Predictor
 
+from seal.predictors.line_predictor import SentencePredictor
+from seal.predictors.pipeline import Pipeline
 from seal_inspect.archives import tensors_of
 from seal_inspect.demo_alternatives import ALTERNATIVES, rows_of, structure_of
 
@@ -38,8 +39,9 @@ class Answers:
         self.reader = archive.validation_dataset_reader
         if self.model.loss_net is not None:
             arguments["energy"] = True
-        kind = Predictor.by_name(self.model.default_predictor)
-        self.predictor = kind(self.model, archive.dataset_reader, **arguments)
+        self.predictor: Any = Pipeline.of_archive(archive, name, arguments=arguments).predictor
+        if isinstance(self.predictor, SentencePredictor):
+            self.predictor.set_splitting(None)
         self._data = archive.config.get("validation_data_path")
 
     def about(self) -> JsonDict:
@@ -52,13 +54,14 @@ class Answers:
         raise NotImplementedError
 
     def _records(self, text: str) -> Iterator[tuple[JsonDict, JsonDict]]:
-        """What each line of a text asks for, and its record."""
+        """What each line of a text, or each sentence in it, asks for, and its record."""
         lines = [line for line in text.splitlines() if line.strip()]
         if not lines:
             raise ConfigurationError("there is nothing to predict: the text is blank.")
-        if len(lines) > LINES:
-            raise ConfigurationError(f"the page takes {LINES} lines at a time, and there are {len(lines)}.")
-        for request in map(self.predictor.read, lines):
+        requests = [part for line in lines for part in self.predictor.requests(self.predictor.read(line))]
+        if len(requests) > LINES:
+            raise ConfigurationError(f"the page takes {LINES} sentences at a time, and there are {len(requests)}.")
+        for request in requests:
             record = self.predictor.predict_json(request)
             if "error" in record:
                 raise ConfigurationError(record["error"])

@@ -66,7 +66,7 @@ def test_a_sentence_without_a_predicate_says_so(frames):
     [
         ("  \n ", "the text is blank"),
         ('{"words": []}', "'words' is empty"),
-        ("a\n" * (LINES + 1), f"the page takes {LINES} lines at a time, and there are {LINES + 1}"),
+        ("a\n" * (LINES + 1), f"the page takes {LINES} sentences at a time, and there are {LINES + 1}"),
     ],
 )
 def test_a_wrong_input_is_told_without_the_number_of_its_line(given, told, frames):

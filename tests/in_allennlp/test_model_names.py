@@ -12,7 +12,7 @@ from huggingface_hub.utils import _http
 from requests import ConnectionError, Response, Session
 
 import seal  # noqa: F401
-from seal.allennlp import hub_models
+from seal.allennlp import model_names
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def asked(monkeypatch, tmp_path):
         calls.append((repo_id, filename, revision))
         return str(tmp_path / "model.tar.gz")
 
-    monkeypatch.setattr(hub_models, "_hub_answers", lambda: True)
+    monkeypatch.setattr(model_names, "_hub_answers", lambda: True)
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *args, **kwargs: pytest.fail("all is downloaded"))
     return calls
@@ -73,7 +73,7 @@ def test_what_the_hub_lacks_is_told_in_one_sentence(monkeypatch, error, told):
     def download(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr(hub_models, "_hub_answers", lambda: True)
+    monkeypatch.setattr(model_names, "_hub_answers", lambda: True)
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
     with pytest.raises(ConfigurationError, match=told):
         archival.cached_path("hf://someone/roles")
@@ -106,7 +106,7 @@ def test_without_a_network_a_model_of_before_is_read(monkeypatch, tmp_path):
     file.touch()
     (tmp_path / "models--someone--roles" / "refs").mkdir()
     (tmp_path / "models--someone--roles" / "refs" / "main").write_text(commit)
-    monkeypatch.setattr(hub_models, "_hub_answers", lambda: False)
+    monkeypatch.setattr(model_names, "_hub_answers", lambda: False)
     assert archival.cached_path("hf://someone/roles", cache_dir=tmp_path) == str(file)
 
 
