@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -15,14 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 SUITES = {
     "srl": ("encoder", "layers", "width", "warmup_steps"),
     "multilabel": ("dataset",),
-    "implicit": (),
-    "text": ("encoder", "layers", "width"),
-    "tagging": (),
-    "segmentation": (),
     "chains": (),
-    "growth": (),
-    "processes": ("encoder", "layers", "width"),
-    "gpu": ("encoder", "layers", "width"),
 }
 DEFAULTS = {"dataset": "sample", "encoder": None, "layers": 6, "width": 384, "warmup_steps": 100}
 
@@ -37,49 +29,14 @@ lowest: where it is large, the machine was too busy or the rounds were too few f
 
 multilabel: a step is one update of each net. An epoch with the papers' steps a batch is measured only once.
 
-implicit: the nets are bibtex's, the data random. The ratios are to an alternating margin step, and
-`solver_seconds` is the part of a step that the solver takes. Solvers of TorchOpt and hypertorch are measured if
-they are installed.
-
-tagging: the nets and sizes are those of Twitter's parts of speech, the data random. Measured are the steps of each
-method against cross-entropy's at two batch sizes, the steps with each energy against the linear chain's, training
-examples a second of the three compound networks, and predictions.
-
-segmentation: the nets and sizes are those of Weizmann's horses, the data random. Measured are the steps of each method
-against cross-entropy's, predictions of whole images by the task-net and by DVN, and memory. DVN predicts from fewer
-crops of an image than cross-entropy does, so cross-entropy is measured with as many, too.
-
 chains: the steps of NCE with whole tag sequences against those with independent tags, what the output spaces take of
 them, and predictions of SRL with and without a structure.
-
-growth: seconds of a step by each size, one size after the other. `slope` is that between the two largest, beside the
-power of the size in the formula of the operations (`baseline`).
-
-processes: each of 1, 2 and 4 processes on the CPUs of this machine has batches of one size. `examples_per_second` are
-those of all of them; `waiting_seconds` those of a step in which a worker waits for gradients, with their share in it as
-the ratio; `exchanged_mib` what a worker gives to the exchanges of a step, `states_mib` what its optimizers keep.
-`2_nodes`: one process each. `..._at_the_end`: gradients are sent in one piece when a turn ends. `..._in_parts`: with
-`trainer.shard_optimizer_states`. `2_unlike`: the workers are at different batches; elsewhere all are at the same, so
-that none waits for another's longer sentences.
-
-gpu: needs one. `agreement`: how far its results are from the CPU's. `synchronisations`: how often a step waits for
-it, in all and by line of code, on the samples. `step`: SRL with a transformer, 32 and 128 rows, in mixed precision,
-with products in TF32 and with an optimizer that is not fused. `compiled`: what torch.compile gains.
-
-all: every suite that can run here, each in a process of its own, into a folder of OUT by its name. An option goes to
-the suites that take it; `--cases` and `--methods` belong to one suite.
 
 examples:
   python scripts/benchmark.py --suite srl --out results/benchmark
   python scripts/benchmark.py --suite srl --out results/benchmark --encoder bert-base-uncased --threads 4
   python scripts/benchmark.py --suite srl --out results/try --cases step --methods crf,nce_20 --repeats 1
   python scripts/benchmark.py --suite multilabel --dataset bibtex --out results/benchmark_multilabel
-  python scripts/benchmark.py --suite implicit --out results/benchmark_implicit
-  python scripts/benchmark.py --suite text --out results/benchmark_text --methods nce_20,nce_20_shared --batches 3
-  python scripts/benchmark.py --suite tagging --out results/benchmark_tagging
-  python scripts/benchmark.py --suite segmentation --out results/benchmark_segmentation
-  python scripts/benchmark.py --suite processes --out results/benchmark_processes
-  python scripts/benchmark.py --suite all --device gpu --out results/benchmark_gpu
 """
 
 
@@ -87,16 +44,12 @@ def parser() -> argparse.ArgumentParser:
     style = argparse.RawDescriptionHelpFormatter
     result = argparse.ArgumentParser(description=__doc__, epilog=EPILOG, formatter_class=style)
     add = result.add_argument
-    add("--suite", required=True, help=f"what is measured: {', '.join(SUITES)}; or all")
+    add("--suite", required=True, help=f"what is measured: {', '.join(SUITES)}")
     add("--out", required=True, type=Path, help="the folder for the results")
     add(
         "--cases",
         help="separated by commas (default: all): of srl, step, training, metrics, prediction, memory; of multilabel, "
-        "step, inference, evaluation, prediction, memory, load, epoch; of implicit, step, solver, memory; "
-        "of text, step, memory; of tagging, step, energies, speed, prediction; of segmentation, step, prediction, "
-        "memory; of chains, step, space, prediction; of growth, labels, samples, rows, tags, chain, tokens, pieces, "
-        "width; of processes, srl_cross_entropy, srl_nce, tagging_cross_entropy, tagging_nce; of gpu, agreement, "
-        "synchronisations, step, compiled",
+        "step, inference, evaluation, prediction, epoch; of chains, step, space, prediction",
     )
     add("--dataset", help="of multilabel: the data set with the rows and nets (default: sample, the embedded one)")
     add(
@@ -168,34 +121,6 @@ def choose_device(device: Optional[str]) -> None:
             raise UserError(f"--device {device}: torch finds no GPU here; leave it out, or say --device cpu.")
 
 
-def run_all(arguments: argparse.Namespace) -> None:
-    """
-    Every suite in a process of its own: memory is a process's peak, and a suite that fails does not stop the others.
-    Raises `UserError` if a suite failed, or an option is for one suite.
-    """
-    from scripts.measure.suite import UserError
-
-    for option in ("cases", "methods"):
-        if getattr(arguments, option) is not None:
-            raise UserError(f"--{option}: name one suite, whose {option} these are; found --suite all.")
-    failed = []
-    import torch
-
-    for suite, takes in SUITES.items():
-        if suite == "gpu" and not torch.cuda.is_available():
-            continue
-        given = ["--suite", suite, "--out", str(arguments.out / suite)]
-        for option in ("repeats", "batches", "threads", "device", *takes):
-            value = getattr(arguments, option)
-            if value is not None:
-                given += [f"--{option.replace('_', '-')}", str(value)]
-        print(f"{suite}:", flush=True)
-        if subprocess.run([sys.executable, __file__, *given]).returncode != 0:
-            failed.append(suite)
-    if failed:
-        raise UserError(f"these suites failed: {', '.join(failed)}; what was measured is in {arguments.out}.")
-
-
 def chosen_dataset(given: str) -> str:
     """Raises `UserError` if the library has no such data set, or its files are not there."""
     from scripts.measure.bench_multilabel_parts import is_present
@@ -232,9 +157,8 @@ def run(arguments: argparse.Namespace) -> None:
     from scripts.measure.suite import UserError
 
     choose_device(arguments.device)
-    if arguments.suite != "all":
-        choose("suite", arguments.suite, list(SUITES))
-        fill_in(arguments)
+    choose("suite", arguments.suite, list(SUITES))
+    fill_in(arguments)
     check_folder("out", arguments.out)
     for option, least in (
         ("repeats", 1),
@@ -252,8 +176,6 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.encoder is not None and Path(arguments.encoder).is_dir():
         # Memory is measured in a process that starts in the repository root.
         arguments.encoder = str(Path(arguments.encoder).absolute())
-    if arguments.suite == "all":
-        return run_all(arguments)
     with mistakes_of_the_library():
         cases, benchmark = build(arguments)
 
@@ -275,7 +197,7 @@ def run(arguments: argparse.Namespace) -> None:
         f"{machine.machine()}, torch {machine.torch_version()}, commit {machine.commit()}"
     )
     drawn = table
-    if arguments.suite not in ("srl", "processes"):
+    if arguments.suite != "srl":
         # The figure shows one clock only, or every panel would appear twice. With a GPU it is the wall clock, since CPU
         # seconds do not include the GPU's work.
         left_out = ("cpu_seconds", "examples_per_cpu_second")

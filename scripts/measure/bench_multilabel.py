@@ -1,8 +1,6 @@
 """The multi-label benchmark: what a step, inference, evaluation, prediction and reading cost."""
 
-import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,9 +8,8 @@ import torch
 import seal  # noqa: F401
 from scripts.measure import bench_multilabel_parts as parts
 from scripts.measure.bench_base import Benchmark
-from scripts.measure.bench_rows import Row, memory_rows, operation_rows, seconds_rows, speed_rows
+from scripts.measure.bench_rows import Row, operation_rows, seconds_rows, speed_rows
 from scripts.measure.bench_timing import Timing, counted_operations, epoch_of, interleaved, timed, train_epoch
-from scripts.measure.own_process import in_own_process
 
 CASES = {
     "step": "seconds of a training step after an epoch, one update of each net, against cross-entropy's; and "
@@ -20,16 +17,12 @@ CASES = {
     "inference": "examples a second of gradient-based inference, by batch size",
     "evaluation": "examples a second with all metrics, against prediction alone",
     "prediction": "examples a second of the task-net, against a loop of PyTorch alone",
-    "memory": "peak memory of training steps, against cross-entropy's",
-    "load": "seconds and memory of reading a large sparse file, without the cache, and at a first and a second start",
     "epoch": "seconds of an epoch with the papers' steps a batch",
 }
 INFERENCE_STEPS = 20
 INFERENCE_BATCHES = (32, 64, 128, 256, 512, 1024, 2048)
 PREDICTION_BATCH = 512
 PREDICTION_ROWS = 8192
-# Rows, features and labels of EUR-Lex.
-LOAD_SHAPE = (16_000, 5000, 4000)
 EPOCH_DATASETS = ("genbase", "bibtex")
 EPOCH_METHODS = ("cross_entropy", "margin", "nce")
 
@@ -117,31 +110,6 @@ class MultilabelBenchmark(Benchmark):
 
         timings = self._rounds({"bare PyTorch": bare, "seal": _predicts(model, features, PREDICTION_BATCH)})
         return speed_rows("multilabel", "prediction", timings, len(features), "bare PyTorch")
-
-    def memory(self) -> list[Row]:
-        found = {name: self._in_own_process("steps", self.data, name) for name in self._methods}
-        return memory_rows("multilabel", found, parts.BASELINE)
-
-    def _in_own_process(self, what: str, *arguments: str) -> dict[str, float]:
-        return in_own_process("bench_multilabel_memory", what, str(self._threads), *arguments)
-
-    def load(self) -> list[Row]:
-        """Without the cache of parsed files, with an empty one, and once more; the ratios are to the first."""
-        case = "load, %d rows, %d features, %d labels" % LOAD_SHAPE
-        with tempfile.TemporaryDirectory(prefix="seal-benchmark-") as folder:
-            path = parts.write_sparse_arff(Path(folder), *LOAD_SHAPE)
-            size = path.stat().st_size / 2**20
-            caches = {"reader": "off", "first start": f"{folder}/cache", "second start": f"{folder}/cache"}
-            xml = str(path.parent / "labels.xml")
-            found = {name: self._in_own_process("load", str(path), xml, cache) for name, cache in caches.items()}
-        units = {"seconds": "seconds", "cpu_seconds": "cpu_seconds", "peak": "peak_mib", "added": "added_mib"}
-        rows = [
-            Row("multilabel", case, name, unit, values[key], base, None if base is None else values[key] / base)
-            for name, values in found.items()
-            for key, unit in units.items()
-            for base in [None if name == "reader" else found["reader"][key]]
-        ]
-        return [*rows, Row("multilabel", case, "reader", "file_mib", size, None, None)]
 
     def epoch(self) -> list[Row]:
         """

@@ -4,8 +4,6 @@ import copy
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
-import numpy
-import torch
 from allennlp.common import Params
 from allennlp.data import DatasetReader, TensorDict, Vocabulary
 from allennlp.models import Model
@@ -85,19 +83,6 @@ def vocabulary(features: int, labels: int) -> Vocabulary:
     return Vocabulary(tokens_to_add=names)
 
 
-def random_batches(count: int, rows: int, features: int, labels: int, per_row: int = 5) -> list[TensorDict]:
-    """Batches of binary features and at most `per_row` labels a row, drawn with a fixed seed."""
-    generator = numpy.random.default_rng(0)
-    batches = []
-    for _ in range(count):
-        gold = torch.zeros(rows, labels)
-        chosen = torch.from_numpy(generator.integers(0, labels, size=(rows, per_row)))
-        gold.scatter_(1, chosen, 1.0)
-        values = torch.from_numpy(generator.random((rows, features), dtype=numpy.float32) < 0.04).float()
-        batches.append({"features": values, "labels": gold})
-    return batches
-
-
 def build_model(config: dict[str, Any], batch: TensorDict) -> Model:
     vocab = vocabulary(batch["features"].shape[1], batch["labels"].shape[1])
     return bench_base.build_model(config["model"], vocab)
@@ -134,28 +119,3 @@ def bare_net(model: Model) -> nn.Sequential:
     for module in linear[:-1]:
         layers += [module, nn.Softplus()]
     return nn.Sequential(*layers, linear[-1]).eval()
-
-
-def write_sparse_arff(folder: Path, rows: int, features: int, labels: int, seed: int = 0) -> Path:
-    """
-    Writes a sparse file in Mulan's format and its `labels.xml`, with at most as many values and labels a row as
-    EUR-Lex, 236 and 5; returns the path of the former.
-    """
-    generator = numpy.random.default_rng(seed)
-    names = "".join(f'<label name="l{i}"></label>\n' for i in range(labels))
-    xml = f'<?xml version="1.0"?>\n<labels xmlns="http://mulan.sourceforge.net/labels">\n{names}</labels>\n'
-    (folder / "labels.xml").write_text(xml, encoding="utf-8")
-    path = folder / "sparse.arff"
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("@relation sparse\n\n")
-        file.writelines(f"@attribute a{i} numeric\n" for i in range(features))
-        file.writelines(f"@attribute l{i} {{0,1}}\n" for i in range(labels))
-        file.write("\n@data\n")
-        for _ in range(rows):
-            columns = numpy.unique(generator.integers(0, features, size=min(236, features)))
-            values = generator.random(len(columns))
-            cells = [f"{column} {value:.6f}" for column, value in zip(columns.tolist(), values.tolist())]
-            chosen = numpy.unique(generator.integers(0, labels, size=min(5, labels)))
-            cells += [f"{features + label} 1" for label in chosen.tolist()]
-            file.write("{" + ",".join(cells) + "}\n")
-    return path

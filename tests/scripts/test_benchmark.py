@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pandas
 import pytest
@@ -185,16 +184,8 @@ def test_a_small_benchmark(tmp_path, monkeypatch, encoder, sentences, capsys, me
         (["--suite", "multilabel", "--dataset", ","], "--dataset: name one of "),
         (["--suite", "multilabel", "--dataset", "sample,bibtex"], "--dataset: name one of "),
         (["--suite", "multilabel", "--dataset", "eurlexev"], "--dataset: the data of eurlexev are not there"),
-        (["--suite", "text", "--warmup-steps", "0"], "--warmup-steps: the suite text takes none"),
-        (["--suite", "tagging", "--width", "64"], "--width: the suite tagging takes none"),
-        (["--suite", "implicit", "--dataset", "bibtex"], "--dataset: the suite implicit takes none"),
-        (["--suite", "segmentation", "--encoder", "bert"], "--encoder: the suite segmentation takes none"),
+        (["--suite", "chains", "--warmup-steps", "0"], "--warmup-steps: the suite chains takes none"),
         (["--suite", "srl", "--out", __file__], "test_benchmark.py is a file, not a folder"),
-        (["--suite", "all", "--out", __file__], "test_benchmark.py is a file, not a folder"),
-        (["--suite", "all", "--cases", "step"], "--cases: name one suite"),
-        (["--suite", "all", "--repeats", "0"], "--repeats must be at least 1"),
-        (["--suite", "all", "--width", "33"], "--width must be a multiple of 32"),
-        (["--suite", "all", "--methods", "nce"], "--methods: name one suite"),
     ],
 )
 def test_mistakes_end_in_a_sentence(arguments, word, tmp_path, monkeypatch, capsys):
@@ -205,12 +196,11 @@ def test_mistakes_end_in_a_sentence(arguments, word, tmp_path, monkeypatch, caps
     assert message.startswith("error: ") and word in message and message.count("\n") == 1
 
 
-@pytest.mark.parametrize("suite", ["srl", "text"])
 @pytest.mark.parametrize("folder", ["none", "empty"])
-def test_an_encoder_that_is_none_ends_in_a_sentence(suite, folder, tmp_path, capfd):
+def test_an_encoder_that_is_none_ends_in_a_sentence(folder, tmp_path, capfd):
     (tmp_path / "empty").mkdir()
     encoder = str(tmp_path / folder)
-    arguments = ["--suite", suite, "--out", str(tmp_path / "out"), "--cases", "step", "--encoder", encoder]
+    arguments = ["--suite", "srl", "--out", str(tmp_path / "out"), "--cases", "step", "--encoder", encoder]
     assert benchmark.main(arguments) == 2
     message = capfd.readouterr().err.splitlines()[-1]
     assert message.startswith("error: ") and encoder in message
@@ -221,36 +211,14 @@ def test_a_relative_encoder_is_that_of_the_working_directory(tmp_path, monkeypat
     (tmp_path / "tiny").symlink_to(encoder)
     monkeypatch.chdir(tmp_path)
     arguments = ["--cases", "memory", "--methods", "cross_entropy", "--batches", "1", "--encoder", "tiny"]
-    assert table_of(Path("out"), "text", *arguments)["value"].gt(0).all()
+    assert table_of(Path("out"), "srl", *arguments)["value"].gt(0).all()
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder in which nothing can be made")
 def test_a_folder_that_cannot_be_made_is_told_before_anything_is_measured(monkeypatch, capsys):
-    monkeypatch.setattr("scripts.measure.bench_tagging.TaggingBenchmark.run", None)
-    assert benchmark.main(["--suite", "tagging", "--out", "/proc/results"]) == 2
+    monkeypatch.setattr("scripts.measure.bench_multilabel.MultilabelBenchmark.run", None)
+    assert benchmark.main(["--suite", "multilabel", "--out", "/proc/results"]) == 2
     assert capsys.readouterr().err.startswith("error: --out: /proc/results cannot be written to (")
-
-
-def test_all_suites_are_given_the_options_that_they_take(tmp_path, monkeypatch, capsys):
-    commands = []
-
-    def ran(command, **_):
-        commands.append(command[2:])
-        return SimpleNamespace(returncode=int("text" in command))
-
-    monkeypatch.setattr(benchmark.subprocess, "run", ran)
-    options = ["--repeats", "2", "--layers", "1", "--dataset", "bibtex", "--device", "cpu"]
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    assert benchmark.main(["--suite", "all", "--out", str(tmp_path), *options]) == 2
-    assert capsys.readouterr().err == f"error: these suites failed: text; what was measured is in {tmp_path}.\n"
-    given = {command[1]: dict(zip(command[4::2], command[5::2])) for command in commands}
-    # That of a GPU is left out where there is none.
-    assert list(given) == [suite for suite in benchmark.SUITES if suite != "gpu" or torch.cuda.is_available()]
-    for command in commands:
-        arguments = benchmark.parser().parse_args(command)
-        assert arguments.repeats == 2 and arguments.out == tmp_path / arguments.suite
-        benchmark.fill_in(arguments)  # Refuses what the suite does not take.
-    assert given["srl"]["--layers"] == given["text"]["--layers"] == "1" and given["multilabel"]["--dataset"] == "bibtex"
 
 
 def test_a_device(monkeypatch):
@@ -266,6 +234,6 @@ def test_a_stop_is_no_traceback(tmp_path, monkeypatch, capsys):
     def stopped(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("scripts.measure.bench_tagging.TaggingBenchmark.run", stopped)
-    assert benchmark.main(["--suite", "tagging", "--out", str(tmp_path)]) == 130
+    monkeypatch.setattr("scripts.measure.bench_multilabel.MultilabelBenchmark.run", stopped)
+    assert benchmark.main(["--suite", "multilabel", "--out", str(tmp_path)]) == 130
     assert capsys.readouterr().err == "stopped; the same command begins anew\n"

@@ -15,12 +15,10 @@ from scripts import (
     energies,
     improve_tagger,
     make_word_vectors,
-    refine,
     reproduce,
-    trajectories,
     tune,
 )
-from scripts.measure import bench_base, bench_gpu, bench_multilabel_parts
+from scripts.measure import bench_base, bench_multilabel_parts
 from scripts.measure.suites.few_labels import TIMES
 from scripts.samples import join_ewt
 from seal import predictors
@@ -33,8 +31,6 @@ PAGES = (*GUIDES, *MEASUREMENTS)
 PARSERS = {
     "energies": energies,
     "tune": tune,
-    "refine": refine,
-    "trajectories": trajectories,
     "make_word_vectors": make_word_vectors,
     "improve_tagger": improve_tagger,
     "samples/join_ewt": join_ewt,
@@ -43,7 +39,11 @@ PARSERS = {
 
 
 def commands(text, script):
-    """The arguments of each command, wherever it stands: in a block, over several lines, or in a sentence."""
+    """
+    The arguments of each command, wherever it stands: in a block, over several lines, or in a sentence. Blocks that are
+    of an earlier commit are left out.
+    """
+    text = re.sub(r"```sh\n *# at commit .*?```", "", text, flags=re.DOTALL)
     joined = re.sub(r"\\\n\s*", "", text)
     found = re.findall(rf"python scripts/{script}\.py +([^\n`]+)", joined)
     return [shlex.split(arguments, comments=True) for arguments in found]
@@ -104,9 +104,7 @@ def test_benchmark_takes_it(arguments, tmp_path, monkeypatch, capsys):
     def reach(*_, **__):
         raise Reached
 
-    for kind in (bench_base.Benchmark, bench_gpu.GpuBenchmark):  # The second asks first for a GPU.
-        monkeypatch.setattr(kind, "__init__", reach)
-    monkeypatch.setattr(benchmark, "run_all", reach)
+    monkeypatch.setattr(bench_base.Benchmark, "__init__", reach)
     monkeypatch.setattr(benchmark, "choose_device", lambda _: None)  # There may be none here.
     monkeypatch.setattr(bench_multilabel_parts, "is_present", lambda _: True)
     with pytest.raises(Reached):
