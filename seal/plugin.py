@@ -23,7 +23,7 @@ FIRST_NEEDED = "allennlp.data"
 
 #: Nothing is registered in the command, nor in what is for programs with scikit-learn; and no other module imports from
 #: them, so that they may be imported when AllenNLP is put in order.
-_APART = ("seal.__main__", "seal.cli", "seal.sklearn", "seal.sklearn_scores")
+_APART = ("seal.__main__", "seal.cli", "seal.sklearn")
 
 
 def put_in_order() -> None:

@@ -27,7 +27,7 @@ FLOORS = {
             "models",
             "allennlp",
             "predictors training",
-            "cli",
+            "cli sklearn",
         )
     )
     for room in rooms.split()

@@ -1,4 +1,5 @@
 import inspect
+import warnings
 
 import numpy
 import pandas
@@ -9,11 +10,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.calibration import CalibrationDisplay
 from sklearn.cluster import KMeans
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
-from sklearn.metrics import f1_score
+from sklearn.metrics import average_precision_score, f1_score, get_scorer, roc_auc_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneGroupOut, ShuffleSplit
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, RegressorChain
@@ -21,7 +25,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVR, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import all_estimators
@@ -30,7 +34,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 from seal.constraints import AtMostOne
 from seal.sklearn import SCORES, StructuredClassifier
-from seal.sklearn_scores import SetScorer, equal_rows, read_labels
+from seal.sklearn.label_matrix import read_labels
+from seal.sklearn.label_scorers import SetScorer
+from seal.sklearn.rows import equal_rows
 
 SETS = numpy.unique(numpy.random.default_rng(3).integers(2, size=(12, 6)), axis=0)
 
@@ -66,7 +72,7 @@ def test_any_estimator_gains_where_few_sets_occur(estimator, energies):
     x, gold = rows()
     new, wanted = rows(seed=1)
     fitted = StructuredClassifier(estimator, scoring="accuracy", energies=energies).fit(x, gold)
-    assert fitted.report_["decisions"]["subset_accuracy"]["option"] != "own"
+    assert fitted.report_["decisions"]["accuracy"]["option"] != "own"
     assert {tuple(row) for row in fitted.predict(new)} <= {tuple(row) for row in SETS}
     score = fitted.score(new, wanted)
     assert score > fitted.set_params(decision="own").score(new, wanted) + 0.05
@@ -79,7 +85,7 @@ def test_own_predictions_are_those_of_the_estimator_by_the_best_threshold():
     gold = (x + 0.5 * generator.standard_normal(x.shape) > 0).astype(int)
     fitted = StructuredClassifier(scoring="f1_micro", decision="own").fit(x, gold)
     alone = OneVsRestClassifier(LogisticRegression()).fit(x, gold)
-    decision = fitted.report_["decisions"]["micro_f1"]
+    decision = fitted.report_["decisions"]["f1_micro"]
     assert not decision["own_never_nothing"]
     assert (fitted.predict(x) == (alone.predict_proba(x) >= decision["own_threshold"])).all()
 
@@ -100,7 +106,7 @@ def test_a_powerset_is_followed_where_it_knows_better(estimator):
         fitted = StructuredClassifier(estimator, powerset=most, scoring="accuracy").fit(x, gold)
         found[most] = (fitted.predict(new) == wanted).all(axis=1).mean()
     assert fitted.report_["powerset"] == "a term of the energy, of 4 classes"
-    alone = SetScorer(estimator, numpy.unique(gold, axis=0).astype(bool)).fit(x, gold.astype(bool))
+    alone = SetScorer(estimator, numpy.unique(gold, axis=0).astype(bool)).fit(x, gold.astype(bool), {})
     classes = alone.log_prob(new).argmax(dim=1)
     powerset = (alone.sets[classes] == wanted).all(axis=1).mean()
     assert found[500] >= powerset - 0.01 and found[500] > found[0] + 0.03
@@ -117,14 +123,14 @@ def test_a_powerset_is_followed_where_it_knows_better(estimator):
 def test_why_there_is_no_powerset(estimator, most, reason):
     x, gold = corners(60, 0)
     fitted = StructuredClassifier(estimator, powerset=most).fit(x, gold)
-    assert fitted.report_["powerset"] == reason and fitted.set_scorer_ is None
+    assert fitted.report_["powerset"] == reason and fitted.scorer_.whole is None
     assert fitted.predict(x).shape == gold.shape
 
 
 def test_a_set_that_a_fold_lacks_is_no_class_there():
     x, gold = corners(40, 0)
     scorer = SetScorer(LogisticRegression(), numpy.unique(gold, axis=0).astype(bool))
-    found = scorer.fit(x[gold[:, 2] == 0], gold[gold[:, 2] == 0].astype(bool)).log_prob(x)
+    found = scorer.fit(x[gold[:, 2] == 0], gold[gold[:, 2] == 0].astype(bool), {}).log_prob(x)
     assert found.isnan().any(dim=0).tolist() == (scorer.sets[:, 2] == 1).tolist()
     torch.testing.assert_close(found[:, ~scorer.sets[:, 2]].exp().sum(dim=1), torch.ones(40), atol=1e-3, rtol=0)
 
@@ -134,7 +140,7 @@ def test_one_product_gives_what_each_logistic_regression_says(sparsely, monkeypa
     x, gold = corners(60, 0)
     scorer = SetScorer(OneVsRestClassifier(LogisticRegression(C=3)), numpy.unique(gold, axis=0).astype(bool))
     x = sparse.csr_matrix(x) if sparsely else x
-    wanted = scorer.fit(x, gold.astype(bool)).estimator.predict_proba(x)
+    wanted = scorer.fit(x, gold.astype(bool), {}).estimator.predict_proba(x)
     monkeypatch.setattr(LogisticRegression, "predict_proba", lambda self, X: pytest.fail("asked one by one"))
     found, wanted = scorer.log_prob(x), torch.from_numpy(wanted).log().float()
     torch.testing.assert_close(found, wanted)
@@ -326,7 +332,7 @@ def test_a_label_that_never_or_always_occurs(estimator, there):
     for decision in ("own", "auto"):
         assert (fitted.set_params(decision=decision).predict(x)[:, 6] == there).all()
     bound = numpy.log(0.9999 / 0.0001) * (2 * there - 1)
-    assert fitted.scorer_.log_odds(x)[0, 6].item() == pytest.approx(bound, rel=1e-3)
+    assert fitted.scores(x).logits[0, 6].item() == pytest.approx(bound, rel=1e-3)
 
 
 # Estimators.
@@ -524,7 +530,7 @@ def test_rows_that_are_given_thrice_teach_what_they_teach_once():
     thrice = StructuredClassifier(forest).fit(numpy.repeat(x, 3, axis=0), numpy.repeat(gold, 3, axis=0)).report_
     # Scores of a forest that has seen a row are near 0 and 1, and right.
     assert thrice["scale"] == pytest.approx(once["scale"], rel=0.5)
-    own = [report["decisions"]["f1"]["values"]["own"] for report in (once, thrice)]
+    own = [report["decisions"]["f1_samples"]["values"]["own"] for report in (once, thrice)]
     assert own[1] == pytest.approx(own[0], abs=0.05)
 
 
@@ -597,3 +603,111 @@ def test_many_rows_are_judged_in_part_and_known_as_a_whole(capsys):
 def test_nothing_is_printed_by_default(capsys):
     StructuredClassifier().fit(*rows(60))
     assert capsys.readouterr().out == ""
+
+
+# Probabilities, no rows, texts.
+
+
+def test_probabilities_serve_scikit_learns_scores_and_curves():
+    (x, gold), (new, wanted) = rows(), rows(seed=1)
+    fitted = StructuredClassifier().fit(x, gold)
+    found = fitted.predict_proba(new)
+    assert found.shape == gold.shape and ((found > 0) & (found < 1)).all()
+    own = fitted.scores(new).logits.sigmoid().numpy()
+    for scoring, score in (("roc_auc", roc_auc_score), ("average_precision", average_precision_score)):
+        assert get_scorer(scoring)(fitted, new, wanted) == score(wanted, found)
+        assert score(wanted, found) > score(wanted, own) + 0.003
+    display = CalibrationDisplay.from_predictions(wanted[:, 0], found[:, 0])
+    assert len(display.prob_true) > 1
+
+
+def test_probabilities_of_one_output_are_the_estimators():
+    x, gold = rows(60)
+    fitted = StructuredClassifier().fit(x, gold[:, 0])
+    assert (fitted.predict_proba(x) == LogisticRegression().fit(x, gold[:, 0]).predict_proba(x)).all()
+    assert not hasattr(StructuredClassifier(LinearSVC()).fit(x, gold[:, 0]), "predict_proba")
+    assert hasattr(StructuredClassifier(LinearSVC()).fit(x, gold), "predict_proba")
+
+
+def test_no_rows_give_no_rows():
+    x, gold = rows(60)
+    for y, probabilities in ((gold, (0, 6)), (gold[:, 0], (0, 2))):
+        fitted = StructuredClassifier().fit(x, y)
+        assert fitted.predict(x[:0]).shape == y[:0].shape
+        assert fitted.predict_proba(x[:0]).shape == probabilities
+
+
+def texts_and_sets(count=60):
+    generator = numpy.random.default_rng(0)
+    gold = generator.integers(2, size=(count, 3))
+    words = numpy.array(["sun", "snow", "rain"])
+    return [" ".join(["day", *words[row == 1]]) for row in gold], gold
+
+
+class Counted(TfidfVectorizer):
+    fits = 0
+
+    def fit_transform(self, raw_documents, y=None):
+        type(self).fits += 1
+        return super().fit_transform(raw_documents, y)
+
+
+@pytest.mark.parametrize("outer", [lambda pipeline: pipeline, OneVsRestClassifier, MultiOutputClassifier])
+def test_transformers_of_a_pipeline_are_fitted_once_a_fold(outer):
+    texts, gold = texts_and_sets()
+    Counted.fits = 0
+    fitted = StructuredClassifier(outer(make_pipeline(Counted(), LogisticRegression()))).fit(texts, gold)
+    assert Counted.fits == 4
+    usual = StructuredClassifier(LogisticRegression(), cv=fitted.cv)
+    vectors = TfidfVectorizer().fit(texts)
+    wanted = usual.fit(vectors.transform(texts), gold).scores(vectors.transform(texts)).logits
+    torch.testing.assert_close(fitted.scores(texts).logits, wanted)
+    assert fitted.estimator_.predict(texts).shape == gold.shape
+
+
+def test_a_transformer_that_needs_labels_is_fitted_to_each_label():
+    x, gold = rows(60)
+    fitted = StructuredClassifier(make_pipeline(SelectKBest(k=1), LogisticRegression())).fit(x, gold)
+    chosen = [single[0].get_support().argmax() for single in fitted.estimator_.estimators_]
+    assert chosen == list(range(6))
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pandas.NA])
+def test_a_missing_text_is_told_with_its_row(missing):
+    texts, gold = texts_and_sets()
+    classifier = StructuredClassifier(make_pipeline(TfidfVectorizer(), LogisticRegression())).fit(texts, gold)
+    texts[7] = missing
+    for rows_, method in ((texts, "fit"), (numpy.array(texts, dtype=object), "fit"), (texts, "predict")):
+        with pytest.raises(ValueError, match="^X: row 7 "):
+            clone(classifier).fit(rows_, gold) if method == "fit" else classifier.predict(rows_)
+    table = pandas.DataFrame({"number": range(60), "title": texts})
+    columns = make_column_transformer((TfidfVectorizer(), "title"), ("passthrough", ["number"]))
+    with pytest.raises(ValueError, match="^X: row 7 .* 'title'"):
+        StructuredClassifier(make_pipeline(columns, LogisticRegression())).fit(table, gold)
+
+
+def test_a_missing_cell_that_the_estimator_reads_is_no_mistake():
+    x, gold = rows(60)
+    table = pandas.DataFrame({"number": x[:, 0], "kind": numpy.where(x[:, 1] > 0, "a", None)})
+    encoder = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
+    fitted = StructuredClassifier(make_pipeline(encoder, LogisticRegression())).fit(table, gold)
+    assert fitted.predict(table).shape == gold.shape
+
+
+def test_folds_side_by_side_give_the_same():
+    x, gold = rows(60)
+    one, two = (StructuredClassifier(n_jobs=number).fit(x, gold) for number in (None, 2))
+    assert torch.equal(one.structure_.joint.scale, two.structure_.joint.scale)
+    assert (one.predict_proba(x) == two.predict_proba(x)).all()
+
+
+def test_no_warning_about_constant_labels_or_many_sets():
+    x, gold = rows(40)
+    gold = numpy.concatenate([gold, numpy.eye(40, 30, dtype=int), numpy.ones((40, 1), dtype=int)], axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        StructuredClassifier(energies=["set_count"]).fit(x, gold).predict(x)
+
+
+def test_the_report_calls_scores_as_the_setting_does():
+    assert list(StructuredClassifier().fit(*rows(60)).report_["decisions"]) == list(SCORES)

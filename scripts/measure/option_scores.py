@@ -19,7 +19,8 @@ from torch import nn
 from scripts.measure import classifiers
 from seal.common.equal_contents import numbered
 from seal.dataset_readers.srl_files import read_srl_sentences
-from seal.sklearn_scores import equal_rows, log_odds
+from seal.sklearn.label_scorers import log_odds
+from seal.sklearn.rows import equal_rows
 from seal.structure import LabelSetStructure
 from seal.tagger import StructuredTagger, cross_fit
 

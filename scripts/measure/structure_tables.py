@@ -11,9 +11,11 @@ from scripts.measure import machine
 from scripts.measure.cells import LEVEL, MARK, markdown_table, mean_and_deviation
 from scripts.measure.files import read_json
 from scripts.measure.significance import paired_bootstrap
+from seal.sklearn import SCORES as OF_SCIKIT_LEARN
 from seal_inspect.significance import Statistic
 
 SCORES = {"f1": "F1", "micro_f1": "micro F1", "subset_accuracy": "exact match"}
+NAMES = {ours: theirs for theirs, ours in OF_SCIKIT_LEARN.items()}
 RATIO = Statistic(("numerator", "denominator"), lambda sums: 100 * sums["numerator"] / sums["denominator"])
 
 
@@ -59,7 +61,7 @@ def _pair(data: str, net: str, folder: Path, seeds: int) -> pandas.DataFrame:
         values = {
             kind: [100 * array[:, 0].sum() / array[:, 1].sum() for array in arrays] for kind, arrays in counts.items()
         }
-        options = [run["report"]["decisions"][score]["option"] for run in found]
+        options = [run["report"]["decisions"][NAMES[score]]["option"] for run in found]
         rows.append(
             {
                 "data": data,
@@ -127,7 +129,8 @@ def _competing(runs: Sequence[tuple[str, str, Path]], seeds: int) -> str:
         training = numpy.median([one["with structure"] / one["estimator"] for one in seconds])
         predicting = numpy.median([1 + one["decide"] / one["predict"] for one in seconds])
         options = [
-            " or ".join(dict.fromkeys(report["decisions"][score]["option"] for report in reports)) for score in SCORES
+            " or ".join(dict.fromkeys(report["decisions"][NAMES[score]]["option"] for report in reports))
+            for score in SCORES
         ]
         rows.append(
             [

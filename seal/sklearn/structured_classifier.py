@@ -1,8 +1,3 @@
-"""
-`StructuredClassifier`: what `seal.structure` does for label sets, on top of any classifier with scikit-learn's
-interface. Needs torch and scikit-learn; AllenNLP is not used.
-"""
-
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -15,26 +10,32 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils._user_interface import _print_elapsed_time
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 
-from seal.sklearn_scores import (
-    LabelScorer,
-    SetScorer,
+from seal.sklearn.label_matrix import read_labels
+from seal.sklearn.label_scorers import (
+    EstimatorScores,
+    Params,
     check_estimator,
-    equal_rows,
     is_regressor,
-    log_odds,
-    read_labels,
     tags_of,
 )
+from seal.sklearn.rows import equal_rows, telling_missing_text
 from seal.structure.label_set_structure import ENERGIES, LabelSetStructure
 from seal.structure.label_sets import ClassifierScores
 
-__all__ = ["StructuredClassifier", "log_odds"]
-
+#: The names of scores in scikit-learn, and in `seal.structure`.
 SCORES = {"f1_samples": "f1", "f1_micro": "micro_f1", "accuracy": "subset_accuracy"}
 DECISIONS = ("auto", "own", "likeliest", "expected_score")
+_LEAST_PROBABILITY = 1e-6
+
+
+def _has_probabilities(classifier: "StructuredClassifier") -> bool:
+    alone = getattr(classifier, "structure_", "not fitted") is None
+    return not alone or hasattr(classifier.estimator_, "predict_proba")
 
 
 class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -46,8 +47,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     and on earlier data sets decide how far to follow it for each of three scores. Then `estimator` is fitted to all
     rows. If no gain is expected, predictions are the estimator's own, by the threshold that is best for the score.
 
-    Rows of equal features are held out together. Weights of rows are not taken, as the energy, the thresholds and the
-    test count each row once; a row may be given twice instead. Nothing is routed to `estimator`.
+    Rows of equal features are held out together.
 
     With one output a row (`y` of one dimension) there is no structure, and the estimator predicts alone.
 
@@ -66,7 +66,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         the best expected F1, `"own"` the estimator's labels.
     scoring : `str`, optional (default = `"f1_samples"`)
         The score for which `predict` decides, by scikit-learn's name: `"f1_samples"`, `"f1_micro"` or `"accuracy"`
-        (subset accuracy).
+        (of whole label sets). It may be changed after `fit`.
     energies : `list[Union[str, dict]]`, optional (default = `None`)
         As for `LabelSetStructure`.
     constraints : `list[Constraint]`, optional (default = `None`)
@@ -84,18 +84,19 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Where there are more rows, the decisions are chosen on one part of them, at most half as many as this, in place
         of all; the energy is never learned from more than 6,000. All rows count for the label sets that compete, and
         `estimator` is always fitted to all.
+    n_jobs : `int`, optional (default = `None`)
+        How many folds are fitted side by side, as in scikit-learn; `None`: one, unless in a context of joblib.
     verbose : `int`, optional (default = `0`)
         Above 0 each step is printed when it has ended, with the time it took; above 1 those of the structure as well.
 
     # Attributes
 
     estimator_ : the estimator, fitted to all rows and, where it cannot learn a label that no row has or all, to the
-        other labels.
-    scorer_ : gives each label's log-odds by `estimator_`; of label sets alone.
-    set_scorer_ : gives each label set's log-probability by a classifier of whole sets, or `None`.
+        other labels. Where it is one of single labels: `OneVsRestClassifier`, in a pipeline if it was one.
+    scorer_ : `EstimatorScores`, what `structure_` decides by; of label sets alone.
     encoding_ : the two numbers of `y`, of which the second is yes; of label sets alone.
     structure_ : `LabelSetStructure`, or `None` with one output a row.
-    report_ : `dict`, what was learned and chosen, and why.
+    report_ : `dict`, what was learned and chosen, and why: `report_["decisions"]` by the names of `scoring`.
     classes_ : for label sets a list of the two values of each label, as of `MultiOutputClassifier`; else those of
         `estimator_`.
     n_features_in_, feature_names_in_ : those of `estimator_`.
@@ -118,6 +119,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         powerset=500,
         random_state=0,
         max_samples=20000,
+        n_jobs=None,
         verbose=0,
     ) -> None:
         self.estimator = estimator
@@ -130,6 +132,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.powerset = powerset
         self.random_state = random_state
         self.max_samples = max_samples
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, groups: Any = None, **others: Any) -> "StructuredClassifier":
@@ -161,31 +164,34 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if labels is None:
             return self._fit_alone(X, y)
         X, gold, groups = indexable(X, labels.gold, groups)
-        scorer = LabelScorer(self._estimator())
         same = equal_rows(X)
         groups = same if groups is None else equal_rows(groups)
         sets = numpy.unique(gold, axis=0)
-        whole, told = self._set_scorer(sets)
-        scores, told = self._held_out(scorer, whole, told, X, gold, same, groups)
-        if scores.log_prob is None:
-            whole = None
-        energies = ENERGIES if self.energies is None else self.energies
+        told = self._why_no_powerset(sets)
+        with telling_missing_text(X):
+            scores, failure = self._held_out(None if told else sets, X, gold, same, groups)
+        energies = list(ENERGIES if self.energies is None else self.energies)
+        if scores.log_prob is not None:
+            energies.append("powerset")
+            told = f"a term of the energy, of {len(sets)} classes"
+        elif failure is not None:
+            told = f"left out: as a classifier of whole sets it fails ({failure})"
         self.structure_ = LabelSetStructure(
             gold.shape[1],
-            [*energies, "powerset"] if whole is not None else energies,
+            energies,
             num_likely=self.num_likely,
             constraints=self.constraints,
             most_rows=self.max_samples,
         )
         with self._step("the structure"):
-            self.report_ = self.structure_.fit(
-                scores, torch.from_numpy(gold), groups=torch.from_numpy(groups), say=self._say
-            )
-        self.report_["powerset"] = told
+            report = self.structure_.fit(scores, torch.from_numpy(gold), groups=torch.from_numpy(groups), say=self._say)
+        decisions = report["decisions"]
+        report["decisions"] = {name: decisions[score] for name, score in SCORES.items()}
+        self.report_ = {**report, "powerset": told}
         with self._step("the estimator of all rows"):
-            self.scorer_ = scorer.fit(X, gold)
-            self.set_scorer_ = None if whole is None else whole.fit(X, gold)
-        self.estimator_ = scorer.estimator
+            scorer = EstimatorScores(self._estimator(), sets if scores.log_prob is not None else None)
+            self.scorer_ = scorer.fit(X, gold, {})
+        self.estimator_ = self.scorer_.estimator
         self.encoding_ = labels.encoding
         return self
 
@@ -207,6 +213,8 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if self.structure_ is None:
+            if _num_samples(X) == 0:
+                return numpy.empty(0, dtype=self.classes_.dtype)
             return self.estimator_.predict(X)
         score, scores = SCORES[self.scoring], self.scores(X)
         if self.decision == "own":
@@ -218,10 +226,24 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         no, yes = self.encoding_
         return numpy.where(labels.numpy(), yes, no)
 
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> numpy.ndarray:
+        """
+        The probability of each label, `(rows, labels)`, above 0 and below 1: what the structured marginal and the
+        estimator say together, calibrated on held-out rows. `predict` decides by other numbers, with a threshold that
+        is best for a score, or chooses whole sets. With one output a row, the probabilities of the estimator.
+        """
+        check_is_fitted(self)
+        if self.structure_ is None:
+            if _num_samples(X) == 0:
+                return numpy.empty((0, len(self.classes_)))
+            return self.estimator_.predict_proba(X)
+        found = self.structure_.marginals(self.scores(X), calibrated=True).double().numpy()
+        return numpy.clip(found, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
+
     def marginals(self, X: Any) -> numpy.ndarray:
         """
-        `sum_y q(y|x) y_l`, how likely each label is under the structure: `(rows, labels)`, 0 to 1. (No `predict_proba`,
-        whose labels at 0.5 would have to be those of `predict`.)
+        `sum_y q(y|x) y_l`, how likely each label is under the structure alone: `(rows, labels)`, 0 to 1.
         """
         check_is_fitted(self, "structure_")
         return self.structure_.marginals(self.scores(X)).numpy()
@@ -229,12 +251,10 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def scores(self, X: Any) -> ClassifierScores:
         """By what `structure_` decides: what the estimator, and the classifier of whole sets, say of the rows."""
         check_is_fitted(self, "structure_")
-        logits = self.scorer_.log_odds(X)
-        # Estimators that were fitted by earlier versions have no classifier of whole sets.
-        whole = getattr(self, "set_scorer_", None)
-        if whole is None:
-            return ClassifierScores(logits)
-        return ClassifierScores(logits, torch.from_numpy(whole.sets), whole.log_prob(X))
+        if _num_samples(X) == 0:
+            return self.scorer_.of_no_rows()
+        with telling_missing_text(X):
+            return self.scorer_.of(X)
 
     @property
     def classes_(self):
@@ -261,43 +281,37 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _estimator(self):
         return LogisticRegression() if self.estimator is None else self.estimator
 
+    def _message(self, name: str) -> str | None:
+        return f"Processing {name}" if self.verbose else None
+
     def _step(self, name: str) -> AbstractContextManager:
-        return _print_elapsed_time(type(self).__name__, f"Processing {name}" if self.verbose else None)
+        return _print_elapsed_time(type(self).__name__, self._message(name))
 
     def _say(self, text: str) -> None:
         if self.verbose > 1:
             print(f"[{type(self).__name__}] {text}", flush=True)
 
-    def _set_scorer(self, sets: numpy.ndarray) -> tuple[SetScorer | None, str]:
-        """The classifier of whole sets, unfitted, and what is said of it; `None` where it is left out."""
+    def _why_no_powerset(self, sets: numpy.ndarray) -> str | None:
+        """Why there is no classifier of whole sets; `None` where it can be tried."""
         if not 0 < len(sets) <= self.powerset:
-            reason = f"{len(sets)} label sets would be as many classes, more than powerset={self.powerset}"
-            return None, f"left out: {reason}"
+            return f"left out: {len(sets)} label sets would be as many classes, more than powerset={self.powerset}"
         if is_regressor(self._estimator()):
-            return None, "left out: a regressor has no classes"
-        return SetScorer(self._estimator(), sets), f"a term of the energy, of {len(sets)} classes"
+            return "left out: a regressor has no classes"
+        return None
 
     def _held_out(
-        self,
-        scorer: LabelScorer,
-        whole: SetScorer | None,
-        told: str,
-        X: Any,
-        gold: numpy.ndarray,
-        same: numpy.ndarray,
-        groups: numpy.ndarray,
-    ) -> tuple[ClassifierScores, str]:
+        self, sets: numpy.ndarray | None, X: Any, gold: numpy.ndarray, same: numpy.ndarray, groups: numpy.ndarray
+    ) -> tuple[ClassifierScores, str | None]:
         """
-        The scores of each row by a copy of the estimator that has seen neither it nor one that equals it, and what is
-        said of the classifier of whole sets, which is left out where it fails.
+        The scores of each row by a copy of the estimator that has seen neither it nor one that equals it, and why the
+        classifier of `sets` fails, if it does.
         """
-        scores = torch.full(gold.shape, torch.nan)
-        of_sets = None if whole is None else torch.full((len(gold), len(whole.sets)), torch.nan)
         with warnings.catch_warnings():
             if groups is same:
                 # Nobody asked for these.
                 warnings.filterwarnings("ignore", message="The groups parameter is ignored")
             splits = list(self._splits(X, gold, groups))
+        folds = []
         for number, (seen, unseen) in enumerate(splits, 1):
             if both := sorted(set(seen) & set(unseen)):
                 raise ValueError(
@@ -307,22 +321,32 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             seen = seen[~numpy.isin(same[seen], same[unseen])]
             if len(seen) == 0:
                 raise ValueError(f"cv: in split {number} each row to learn from equals one of its test part.")
-            with self._step(f"fold {number} of {len(splits)}"), warnings.catch_warnings():
-                # A label that only the fold has is not there for the others.
-                warnings.filterwarnings("ignore", message="Label .* is present in all")
-                rows, others = _safe_indexing(X, seen), _safe_indexing(X, unseen)
-                scorer.fit(rows, gold[seen])
-                scores[unseen] = scorer.log_odds(others)
-                if whole is not None and of_sets is not None:
-                    try:
-                        of_sets[unseen] = whole.fit(rows, gold[seen]).log_prob(others)
-                    except Exception as error:
-                        of_sets, told = None, f"left out: as a classifier of whole sets it fails ({error})"
-        if scores.isnan().any():
+            folds.append((seen, unseen))
+        held = numpy.concatenate([unseen for _, unseen in folds])
+        if len(numpy.unique(held)) < len(gold):
             raise ValueError("cv: each row must be held out once; a shuffled split of a part of the rows does not do.")
-        if whole is None or of_sets is None:
-            return ClassifierScores(scores), told
-        return ClassifierScores(scores, torch.from_numpy(whole.sets), of_sets), told
+        parts = Parallel(n_jobs=self.n_jobs)(
+            delayed(_scores_of_fold)(
+                EstimatorScores(self._estimator(), sets),
+                X,
+                gold,
+                seen,
+                unseen,
+                {},
+                self._message(f"fold {number} of {len(folds)}"),
+            )
+            for number, (seen, unseen) in enumerate(folds, 1)
+        )
+        logits = torch.empty(gold.shape)
+        failure = next((failure for _, failure in parts if failure is not None), None)
+        log_prob = None if sets is None or failure is not None else torch.empty(len(gold), len(sets))
+        for (_, unseen), (scores, _) in zip(folds, parts, strict=True):
+            logits[unseen] = scores.logits
+            if log_prob is not None:
+                log_prob[unseen] = scores.log_prob
+        if log_prob is None:
+            return ClassifierScores(logits), failure
+        return ClassifierScores(logits, torch.from_numpy(sets), log_prob), None
 
     def _splits(self, X: Any, gold: numpy.ndarray, groups: numpy.ndarray) -> Iterator[tuple[Any, Any]]:
         """The rows of the training part and of the test part of each split, by their places."""
@@ -340,6 +364,28 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for _, held in KFold(self.cv, shuffle=True, random_state=self.random_state).split(numpy.arange(number)):
             unseen = numpy.isin(groups, held)
             yield places[~unseen], places[unseen]
+
+
+def _scores_of_fold(
+    scorer: EstimatorScores,
+    X: Any,
+    gold: numpy.ndarray,
+    seen: numpy.ndarray,
+    unseen: numpy.ndarray,
+    params: Params,
+    message: str | None,
+) -> tuple[ClassifierScores, str | None]:
+    """The scores of the rows `unseen` by a copy fitted to the rows `seen`, and why that of whole sets fails."""
+    with _print_elapsed_time("StructuredClassifier", message):
+        scorer.fit(_safe_indexing(X, seen), gold[seen], params)
+        rows = _safe_indexing(X, unseen)
+        try:
+            return scorer.of(rows), scorer.failure
+        except Exception as error:
+            if scorer.whole is None:
+                raise
+            scorer.whole = None
+            return scorer.of(rows), str(error)
 
 
 def _is_int(value: Any) -> bool:

@@ -1,27 +1,35 @@
-"""What `seal.sklearn` needs of foreign things: the scores of any estimator, matrices of labels, and equal rows."""
+"""What `StructuredClassifier` asks of any estimator: log-odds of labels, and log-probabilities of whole sets."""
 
-from collections.abc import Hashable, Iterator
-from itertools import pairwise
-from typing import Any, NamedTuple
+import math
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy
 import torch
 from scipy import sparse
 from scipy.special import expit
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, MultiOutputRegressor
-from sklearn.utils import check_array, get_tags
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.validation import has_fit_parameter, validate_data
 
-from seal.common.equal_contents import digest
+from seal.structure.label_sets import ClassifierScores
 
 #: Probabilities of 0 and 1 (forests have such) have no log-odds; those of labels that never or always occur are as far
 #: from 0 as these.
 LEAST = 1e-4
-#: By what a matrix says that a row lacks a label, and that it has it.
-ENCODINGS = ((0, 1), (-1, 1), (1, 2))
+_MOST = math.log((1 - LEAST) / LEAST)
+#: Estimators that fit a copy of another one to each label.
+_ONE_A_LABEL = (OneVsRestClassifier, MultiOutputClassifier)
+#: What is passed to `fit` beside rows and labels, by its name.
+Params = Mapping[str, Any]
 
 
 def tags_of(estimator: Any) -> Any:
@@ -47,6 +55,120 @@ def check_estimator(estimator: Any) -> None:
         raise ValueError(f"estimator: a classifier or regressor is needed, found {name}, of the kind '{kind}'.")
 
 
+def requesting_weights(estimator: Any) -> Any:
+    """
+    A copy of an estimator in which every part whose `fit` takes `sample_weight` requests it (metadata routing), so that
+    pipelines and `OneVsRestClassifier` pass weights on; `None` if no part takes weights.
+    """
+    with config_context(enable_metadata_routing=True):
+        copy = clone(estimator)
+        parts = [copy, *copy.get_params(deep=True).values()]
+        weighted = [part for part in parts if hasattr(part, "fit") and has_fit_parameter(part, "sample_weight")]
+        for part in weighted:
+            if hasattr(part, "set_fit_request"):
+                part.set_fit_request(sample_weight=True)
+    return copy if weighted else None
+
+
+def fit_with(estimator: Any, X: Any, y: Any, params: Params, method: str = "fit") -> Any:
+    """Calls `method` with those of `params` that the estimator or its parts request."""
+    if not params:
+        return getattr(estimator, method)(X, y)
+    with config_context(enable_metadata_routing=True):
+        consumed = get_routing_for_object(estimator).consumes(method, params.keys())
+        return getattr(estimator, method)(X, y, **{name: params[name] for name in consumed})
+
+
+class EstimatorScores:
+    """
+    A copy of an estimator and, where they are asked for, of one for whole label sets, on the same transformed rows.
+
+    The transformers of a pipeline are fitted once, and not once for each label.
+
+    # Parameters
+
+    estimator : a classifier or regressor, or a pipeline that ends in one
+    sets : `numpy.ndarray`, `(sets, labels)`, boolean, optional
+        The label sets to which a classifier of whole sets gives probabilities; `None`: there is no such classifier.
+    """
+
+    def __init__(self, estimator: Any, sets: numpy.ndarray | None = None) -> None:
+        self._given = estimator
+        self._sets = sets
+        self.transformers: Any = None
+        self.labels: LabelScorer
+        self.whole: SetScorer | None = None
+        #: Why there is no classifier of whole sets though it was asked for.
+        self.failure: str | None = None
+
+    def fit(self, X: Any, gold: numpy.ndarray, params: Params) -> "EstimatorScores":
+        """Fits to `gold`, `(rows, labels)`, boolean. Raises what the estimator raises."""
+        first_error = None
+        for transformers, estimator in _forms(self._given):
+            try:
+                rows = X
+                self.transformers = transformers
+                if transformers is not None:
+                    self.transformers = clone(transformers)
+                    rows = fit_with(self.transformers, X, None, params, "fit_transform")
+                self.labels = LabelScorer(estimator).fit(rows, gold, params)
+                break
+            except Exception as error:
+                first_error = first_error or error
+        else:
+            assert first_error is not None
+            raise first_error
+        if self._sets is not None:
+            try:
+                self.whole = SetScorer(estimator, self._sets).fit(rows, gold, params)
+            except Exception as error:
+                self.failure = str(error)
+        return self
+
+    def of(self, X: Any) -> ClassifierScores:
+        """The scores of rows."""
+        rows = X if self.transformers is None else self.transformers.transform(X)
+        logits = self.labels.log_odds(rows)
+        if self.whole is None:
+            return ClassifierScores(logits)
+        return ClassifierScores(logits, torch.from_numpy(self.whole.sets), self.whole.log_prob(rows))
+
+    def of_no_rows(self) -> ClassifierScores:
+        """Scores of no rows, which many estimators refuse."""
+        logits = torch.zeros(0, self.labels.number)
+        if self.whole is None:
+            return ClassifierScores(logits)
+        return ClassifierScores(logits, torch.from_numpy(self.whole.sets), torch.zeros(0, len(self.whole.sets)))
+
+    @property
+    def estimator(self) -> Any:
+        """The fitted estimator of labels, with its transformers."""
+        if self.transformers is None:
+            return self.labels.estimator
+        return Pipeline([*self.transformers.steps, ("estimator", self.labels.estimator)])
+
+
+def _forms(estimator: Any) -> Iterator[tuple[Any, Any]]:
+    """
+    Ways to part an estimator into transformers that are fitted once (or `None`) and what is fitted to their output, the
+    better one first: the steps of a pipeline before its last one, if none of them needs labels.
+    """
+    pipeline, inside = estimator, isinstance(estimator, _ONE_A_LABEL)
+    if inside:
+        pipeline = estimator.estimator
+    if isinstance(pipeline, Pipeline) and len(pipeline.steps) > 1:
+        transformers, last = pipeline[:-1], pipeline[-1]
+        if not _needs_labels(transformers):
+            yield transformers, clone(estimator).set_params(estimator=last) if inside else last
+    yield None, estimator
+
+
+def _needs_labels(transformers: Pipeline) -> bool:
+    parts = [part for part in transformers.get_params(deep=True).values() if hasattr(part, "fit")]
+    tags = [tags_of(part) for part in parts]
+    return any(found is None or found.target_tags.required for found in tags)
+
+
 class LabelScorer:
     """
     An estimator that gives each label a score, whatever it was made for: of label sets, of one label (it is then fitted
@@ -69,20 +191,24 @@ class LabelScorer:
         self._given = estimator
         self.estimator: Any = None
 
-    def fit(self, X: Any, gold: numpy.ndarray) -> "LabelScorer":
+    def fit(self, X: Any, gold: numpy.ndarray, params: Params) -> "LabelScorer":
         """Fits a copy of the estimator to `gold`, `(rows, labels)`, boolean; raises what it raises."""
         always, varies = gold.all(axis=0), gold.any(axis=0) & ~gold.all(axis=0)
         self._constant = numpy.where(always, 1.0, 0.0)
-        self._varies = varies
-        choices = [numpy.ones_like(varies)]
-        if varies.any() and not varies.all():
-            choices.append(varies)
+        self._varies, self.number = varies, len(varies)
+        every = numpy.ones_like(varies)
         first_error = None
         for form in self._forms:
+            choices = [every]
+            if varies.any() and not varies.all():
+                choices = [varies, every] if isinstance(form, _ONE_A_LABEL) else [every, varies]
             for columns in choices:
                 fitted = clone(form)
                 try:
-                    fitted.fit(X, gold[:, columns].astype(int))
+                    with warnings.catch_warnings():
+                        # These are known here, too.
+                        warnings.filterwarnings("ignore", message="Label .* is present in all")
+                        fit_with(fitted, X, gold[:, columns].astype(int), params)
                 except Exception as error:
                     first_error = first_error or error
                     continue
@@ -122,10 +248,14 @@ class SetScorer:
         self.sets = sets
         self._places = {row.tobytes(): place for place, row in enumerate(sets)}
 
-    def fit(self, X: Any, gold: numpy.ndarray) -> "SetScorer":
+    def fit(self, X: Any, gold: numpy.ndarray, params: Params) -> "SetScorer":
         """Raises what the estimator raises, and `ValueError` if it has no probabilities."""
         classes = numpy.array([self._places[row.tobytes()] for row in gold])
-        self.estimator = clone(self._given).fit(X, classes)
+        self.estimator = clone(self._given)
+        with warnings.catch_warnings():
+            # Many sets are usual here.
+            warnings.filterwarnings("ignore", message="The number of unique classes is greater")
+            fit_with(self.estimator, X, classes, params)
         if not hasattr(self.estimator, "predict_proba"):
             raise ValueError(f"{type(self._given).__name__} has no predict_proba")
         return self
@@ -140,14 +270,24 @@ class SetScorer:
 
 def _of_classes(estimator: Any, X: Any) -> numpy.ndarray:
     """`predict_proba`, `(rows, classes)`; of logistic regressions, one a class, by one product for all of them."""
-    singles = getattr(estimator, "estimators_", [])
-    linear = isinstance(estimator, OneVsRestClassifier) and all(type(each) is LogisticRegression for each in singles)
-    if not linear or len(singles) != len(estimator.classes_):
+    found = _logistic_decisions(estimator, X, len(getattr(estimator, "classes_", ())))
+    if found is None:
         return estimator.predict_proba(X)
-    weights = numpy.concatenate([each.coef_ for each in singles])
-    bias = numpy.concatenate([each.intercept_ for each in singles])
-    found = expit(safe_sparse_dot(check_array(X, accept_sparse=True), weights.T, dense_output=True) + bias)
+    found = expit(found)
     return found / found.sum(axis=1, keepdims=True)
+
+
+def _logistic_decisions(estimator: Any, X: Any, number: int) -> numpy.ndarray | None:
+    """The log-odds of logistic regressions, one a label or class, by one product, `(rows, number)`; else `None`."""
+    singles = getattr(estimator, "estimators_", [])
+    if not isinstance(estimator, _ONE_A_LABEL) or len(singles) != number:
+        return None
+    if not all(type(single) is LogisticRegression and len(single.classes_) == 2 for single in singles):
+        return None
+    X = validate_data(singles[0], X, accept_sparse="csr", reset=False)
+    weights = numpy.concatenate([single.coef_ for single in singles])
+    bias = numpy.concatenate([single.intercept_ for single in singles])
+    return safe_sparse_dot(X, weights.T, dense_output=True) + bias
 
 
 def _in_one_sentence(error: Exception, estimator: Any, what: str) -> Exception:
@@ -167,6 +307,9 @@ def log_odds(estimator: Any, X: Any, num_labels: int) -> torch.Tensor:
     `ValueError` if it has no scores, or they are no finite numbers of this shape.
     """
     name = type(estimator).__name__
+    decisions = _logistic_decisions(estimator, X, num_labels)
+    if decisions is not None:
+        return torch.from_numpy(decisions).clamp(-_MOST, _MOST).float()
     if is_regressor(estimator):
         method, found = "predict", estimator.predict(X)
     elif hasattr(estimator, "predict_proba"):
@@ -202,8 +345,7 @@ def log_odds(estimator: Any, X: Any, num_labels: int) -> torch.Tensor:
 
 
 def _one_a_label(estimator: Any, num_labels: int) -> bool:
-    kinds = (OneVsRestClassifier, MultiOutputClassifier)
-    return isinstance(estimator, kinds) and num_labels > 1 and len(estimator.estimators_) == num_labels
+    return isinstance(estimator, _ONE_A_LABEL) and num_labels > 1 and len(estimator.estimators_) == num_labels
 
 
 def _of_yes(columns: Any, classes: Any) -> numpy.ndarray:
@@ -213,106 +355,3 @@ def _of_yes(columns: Any, classes: Any) -> numpy.ndarray:
 
 def _logit(probabilities: torch.Tensor) -> torch.Tensor:
     return probabilities.clamp(LEAST, 1 - LEAST).logit().float()
-
-
-class LabelMatrix(NamedTuple):
-    """`gold`, `(rows, labels)`, boolean, and the two numbers that stood for labels, of which the second is yes."""
-
-    gold: numpy.ndarray
-    encoding: tuple[int, int]
-
-
-def read_labels(y: Any) -> LabelMatrix | None:
-    """
-    The label sets in `y`, an array, sparse matrix or table of `(rows, labels)`; `None` where it is one column.
-
-    # Raises
-
-    `ValueError` naming the first cell that is none of the numbers of one of `ENCODINGS`.
-    """
-    table = y.toarray() if sparse.issparse(y) else y
-    try:
-        table = numpy.asarray(table)
-    except ValueError:
-        raise ValueError(
-            "y: rows have different lengths; lists of labels become a matrix by "
-            "sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y)."
-        ) from None
-    if table.dtype.kind in "US" and isinstance(y, (list, tuple)):
-        # NumPy makes texts of the numbers beside a text.
-        table = numpy.asarray(y, dtype=object)
-    if table.ndim < 2 or (table.ndim == 2 and table.shape[1] == 1):
-        return None
-    if table.ndim > 2 or 0 in table.shape:
-        raise ValueError(f"y: a matrix of (rows, labels) is needed, found the shape {table.shape}.")
-    numbers = table
-    if table.dtype.kind not in "biu":
-        numbers = numpy.array([[_number(cell) for cell in row] for row in table], dtype=float).reshape(table.shape)
-        wrong = numpy.argwhere(~numpy.isfinite(numbers))
-        if len(wrong):
-            row, column = wrong[0]
-            cell = table[row, column].item() if isinstance(table[row, column], numpy.generic) else table[row, column]
-            raise ValueError(
-                f"y: row {row}, column {column} (from 0) is {cell!r}, where a matrix of labels has 0 or "
-                "1; leave out rows of which a label is not known, and make names of labels such a matrix by "
-                "sklearn.preprocessing.MultiLabelBinarizer."
-            )
-    values = numpy.unique(numbers)
-    for encoding in ENCODINGS:
-        if set(values.tolist()) <= set(encoding):
-            return LabelMatrix(numbers == encoding[1], encoding)
-    usual = numpy.isin(numbers, (0, 1) if (numbers == 0).any() else (-1, 1))
-    row, column = numpy.argwhere(~usual)[0]
-    raise ValueError(
-        f"y: a matrix of labels has 0 and 1 (or -1 and 1, or 1 and 2) alone, found {_few(values)} "
-        f"({numbers[row, column]:g} in row {row}, column {column}, from 0); leave out rows of which a label is not "
-        "known. Classes, one a row, are a 1d array."
-    )
-
-
-def _few(values: numpy.ndarray) -> str:
-    shown = [f"{value:g}" for value in values[:4]]
-    return ", ".join(shown) + (f" and {len(values) - 4} more" if len(values) > 4 else "")
-
-
-def _number(cell: Any) -> float:
-    """NaN of what is no number."""
-    try:
-        return numpy.nan if isinstance(cell, (str, bytes)) else float(cell)
-    except (TypeError, ValueError):
-        return numpy.nan
-
-
-def equal_rows(X: Any) -> numpy.ndarray:
-    """For each row of whatever an estimator takes the number of its content, by first appearance: `(rows,)`."""
-    numbers: dict[Hashable, int] = {}
-    return numpy.array([numbers.setdefault(key, len(numbers)) for key in _contents(X)], dtype=int)
-
-
-def _contents(X: Any) -> Iterator[Hashable]:
-    if sparse.issparse(X):
-        rows = X.tocsr(copy=True)
-        rows.sum_duplicates()
-        rows.eliminate_zeros()
-        for start, end in pairwise(rows.indptr):
-            yield digest(rows.indices[start:end], rows.data[start:end])
-        return
-    values = X
-    if isinstance(X, (list, tuple)) and not (X and isinstance(X[0], (str, bytes, dict))):
-        try:
-            values = numpy.asarray(X)
-        except ValueError:
-            pass
-    elif not isinstance(X, (list, tuple)):
-        values = numpy.asarray(X)
-    for row in values:
-        yield _content(row)
-
-
-def _content(value: Any) -> Hashable:
-    """What equal rows and cells have in common."""
-    if isinstance(value, (numpy.ndarray, numpy.number)) and value.dtype != object:
-        return digest(numpy.asarray(value))
-    if isinstance(value, numpy.ndarray):
-        return tuple(map(_content, value))
-    return value if isinstance(value, (str, bytes)) else repr(value)
