@@ -151,7 +151,7 @@ def _of_trees(run: TrainedRun) -> See:
 
 
 def _of_texts(run: TrainedRun) -> See:
-    """At 0.5, and at the threshold that training tuned on dev, which is part of the weights."""
+    """As predicted, and at the threshold that training tuned on dev, which is part of the weights."""
     from seal.metrics import example_f1
 
     empty_f1 = run.settings["model"].get("empty_f1", 1.0)
@@ -159,8 +159,8 @@ def _of_texts(run: TrainedRun) -> See:
     def see(batch: dict[str, Any], output: dict[str, Any]) -> Rows:
         gold = batch["labels"].bool()
         columns = {"gold": gold.sum(dim=1)}
-        for suffix, threshold in {"": 0.5, "_tuned": run.model.tuned_threshold}.items():
-            predicted = output["probabilities"] >= threshold
+        tuned = output["probabilities"] >= run.model.tuned_threshold
+        for suffix, predicted in {"": output["predicted"], "_tuned": tuned}.items():
             columns[f"f1{suffix}"] = example_f1(predicted, gold, empty_f1)
             columns[f"predicted{suffix}"] = predicted.sum(dim=1)
             columns[f"correct{suffix}"] = (predicted & gold).sum(dim=1)
@@ -177,8 +177,9 @@ def _of_label_sets(run: TrainedRun) -> See:
     empty_f1 = run.settings["model"].get("empty_f1", 1.0)
 
     def see(batch: dict[str, Any], output: dict[str, Any]) -> Rows:
-        gold, thresholds = batch["labels"].bool(), {"f1": 0.5, "f1_tuned": run.model.tuned_threshold}
-        f1 = {name: example_f1(output["probabilities"] >= least, gold, empty_f1) for name, least in thresholds.items()}
+        gold, tuned = batch["labels"].bool(), output["probabilities"] >= run.model.tuned_threshold
+        outputs = {"f1": output["predicted"], "f1_tuned": tuned}
+        f1 = {name: example_f1(predicted, gold, empty_f1) for name, predicted in outputs.items()}
         for row in _rows_of(f1):
             yield {**row, "rows": 1}
 

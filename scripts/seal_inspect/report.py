@@ -60,7 +60,8 @@ def report_from_args(args: argparse.Namespace) -> str:
     figures = _Figures(args.out)
     report = Report(runs)
     report.add_summary()
-    report.add_figure("Curves", "A dot marks the best epoch.", figures.add(curves(runs), "curves"))
+    alone = any(run.has_own_scores for run in runs)
+    report.add_figure("Curves", f"A dot marks the best epoch.{_ALONE * alone}", figures.add(curves(runs), "curves"))
     report.add_scores()
     found, missing = _findings(runs, args)
     if found:
@@ -160,6 +161,7 @@ _CHANCE = (
     "A small p (below 0.05, say) tells that other examples would hardly turn the difference round. It says nothing of "
     "other seeds, for which several runs of each are needed (scripts/reproduce.py). Paired bootstrap over"
 )
+_ALONE = " A structure is learned after the last epoch: here are the scores of the task-net alone."
 _NOT_COUNTED = "Not known: they are counted in the examples, of which none were looked at."
 _CALIBRATION = (
     "Of decisions with a probability of 0.8, eight of ten should be right: on the grey line. A decision is a whole tag "

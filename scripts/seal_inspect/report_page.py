@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from seal.files.runs import Run
+from seal.metrics import OTHER_OUTPUTS, of_prediction
 from seal.version import VERSION
 from seal_inspect.components import escaped
 from seal_inspect.runs import MISSING, differences, durations
@@ -51,10 +52,9 @@ class Report:
         for metric in metrics:
             # Another run's best epoch need not be the best by this metric.
             rows[f"best {metric}" if len(metrics) == 1 else f"{metric} of the best epoch"] = _validation(runs, metric)
-            # Of label sets a structure's scores stand beside those of the threshold 0.5.
-            structured = _validation(runs, f"{metric}_structured")
-            if set(structured) != {NONE}:
-                rows[f"{metric} with structure"] = structured
+            own = _validation(runs, f"{metric}_own")
+            if set(own) != {NONE}:
+                rows[f"{metric} of the task-net's own output"] = own
         rows["time of training"] = [_time(run) for run in runs]
         self.add(self._table("", rows))
         for run in runs:
@@ -72,8 +72,15 @@ class Report:
             values = {name: [run.scores.get(f"{data}_{name}", NONE) for run in self._runs] for name in names}
             of_all = {name: row for name, row in values.items() if not name.startswith("f1-")}
             of_one = {name.removeprefix("f1-"): row for name, row in values.items() if name.startswith("f1-")}
-            if of_all:
+            others = [what for end, what in OTHER_OUTPUTS.items() if any(name.endswith(end) for name in of_all)]
+            if of_all and not others:
                 self.add(f"## Scores on {data} data", "Of the best epoch.", self._table("score", of_all))
+            elif of_all:
+                predicted = {name: of_all[name] for name in of_prediction(of_all)}
+                rest = {name: row for name, row in of_all.items() if name not in predicted}
+                self.add(f"## Scores on {data} data", "Of what the model of the best epoch predicts.")
+                self.add(self._table("score", predicted), f"And of {'; '.join(others)}; losses, where there are some.")
+                self.add(self._table("score", rest))
             if of_one:
                 self.add(f"### F1 of each label, on {data} data", self._table("label", of_one))
 

@@ -109,9 +109,10 @@ def _line(style: dict[str, Any]) -> Any:
 def _drawn(runs: list[Run]) -> dict[Panel, list[str]]:
     """The panels that runs have values of, with the metrics that each draws."""
     chosen_by = runs[0].validation_metric
+    of_whom = ", the task-net alone" if any(run.has_own_scores for run in runs) else ""
     left = dict.fromkeys(name for run in runs for epoch in run.epochs for name in epoch if run.series(name)[0])
     found: dict[Panel, list[str]] = {}
-    for panel in (Panel(f"{chosen_by} on validation data", (f"validation_{chosen_by}",)), *_PANELS):
+    for panel in (Panel(f"{chosen_by} on validation data{of_whom}", (f"validation_{chosen_by}",)), *_PANELS):
         metrics = [name for pattern in panel.metrics for name in fnmatch.filter(left, pattern)]
         if metrics:
             found[panel] = list(dict.fromkeys(metrics))

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import sys
 from contextlib import nullcontext
 from copy import deepcopy
 from pathlib import Path
@@ -18,6 +19,7 @@ from seal.cli.models import add_options_of_model, check_files_and_batch_size, lo
 from seal.common.nested_values import plain
 from seal.files.paths import user_path
 from seal.files.whole_files import naming, opened_alone
+from seal.metrics import OTHER_OUTPUTS, of_prediction
 from seal.registry import ConfigurationError
 
 # Samplers whose batches are of similar length.
@@ -45,7 +47,8 @@ def add_parser(subparsers: argparse._SubParsersAction) -> argparse.ArgumentParse
 
 def evaluate(args: argparse.Namespace) -> dict[str, Any]:
     """
-    Scores the model on each file, writes what the options name, and prints the scores where no file has them.
+    Scores the model on each file, writes what the options name, and prints the scores where no file has them, those of
+    what `predict` gives first.
 
     # Raises
 
@@ -73,14 +76,30 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
             alone = opened_alone(predictions, "--predictions-output-file") if predictions else nullcontext()
             with naming(predictions or ""), alone:
                 made = evaluator(model, loader, args.batch_weight_key, None, predictions)  # type: ignore[arg-type]
-            scores = plain(made)
+            scores = _ordered(plain(made))
             if scores_file is not None:
                 write(scores_file, json.dumps(scores, indent=2), "--output-file")
             name = Path(source).stem if isinstance(source, str) else str(place)
             every.update({key if len(inputs) == 1 else f"{name}_{key}": value for key, value in scores.items()})
+    _tell_what_is_scored(scores)
     if not args.output_file:
         print(json.dumps(every, indent=2))
     return every
+
+
+def _ordered(scores: dict[str, Any]) -> dict[str, Any]:
+    """The scores of what `predict` gives first."""
+    return {name: scores[name] for name in dict.fromkeys([*of_prediction(scores), *scores])}
+
+
+def _tell_what_is_scored(scores: dict[str, Any]) -> None:
+    """Where there are scores of several outputs, says on standard error which is of which."""
+    others = {end: what for end, what in OTHER_OUTPUTS.items() if any(name.endswith(end) for name in scores)}
+    if others:
+        of_others = "; ".join(f"*{end}: {what}" for end, what in others.items())
+        # Those of labels or roles go without saying.
+        names = ", ".join(name for name in of_prediction(scores) if "-" not in name)
+        print(f"what `seal predict` gives: {names}; {of_others}", file=sys.stderr)
 
 
 def inputs_of(text: str) -> list[Any]:

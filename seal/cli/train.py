@@ -229,6 +229,8 @@ def _what_was_trained(folder: str, path: str) -> Iterator[str]:
     metric = found.validation_metric
     score = found.scores.get(f"validation_{metric}")
     reached = "" if score is None else f", validation {metric} {score:.4g}"
+    own = found.scores.get(f"validation_{metric}_own")
+    reached += "" if own is None else f" (of the task-net's own output {own:.4g})"
     yield f"{path}: epoch {found.best_epoch + 1} of {len(found.epochs)} was the best{reached}"
     yield from _decisions(os.path.join(folder, "structure.json"))
     yield f"to look at it: seal report {folder} --out report.html"

@@ -70,6 +70,14 @@ class Run(NamedTuple):
         """Its number, from 0."""
         return int(self.epochs[-1].get("best_epoch", self.epochs[-1]["epoch"]))
 
+    @property
+    def has_own_scores(self) -> bool:
+        """
+        Whether a structure was learned after the last epoch: scores of epochs are then of the task-net alone, and
+        `scores` of what is predicted with it, and of the task-net's own output under names that end in `_own`.
+        """
+        return any(name.startswith("validation_") and name.endswith("_own") for name in self.scores)
+
     def series(self, name: str) -> tuple[list[int], list[float]]:
         """The epochs that have a metric, from 1, and its values."""
         found = [(epoch["epoch"] + 1, epoch[name]) for epoch in self.epochs if _is_number(epoch.get(name))]

@@ -37,8 +37,8 @@ class Counts(NamedTuple):
 class MultilabelScore(Metric):
     """
     Example, micro and macro F1 and mean average precision of rows with any number of labels, from the
-    probabilities of the labels. The labels `p >= t` are predicted, by default with `t = 0.5`. With
-    `F1 = 2 correct / (predicted + gold)`:
+    probabilities of the labels. The labels `p >= t` are predicted, by default with `t = 0.5`, or those that are given.
+    With `F1 = 2 correct / (predicted + gold)`:
 
     - `f1` (example F1): the F1 of a row's labels, averaged over rows. This is the F1 that SEAL reports.
     - `micro_f1`: the F1 of all rows' labels together.
@@ -86,7 +86,11 @@ class MultilabelScore(Metric):
 
     @torch.no_grad()
     def __call__(  # type: ignore[override]
-        self, probabilities: torch.Tensor, gold: torch.Tensor, missed: Sequence[Sequence[str]] = ()
+        self,
+        probabilities: torch.Tensor,
+        gold: torch.Tensor,
+        missed: Sequence[Sequence[str]] = (),
+        predicted: Optional[torch.Tensor] = None,
     ) -> None:
         """
         Count a batch of rows, and keep them.
@@ -100,6 +104,8 @@ class MultilabelScore(Metric):
             `(batch, labels)`, 0 or 1 of any type.
         missed : `Sequence[Sequence[str]]`, optional (default = `()`)
             The gold labels of each row that no column stands for; `()`: no row has any.
+        predicted : `torch.Tensor`, optional (default = `None`)
+            `(batch, labels)`, boolean: the labels that are predicted. `None`: those of a probability of at least 0.5.
 
         # Raises
 
@@ -120,7 +126,8 @@ class MultilabelScore(Metric):
         numbers = torch.tensor([len(labels) for labels in missed] or [0] * len(gold), dtype=torch.long)
         self._kept.append((probabilities.to(torch.float, copy=True), gold, numbers))
         self._missed_labels.update(label for labels in missed for label in labels)
-        counts = _count(probabilities >= 0.5, gold, numbers, self._empty_f1)
+        predicted = probabilities >= 0.5 if predicted is None else predicted.detach().to("cpu", torch.bool)
+        counts = _count(predicted, gold, numbers, self._empty_f1)
         self._rows += len(gold)
         self._counts = counts if self._counts is None else _sum([self._counts, counts])
 

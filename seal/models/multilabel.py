@@ -32,7 +32,8 @@ class MultilabelModel(SealModel):
     Multi-label classification of feature vectors (`seal_multilabel` reader).
 
     Thresholds other than 0.5 are tuned on validation data by the trainer callback `tune_thresholds` and are part of
-    the model's weights; once they are tuned, every F1 score is also reported with them.
+    the model's weights; once they are tuned, every F1 score is also reported with them. A score without a suffix, such
+    as `f1`, is of the labels that are predicted.
 
     # Parameters
 
@@ -45,8 +46,8 @@ class MultilabelModel(SealModel):
     empty_f1 : `float`, optional (default = `1.0`)
         The F1, 0 to 1, of a row without labels for which none is predicted.
     score : `str`, optional (default = `"f1"`)
-        With a structure: the score for which labels are predicted, `"f1"`, `"micro_f1"` or `"subset_accuracy"`. All
-        three are reported, each by its own decision.
+        With a structure: the score for which labels are predicted, `"f1"`, `"micro_f1"` or `"subset_accuracy"`. Each of
+        the three is also reported as it would be were it this score (`f1_decided` and so on).
     """
 
     default_predictor = "seal_multilabel"
@@ -80,7 +81,7 @@ class MultilabelModel(SealModel):
         check_choice("model.score", score, tuple(LABEL_SET_SCORES))
         #: As the parameter; may be changed later.
         self.score = score
-        self._structured = {name: LabelSetScore(name, empty_f1) for name in LABEL_SET_SCORES}
+        self._decided = {name: LabelSetScore(name, empty_f1) for name in LABEL_SET_SCORES}
         self._own = {name: LabelSetScore(name, empty_f1) for name in LABEL_SET_SCORES}
         #: As the parameter; may be changed later.
         self.decision = decision
@@ -159,7 +160,7 @@ class MultilabelModel(SealModel):
         if not self.training:
             decided = {}
             if self.has_learned_structure:
-                scores = [self.score] if labels is None else list(self._structured)
+                scores = [self.score] if labels is None else list(self._decided)
                 decided = self.structure.decide_all(state.logits, scores)
             output["predicted"] = decided[self.score] if decided else output["probabilities"] >= self.threshold
             if self.gives_energy:
@@ -169,9 +170,9 @@ class MultilabelModel(SealModel):
                 # An infinite logit has a probability, but no number stands behind it.
                 check_scored(state.logits if self.inference is None else output["probabilities"], metadata)
                 missed = self.unknown_gold.note(metadata)
-                self._score(output["probabilities"], labels, missed)
+                self._score(output["probabilities"], labels, missed, output["predicted"])
                 for name, predicted in decided.items():
-                    self._structured[name](predicted, labels, missed)
+                    self._decided[name](predicted, labels, missed)
                     self._own[name](self.structure.own(state.logits, name), labels, missed)
                 if decided:
                     self.structure.count_broken(output["predicted"], self.structure.own(state.logits, self.score))
@@ -222,22 +223,27 @@ class MultilabelModel(SealModel):
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """
-        In percent: `f1` (example F1), `micro_f1`, `macro_f1`, `macro_f1_all` and `subset_accuracy` at 0.5;
-        `mean_average_precision`; and the same F1 scores with the tuned thresholds, as `f1_tuned`, `f1_per_label` and so
-        on. With a structure that has been learned also `f1_structured`, `micro_f1_structured` and
-        `subset_accuracy_structured`, each by the decision that was chosen for it, and `f1_own` and so on, by the
-        threshold on the task-net's probabilities that is best for it on validation data. Also the means of the training
-        losses.
+        In percent: `f1` (example F1), `micro_f1`, `macro_f1`, `macro_f1_all` and `subset_accuracy` of the labels that
+        are predicted; `mean_average_precision` of the task-net's probabilities; and the same as the first five with
+        the tuned thresholds, as `f1_tuned`, `f1_per_label` and so on, and with the threshold 0.5, where that is not
+        what predicts, as `f1_half` and so on. With a structure that has been learned, for `f1`, `micro_f1` and
+        `subset_accuracy` also `f1_own` and so on, by the threshold on the task-net's probabilities that is best for the
+        score on validation data, and `f1_decided` and so on, by the decision that the structure has for the score,
+        which is what is predicted where `score` names it. Also the means of the training losses.
 
         While `tuned_metric` is set, a call with `reset` outside training first tunes the thresholds on the rows that
         have been scored, which changes the model's buffers `tuned_threshold`, `label_thresholds` and `is_tuned`.
         """
         metrics = super().get_metrics(reset)
         if not self.training:
-            metrics.update(self._score.get_metric(reset, self._tuned_thresholds))
+            found = self._score.get_metric(reset, self._thresholds)
+            if reset and self.decision in ("tuned", "per_label"):
+                # By thresholds of now: they may have just been tuned on what was scored.
+                found.update((name, found[f"{name}_{self.decision}"]) for name in [*found] if f"{name}_half" in found)
+            metrics.update(found)
             if self.has_learned_structure:
                 metrics.update(self.structure.violations(reset))
-                for suffix, scores in (("own", self._own), ("structured", self._structured)):
+                for suffix, scores in (("own", self._own), ("decided", self._decided)):
                     metrics.update((f"{name}_{suffix}", score.get_metric(reset)) for name, score in scores.items())
         return metrics
 
@@ -268,10 +274,13 @@ class MultilabelModel(SealModel):
             return self.structure.draw(logits, num_samples)
         return self.output_space.sample(logits, num_samples)
 
-    def _tuned_thresholds(
+    def _thresholds(
         self, probabilities: torch.Tensor, gold: torch.Tensor, missed: torch.Tensor
     ) -> dict[str, torch.Tensor]:
-        """The thresholds to score beside 0.5; they are tuned on the given rows first while `tuned_metric` is set."""
+        """
+        The thresholds to score beside what is predicted; they are tuned on the given rows first while `tuned_metric` is
+        set.
+        """
         if self.tuned_metric:
             if self.tuned_metric == "micro_f1":
                 self.tuned_threshold.fill_(best_micro_threshold(probabilities, gold, missed=missed))
@@ -281,9 +290,10 @@ class MultilabelModel(SealModel):
             default = float(self.tuned_threshold)
             self.label_thresholds.copy_(best_label_thresholds(probabilities, gold, default))
             self.is_tuned.fill_(True)
-        if not self.is_tuned:
-            return {}
-        return {"tuned": self.tuned_threshold, "per_label": self.label_thresholds}
+        found = {"tuned": self.tuned_threshold, "per_label": self.label_thresholds} if self.is_tuned else {}
+        if self.has_learned_structure or self.decision in ("tuned", "per_label"):
+            found["half"] = self.tuned_threshold.new_tensor(0.5)
+        return found
 
 
 @Model.register("seal_text_multilabel")

@@ -240,7 +240,7 @@ def learn_structure(trainer: Any, held_out: HeldOut) -> dict[str, Any]:
     """
     Learns the structure of a trained model, which has its best weights, and saves it with them; what was chosen and why
     is written to `structure.json` in the run's folder. Returns the validation metrics of the model with it, by their
-    names in `metrics.json`.
+    names in `metrics.json`: of what it predicts now, and of the task-net's own output as `*_own`.
     """
     model, folder = trainer.model, trainer._serialization_dir
     logger.info("The structure is learned, and its gate chooses on validation data.", extra={"news": True})

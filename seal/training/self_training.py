@@ -244,9 +244,12 @@ def _check_run(
 
 def _score(trainer: Any, metrics: dict[str, Any]) -> float:
     """
-    By `trainer.validation_metric`: high is good. Of label sets, `f1` is by the threshold 0.5 and `f1_tuned` by a tuned
-    one; with a structure, its decision counts, `f1_structured`.
+    By `trainer.validation_metric`: high is good. Of label sets with a structure, what is predicted counts, `f1`, where
+    the metric is that of a threshold, `f1_tuned`.
     """
     found = {name[len(_BEST) :]: value for name, value in metrics.items() if name.startswith(_BEST)}
-    found = {name: found.get(f"{name.removesuffix('_tuned')}_structured", value) for name, value in found.items()}
+    for name in [*found]:
+        base = name.removesuffix("_tuned")
+        if f"{base}_decided" in found:
+            found[name] = found[base]
     return trainer._metric_tracker.combined_score(found)

@@ -265,6 +265,8 @@ class AlternatingTrainer(GradientDescentTrainer):
                 with open(path, encoding="utf-8") as file:
                     metrics = {**json.load(file), **metrics}
         if self._held_out is not None:
+            # The last epoch's are of the task-net alone, under the names of what is predicted; its own file has them.
+            metrics = {name: value for name, value in metrics.items() if not name.startswith(_VALIDATION)}
             metrics.update(learn_structure(self, self._held_out))
         if self._self_training is not None and student is not None:
             metrics.update(self._self_training(self, metrics, student))

@@ -108,3 +108,16 @@ def test_names_that_lose_no_result_of_an_evaluation(trained, tmp_path):
     # A file that exists is meant by its name, whatever signs it has.
     (tmp_path / "a,b.tsv").write_text(TAGGED, encoding="utf-8")
     assert "accuracy" in evaluate(trained, tmp_path / "a,b.tsv")
+
+
+def test_what_predict_gives_comes_first_and_is_named(trained, monkeypatch, capsys):
+    scores = {"accuracy_own": 1.0, "accuracy": 2.0, "f1-PER": 5.0, "f1": 3.0, "f1_own": 4.0}
+    monkeypatch.setattr(SimpleTagger, "get_metrics", lambda self, reset=False: dict(scores))
+    evaluate(trained, trained.parent / "train.tsv")
+    told = capsys.readouterr()
+    assert list(json.loads(told.out))[:3] == ["accuracy", "f1-PER", "f1"]
+    (line,) = [line for line in told.err.splitlines() if "predict" in line]
+    assert "accuracy, f1;" in line and "*_own: the task-net's own output" in line
+    del scores["accuracy_own"], scores["f1_own"]
+    evaluate(trained, trained.parent / "train.tsv")
+    assert "predict" not in capsys.readouterr().err

@@ -3,8 +3,9 @@ import itertools
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from sklearn.metrics import f1_score
+from sklearn.metrics import accuracy_score, f1_score
 
+from seal.metrics import of_prediction
 from seal.metrics.multilabel_score import example_f1
 from seal.models.seal_model import NonFiniteOutput
 from tests.multilabel import DESCENT, LABELS, LOSS_NET, TASK_NET, batch, model, seal_parts
@@ -276,7 +277,7 @@ def test_a_row_without_labels_counts_the_same_with_a_structure(empty_f1):
     predicted = net.structure.own(probabilities.logit())
     wanted = 100 * example_f1(predicted, data["labels"].bool(), empty_f1).mean().item()
     assert metrics["f1_own"] == pytest.approx(wanted) == pytest.approx(100 * decision["values"]["own"])
-    assert metrics["f1_structured"] == pytest.approx(100 * decision["values"][decision["option"]])
+    assert metrics["f1_decided"] == pytest.approx(100 * decision["values"][decision["option"]])
     # And so does what is expected of an output, and what the threshold is tuned for.
     competing = net.structure.competing(torch.zeros(1, 3))
     empty = int((net.structure.sets.sum(dim=1) == 0).nonzero())
@@ -290,11 +291,48 @@ def test_a_decision_that_is_named_decides_in_the_place_of_a_structure():
     net, data, _ = with_structure()
     everything = {"option": "blend 1", "blend": 0.0, "threshold": 0.0, "own_threshold": 0.5}
     net.structure.chosen = dict.fromkeys(net.structure.chosen, everything)
-    assert net.decision is None and net(**data)["predicted"].all() and "f1_structured" in net.get_metrics(reset=True)
+    assert net.decision is None and net(**data)["predicted"].all() and "f1_decided" in net.get_metrics(reset=True)
     net.is_tuned.fill_(True)
     net.tuned_threshold.fill_(0.7)
     for decision, threshold in {"half": 0.5, "tuned": 0.7, "per_label": net.label_thresholds}.items():
         net.decision = decision
         output = net(**data)
         assert torch.equal(output["predicted"], output["probabilities"] >= threshold)
-        assert "f1_structured" not in net.get_metrics(reset=True)
+        assert "f1_decided" not in net.get_metrics(reset=True)
+
+
+def test_a_score_without_a_suffix_is_of_what_is_predicted():
+    net, data, _ = with_structure(score="micro_f1")
+    blend = {"option": "blend 1", "blend": 0.0, "own_threshold": 0.5}
+    net.structure.chosen = {"f1": {**blend, "threshold": 1.0}, "micro_f1": {**blend, "threshold": 0.0}}
+    net.structure.chosen["subset_accuracy"] = net.structure.chosen["f1"]
+    output = net(**data)
+    metrics, gold = net.get_metrics(reset=True), data["labels"].numpy()
+    at_half = (output["probabilities"] >= 0.5).numpy()
+    assert output["predicted"].all()
+    for ending, predicted in (("", output["predicted"].numpy()), ("_half", at_half), ("_own", None)):
+        if predicted is not None:
+            assert metrics[f"micro_f1{ending}"] == pytest.approx(100 * f1_score(gold, predicted, average="micro"))
+            assert metrics[f"macro_f1_all{ending}"] == pytest.approx(
+                100 * f1_score(gold, predicted, average="macro", zero_division=0)
+            )
+            assert metrics[f"subset_accuracy{ending}"] == pytest.approx(100 * accuracy_score(gold, predicted))
+    # What is decided for the model's score is what is predicted; for another one, it is another output.
+    assert metrics["micro_f1_decided"] == metrics["micro_f1"] and metrics["f1_decided"] != metrics["f1"]
+    assert set(of_prediction(metrics)) >= {"f1", "micro_f1", "macro_f1", "subset_accuracy"}
+    assert not {"f1_own", "f1_decided", "f1_half", "loss", "mean_average_precision"} & set(of_prediction(metrics))
+
+
+@pytest.mark.parametrize("decision", ["tuned", "per_label"])
+def test_a_score_is_of_the_threshold_that_decides(decision):
+    net, data = model(task_net=TASK_NET, decision=decision).float().eval(), batch(40, seed=1)
+    data = {name: tensor.float() for name, tensor in data.items()}
+    net.tuned_metric = "f1"
+    net(**data)
+    metrics = net.get_metrics(reset=True)
+    net.tuned_metric = None
+    predicted = net(**data)["predicted"]
+    assert metrics["micro_f1"] == pytest.approx(100 * f1_score(data["labels"].numpy(), predicted, average="micro"))
+    # The same from the model as it is then.
+    again = net.get_metrics(reset=True)
+    assert again == pytest.approx(metrics) and again["f1"] == again[f"f1_{decision}"] != again["f1_half"]

@@ -103,7 +103,7 @@ def comparisons_of(p_value):
 
 def test_the_tables_are_those_of_the_papers():
     lines = tables.page(SUITES, made_up(), comparisons_of(0.01), [], {}, "", [FAMILY]).splitlines()
-    start = lines.index("### valid: Example F1 at 0.5")
+    start = lines.index("### valid: Example F1 as predicted")
     assert lines[start + 2 : start + 10] == [
         "| method | bibtex | genbase | mean gain | without genbase |",
         "| :-- | --: | --: | --: | --: |",
@@ -154,7 +154,7 @@ def test_a_split_that_the_first_data_set_lacks_is_shown():
     short = replace(bibtex, data=lambda: {**bibtex.data(), "test": None})
     suites = {**SUITES, bibtex.name: short}
     lines = family_tables.sections(FAMILY, suites, pandas.concat([table, test]), comparisons_of(0.2))
-    assert "### test: Example F1 at 0.5" in lines
+    assert "### test: Example F1 as predicted" in lines
 
 
 def test_what_a_single_change_of_a_method_does_has_a_table():
@@ -163,7 +163,7 @@ def test_what_a_single_change_of_a_method_does_has_a_table():
     static["method"], static["value"] = "static_nce", static["value"] - 0.5
     static = static[(static["dataset"] == "bibtex") | (static["seed"] == 2)]
     lines = family_tables.sections(FAMILY, SUITES, pandas.concat([table, static]), comparisons_of(0.2))
-    steps = lines[lines.index("#### valid: Example F1 at 0.5, after less before") + 1]
+    steps = lines[lines.index("#### valid: Example F1 as predicted, after less before") + 1]
     assert steps.splitlines() == [
         "| before → after, same seeds | bibtex | genbase |",
         "| :-- | --: | --: |",
@@ -288,7 +288,7 @@ def test_test_is_scored_when_asked_and_nothing_is_trained_again(whole, monkeypat
     assert (folder / "frames_valid.csv.gz").read_bytes() == rows
     assert len(pandas.read_csv(folder / "frames_test.csv.gz")) > 100
     page = (whole / "results.md").read_text(encoding="utf-8")
-    assert page.index("### valid: Example F1 at 0.5") < page.index("### test: Example F1 at 0.5")
+    assert page.index("### valid: Example F1 as predicted") < page.index("### test: Example F1 at 0.5")
     for word in ("cross-entropy", "data/multilabel_sample/test.arff", "mean gain", "examples a second"):
         assert word in page
     assert (whole / "results_multilabel.png").stat().st_size > 10_000
@@ -313,7 +313,7 @@ def test_scores_are_those_of_the_saved_rows_and_of_training(whole):
         result = read_json(folder / "result.json")
         assert (result["suite"], result["dataset"]) == ("multilabel_sample", "sample")
         metrics, rows = result["metrics"]["valid"], pandas.read_csv(folder / "frames_valid.csv.gz")
-        of_structure = {name for name in SUITES["multilabel_sample"].metrics if name.endswith(("_own", "_structured"))}
+        of_structure = {name for name in SUITES["multilabel_sample"].metrics if name.endswith(("_own", "_decided"))}
         assert set(SUITES["multilabel_sample"].metrics) - of_structure <= set(metrics)
         for name in ("f1", "f1_tuned"):
             assert metrics[name] == pytest.approx(100 * rows[name].mean(), abs=1e-3)

@@ -72,10 +72,17 @@ def test_a_page_needs_no_other_file_and_nests_its_figures():
     assert page.startswith("<!DOCTYPE html>") and "<title>Run one</title>" in page
 
 
-def test_the_summary_has_the_score_with_a_structure_of_label_sets():
-    report = Report([run(), run("two", scores={"validation_f1": 60.0, "validation_f1_structured": 65.5})])
+def test_scores_with_a_structure_stand_beside_those_of_the_task_net_alone():
+    scores = {"validation_loss": 9.0, "validation_f1_own": 60.0, "validation_f1": 65.5, "validation_f1_tuned": 61.0}
+    report = Report([run(), run("two", scores=scores)])
     report.add_summary()
-    assert "| best f1 | 51 | 60 |" in report.text() and "| f1 with structure | – | 65.50 |" in report.text()
+    assert "| best f1 | 51 | 65.50 |" in report.text()
+    assert "| f1 of the task-net's own output | – | 60 |" in report.text()
+    report = Report([run("two", scores=scores)])
+    report.add_scores()
+    predicted, others = report.text().split("And of the task-net's own output; labels by a tuned threshold")
+    assert "| f1 | 65.50 |" in predicted and "_own" not in predicted and "loss" not in predicted
+    assert all(f"| {name} | " in others for name in ("loss", "f1_own", "f1_tuned"))
 
 
 def test_each_score_stands_beside_its_name_where_runs_were_chosen_by_different_ones():

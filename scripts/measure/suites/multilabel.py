@@ -75,12 +75,13 @@ def suite(dataset: str) -> Suite:
             "mean_average_precision": "MAP",
             "subset_accuracy_tuned": "exact match, tuned",
             # Of a model with a structure: by the task-net's own threshold for the score, and by the decision for it.
+            # Scores without a suffix are of what is predicted.
             "f1_own": "F1, own",
-            "f1_structured": "F1, structure",
+            "f1_decided": "F1, structure",
             "micro_f1_own": "micro, own",
-            "micro_f1_structured": "micro, structure",
+            "micro_f1_decided": "micro, structure",
             "subset_accuracy_own": "exact match, own",
-            "subset_accuracy_structured": "exact match, structure",
+            "subset_accuracy_decided": "exact match, structure",
         },
         key=LABEL_SETS.key,
         statistics={"f1": mean_f1("f1"), "f1_tuned": mean_f1("f1_tuned")},
@@ -97,7 +98,7 @@ FAMILIES = [
         title="multi-label classification of features",
         default="sample",
         apart="genbase",
-        headline={"f1": "Example F1 at 0.5", "f1_tuned": "Example F1 at the threshold tuned on valid"},
+        headline={"f1": "Example F1 as predicted", "f1_tuned": "Example F1 at the threshold tuned on valid"},
         steps={
             "A loss-net that moves": [(f"static_{loss}", loss) for loss in ("margin", "regression", "nce")],
             "Noisy outputs in place of the task-net's own": [("regression", "regression_s")],
