@@ -265,7 +265,9 @@ def run_all(runs: list[Run], jobs: int, threads: int, tell: Callable[[], None]) 
             run.tidy()  # There may be a note of an error on a split that is not asked for now.
         else:
             todo.append(run)
-    bar = tqdm(total=len(runs), initial=len(runs) - len(todo), desc="runs", unit="run", dynamic_ncols=True)
+    # In epochs, as a run with folds has several times as many; those of before this command say nothing of its speed.
+    begun = sum(run.done_epochs() for run in todo)
+    bar = tqdm(total=sum(run.all_epochs for run in todo), initial=begun, unit="epoch", smoothing=0, dynamic_ncols=True)
     pool = ThreadPoolExecutor(jobs)
     shown = ""
     try:
@@ -274,7 +276,6 @@ def run_all(runs: list[Run], jobs: int, threads: int, tell: Callable[[], None]) 
             done, _ = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
             for future in done:
                 run = pending.pop(future)
-                bar.update()
                 try:
                     future.result()
                     tell()
@@ -283,8 +284,11 @@ def run_all(runs: list[Run], jobs: int, threads: int, tell: Callable[[], None]) 
                     bar.write(f"{run.name} failed: {error}", file=sys.stderr)
             active = [f"{run.name} {run.state}" for run in pending.values() if run.state != "waiting"]
             # Shown only when it changes: a log file keeps every line that a terminal overwrites.
-            if active and "; ".join(active) != shown:
+            if "; ".join(active) != shown:
                 shown = "; ".join(active)
+                left = sum(max(run.all_epochs - run.done_epochs(), 0) for run in pending.values())
+                bar.n = bar.total - left
+                bar.set_description_str(f"{len(runs) - len(pending)} of {len(runs)} runs", refresh=False)
                 bar.set_postfix_str(shown)
     finally:
         runner.stop()

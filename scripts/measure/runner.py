@@ -42,8 +42,13 @@ class Runner:
         """
         if self._stopped.is_set():
             raise Stopped()
-        run.state = "waiting for the process that trains it"
-        with locked(run.folder / "lock", self._wait) as lock:
+
+        def wait() -> None:
+            run.state = "waiting for another process that trains it"
+            self._wait()
+
+        with locked(run.folder / "lock", wait) as lock:
+            run.state = "starting"
             run.check_settings()
             (run.folder / "failed.json").unlink(missing_ok=True)
             if run.finished:
@@ -107,8 +112,7 @@ class Runner:
                 os.pwrite(lock, f"{process.pid}\n".encode(), 0)
                 while process.poll() is None:
                     self._wait()
-                    done = len(list(run.model.glob("metrics_epoch_*.json")))
-                    run.state = f"epoch {min(done + 1, run.epochs)}/{run.epochs}"
+                    run.state = _how_far(run)
             finally:
                 if process.poll() is None:
                     process.terminate()
@@ -164,6 +168,13 @@ class Runner:
                 failure = _BadModel if _is_torn(run.model / "best.th") else RunFailed
                 raise failure(f"scoring it on {split} failed: {type(error).__name__}: {error}") from error
         return scores[split], facts
+
+
+def _how_far(run: Run) -> str:
+    done, in_all = run.done_epochs(), run.all_epochs
+    if run.nets == 1:
+        return f"epoch {min(done + 1, in_all)}/{in_all}"
+    return f"{done}/{in_all} epochs of {run.nets} nets"
 
 
 class _BadModel(Exception):

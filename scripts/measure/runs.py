@@ -1,12 +1,19 @@
 """One run: its folder, its config, and what its files say about its state."""
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from scripts.measure import provenance
+from scripts.measure.configs import evaluated
 from scripts.measure.files import read_json
 from scripts.measure.suite import Suite, UserError
+
+#: Of a config with a structure that names no number of folds, as in `seal.training.held_out`.
+DEFAULT_FOLDS = 3
 
 
 class RunFailed(Exception):
@@ -51,6 +58,27 @@ class Run:
     @property
     def finished(self) -> bool:
         return not self.missing_splits()
+
+    @cached_property
+    def nets(self) -> int:
+        """How many nets its training trains: its own and, with a structure, one for each fold; and a student."""
+        config: dict[str, Any] = {}
+        with suppress(RuntimeError):  # The training says what is wrong.
+            config = evaluated(self.config)
+        model, trainer = config.get("model") or {}, config.get("trainer") or {}
+        folds = 0
+        if model.get("structure") is not None:
+            folds = DEFAULT_FOLDS if trainer.get("folds") is None else trainer["folds"]
+        return 1 + folds + (trainer.get("self_training") is not None)
+
+    @property
+    def all_epochs(self) -> int:
+        """The epochs of all its nets, where none stops early."""
+        return self.nets * self.epochs
+
+    def done_epochs(self) -> int:
+        """How many of them have ended."""
+        return sum(len(list(self.model.glob(f"{part}metrics_epoch_*.json"))) for part in ("", "folds/*/", "student/"))
 
     def metrics(self) -> dict[str, dict[str, float]]:
         """The metrics that were measured so far, by split; empty for a run that is still to be trained."""

@@ -395,7 +395,8 @@ def test_the_tables_follow_each_run(monkeypatch):
             pass
 
     monkeypatch.setattr(reproduce, "Runner", Runner)
-    runs = [SimpleNamespace(name=name, finished=False, state="waiting") for name in "abc"]
+    epochs = {"all_epochs": 1, "done_epochs": lambda: 0}
+    runs = [SimpleNamespace(name=name, finished=False, state="waiting", **epochs) for name in "abc"]
     told = []
     assert reproduce.run_all(runs, 1, 1, lambda: told.append(None)) == {"b": "it broke"}
     assert len(told) == 2

@@ -1,5 +1,8 @@
 """What happens to a run's model when its scoring ends in an error; nothing is trained here."""
 
+import time
+from types import SimpleNamespace
+
 import pandas
 import pytest
 import torch
@@ -171,3 +174,55 @@ def test_a_run_that_lacks_a_split_nobody_asks_for_has_not_failed(meanwhile, tmp_
     else:
         assert reproduce.run_all([run], jobs=1, threads=1, tell=lambda: None) == {}
     assert run.finished and results.failures(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "config, nets",
+    [
+        ("{ model: {}, trainer: {} }", 1),
+        ("{ model: { structure: {} }, trainer: {} }", 4),
+        ("{ model: { structure: {} }, trainer: { folds: 5, self_training: {} } }", 7),
+        ("{ model: { structure: {} }, trainer: { folds: 0 } }", 1),
+        ("{ model: error 'set the model' }", 1),
+    ],
+)
+def test_the_epochs_of_a_run_are_those_of_all_its_nets(tmp_path, config, nets):
+    run = Run(SimpleNamespace(name="made_up"), "nce", 1, tmp_path, config, 10, ("dev",))
+    assert (run.nets, run.all_epochs, run.done_epochs()) == (nets, 10 * nets, 0)
+    for part in ("", "folds/0", "folds/1", "student"):
+        (run.model / part).mkdir(parents=True, exist_ok=True)
+        (run.model / part / "metrics_epoch_0.json").touch()
+    assert run.done_epochs() == 4
+
+
+def test_the_bar_counts_epochs_and_runs(monkeypatch, tmp_path):
+    """The first run has 40 epochs and the second 10: after the first there are 10 of 50 left."""
+    told = []
+
+    class Bar:
+        def __init__(self, total, **_):
+            self.total, self.n = total, 0
+
+        def set_description_str(self, text, refresh):
+            self.text = text
+
+        def set_postfix_str(self, states):
+            told.append((self.n, self.total, self.text, states))
+
+        def close(self):
+            pass
+
+    def finish(runner, run):
+        run.state = "training"
+        time.sleep(1.2)
+
+    monkeypatch.setattr(reproduce, "tqdm", Bar)
+    monkeypatch.setattr(Runner, "finish", finish)
+    suite = SimpleNamespace(name="made_up", splits=lambda: {"dev": "dev"})
+    configs = ["{ model: { structure: {} } }", "{ model: {} }"]
+    runs = [Run(suite, "nce", seed, tmp_path / str(seed), text, 10, ("dev",)) for seed, text in enumerate(configs)]
+    reproduce.run_all(runs, 1, 1, lambda: None)
+    # Between the runs none may be active for a moment.
+    shown = [one[:3] for one in told if one[3]]
+    assert list(dict.fromkeys(shown)) == [(0, 50, "0 of 2 runs"), (40, 50, "1 of 2 runs")]
+    assert told[-1] == (50, 50, "2 of 2 runs", "")
