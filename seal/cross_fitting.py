@@ -1,6 +1,5 @@
 """`cross_fit`: emissions of a whole data set by taggers that have not seen the sentence, by any training function."""
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from numbers import Integral
@@ -9,13 +8,14 @@ from typing import Any
 import numpy
 import torch
 
-from seal.common.equal_contents import digest, folds_of_equal, in_order
+from seal.common.equal_contents import content, digest, folds_of_equal, numbers_of_equal
 from seal.common.setting_checks import short
 from seal.files.weights import read_tensors, write_tensors
 from seal.registry import ConfigurationError
+from seal.tagger_data import real_numbers
 
-#: The keys of an example that are no input.
-GOLD = ("tags", "labels", "label", "ner_tags", "gold")
+#: Where the input of an example is: the first of these that it has.
+INPUTS = ("words", "tokens", "text", "sentence", "input_ids")
 
 
 def cross_fit(
@@ -26,13 +26,16 @@ def cross_fit(
     folder: str | os.PathLike | None = None,
     seed: int = 0,
     say: Callable[[str], None] = print,
+    inputs: Sequence[Any] | None = None,
+    exact: bool = False,
 ) -> list[torch.Tensor]:
     """
     Emissions of each example by a tagger that was trained without it: what `StructuredTagger.fit` learns from.
 
-    Examples with equal inputs are in one fold. The input is an example without its gold: the first part of a tuple, a
-    dictionary without the keys `tags`, `labels`, `label`, `ner_tags` and `gold`, or else the example. One that is
-    neither text, numbers nor lists and dictionaries of them is taken for unlike all others.
+    Examples with equal inputs are in one fold. The input is given by `inputs`, or it is found in the example: in a
+    dictionary or object what is called `words`, `tokens`, `text`, `sentence` or `input_ids`; of `(words, tags)` or
+    `[words, tags]` the first part; of a list of `(word, tag)` for each token the words; text, a list of words or a
+    number as it is. `say` is told if there are other examples, of which equal ones are not seen.
 
     # Parameters
 
@@ -52,6 +55,10 @@ def cross_fit(
         Of the folds. The seed of a training is the function's own affair.
     say : `Callable[[str], None]`, optional (default = `print`)
         Is told of each fold.
+    inputs : `Sequence`, optional
+        What the tagger reads of each example: its words or its text.
+    exact : `bool`, optional (default = `False`)
+        Whether inputs that differ in case or white space alone differ.
 
     # Returns
 
@@ -63,12 +70,13 @@ def cross_fit(
     folder has those of other data.
     """
     examples = list(data)
-    inputs = together = in_order(_contents([_input(example) for example in examples]))
+    read = _one_each(inputs, "inputs", examples) if inputs is not None else list(map(_input, examples))
+    unknown = sum(content(each) is None for each in read)
+    if unknown:
+        say(f"Of {unknown} examples the words are not found, so equal ones may be in two folds; give their inputs=.")
+    equal = together = numbers_of_equal(read, exact)
     if groups is not None:
-        names = list(groups)
-        if len(names) != len(examples):
-            raise ConfigurationError(f"groups: one for each of the {len(examples)} examples, found {len(names)}.")
-        together = in_order(_contents(names))
+        together = numbers_of_equal(_one_each(groups, "groups", examples), exact=True)
     different = int(together.max(initial=-1)) + 1
     if not isinstance(folds, Integral) or folds < 2 or different < folds:
         kind = "inputs" if groups is None else "groups"
@@ -78,7 +86,10 @@ def cross_fit(
         )
     parts = folds_of_equal(together, folds, seed)
     # What a kept fold must be of: the same examples, gold as well, dealt out in the same way.
-    name_of_data = f"{digest(_contents(examples), inputs, together):016x}, {folds} folds, seed {seed}"
+    of_examples = [content(example, exact=True) or 0 for example in examples]
+    name_of_data = (
+        f"{digest(numpy.array(of_examples, dtype=numpy.uint64), equal, together):016x}, {folds} folds, seed {seed}"
+    )
     if folder is not None:
         os.makedirs(folder, exist_ok=True)
     found: list[torch.Tensor] = [torch.empty(0)] * len(examples)
@@ -88,7 +99,7 @@ def cross_fit(
             rows = _read(path, name_of_data)
             say(f"Fold {number + 1} of {folds} was scored before.")
         else:
-            seen = numpy.flatnonzero(~numpy.isin(inputs, inputs[unseen])).tolist()
+            seen = numpy.flatnonzero(~numpy.isin(equal, equal[unseen])).tolist()
             say(f"Fold {number + 1} of {folds}: {len(seen)} examples are learned from, {len(unseen)} scored.")
             rows = _checked(train([examples[place] for place in seen], [examples[place] for place in unseen]), unseen)
             if path is not None:
@@ -101,35 +112,31 @@ def cross_fit(
     return found
 
 
+def _one_each(values: Sequence[Any], name: str, examples: list) -> list:
+    found = list(values)
+    if len(found) != len(examples):
+        raise ConfigurationError(f"{name}: one for each of the {len(examples)} examples, found {len(found)}.")
+    return found
+
+
 def _input(example: Any) -> Any:
-    """An example without its gold."""
-    if isinstance(example, tuple) and example:
-        return example[0]
-    if isinstance(example, dict):
-        return {name: value for name, value in example.items() if name not in GOLD}
-    return example
-
-
-def _contents(values: list[Any]) -> numpy.ndarray:
-    """A number for each value, `(values,)`, the same for equal ones."""
-
-    def listed(value: Any) -> Any:
-        if hasattr(value, "tolist"):
-            return value.tolist()
-        raise TypeError
-
-    numbers = []
-    for place, value in enumerate(values):
-        try:
-            numbers.append(digest(json.dumps(value, default=listed, sort_keys=True).encode()))
-        except (TypeError, ValueError):
-            numbers.append(place)
-    return numpy.array(numbers, dtype=numpy.uint64)
+    """What a tagger reads of an example; an object like no other where that is not found."""
+    of_names = dict(example) if isinstance(example, dict) else {n: getattr(example, n, None) for n in INPUTS}
+    for name in INPUTS:
+        if of_names.get(name) is not None and content(of_names[name]) is not None:
+            return of_names[name]
+    is_nested = isinstance(example, (list, tuple)) and any(isinstance(part, (list, tuple)) for part in example)
+    if isinstance(example, list) and len(example) > 3 and is_nested:
+        # A row for each token.
+        return [_input(part) for part in example]
+    if is_nested or (isinstance(example, tuple) and example):
+        return _input(example[0])
+    return object() if isinstance(example, dict) else example
 
 
 def _checked(rows: Any, unseen: list[int]) -> list[torch.Tensor]:
     try:
-        found = [torch.as_tensor(row).detach().to("cpu", torch.float32) for row in rows]
+        found = [real_numbers(row).to("cpu", torch.float32) for row in rows]
     except (TypeError, ValueError) as error:
         raise ConfigurationError(
             f"train: emissions, (tokens, tags) of each example, are needed, found {short(rows)}."

@@ -3,6 +3,7 @@
 alone.
 """
 
+import copy
 import inspect
 import json
 import math
@@ -16,7 +17,7 @@ import numpy
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from seal.common.equal_contents import digest, in_order
+from seal.common.equal_contents import digest, in_order, numbers_of_equal
 from seal.common.length_groups import Size, length_groups
 from seal.common.setting_checks import check_choice, short
 from seal.common.tag_encodings import tags_to_spans
@@ -28,7 +29,15 @@ from seal.output_spaces import CrfTagSequence, TagSequence
 from seal.registry import ConfigurationError
 from seal.structure import CandidateEnergy, TagPaths, TagStructure
 from seal.structure.tag_sequences import find_gold
-from seal.tagger_data import Row, check_logarithms, inner_labels, log_probabilities, read_labels, read_rows
+from seal.tagger_data import (
+    Row,
+    check_logarithms,
+    inner_labels,
+    log_probabilities,
+    read_labels,
+    read_rows,
+    real_numbers,
+)
 from seal.tagger_explanations import Candidate, Explanation
 
 __all__ = ["Candidate", "Explanation", "StructuredTagger", "cross_fit", "log_probabilities"]
@@ -152,8 +161,9 @@ class StructuredTagger:
             Of emissions of sub-tokens: for each sentence the number of each token's word, or `None`, as tokenizers of
             Hugging Face give it. A word's first token counts.
         groups : `Sequence`, optional
-            With a share: sentences of one group, such as the frames of a sentence, are on the same side, and count as
-            one observation of a gain. Otherwise those of equal words do or, where these are not given, of equal
+            Sentences of one group, such as the frames of a sentence, are on the same side of a share, and count as one
+            observation of a gain; and what the energy counts in training data leaves out an instance's group. By
+            default those of equal words are one group, whatever their case; where words are not given, those of equal
             emissions.
         words : `Iterable[Sequence[str]]`, optional
             The words of each sentence's tokens that count. With them the energy also knows between which words a span
@@ -162,36 +172,30 @@ class StructuredTagger:
             Of frames, the index of the predicate among these words; prediction needs it, too.
         """
         rows = list(self._read(emissions, gold, mask_or_lengths, keys, word_ids, words, predicates))
-        if rows and not isinstance(self._space, CrfTagSequence):
-            check_logarithms(rows)
+        self._check_logarithms(rows)
+        numbers = _groups(rows, groups)
         given = {"keys": keys, "words": words, "predicates": predicates}
         needs = [name for name, values in given.items() if values is not None]
         if isinstance(valid, Mapping):
             training, validation = rows, list(self._read_valid(valid, needs))
+            of_parts = numbers, None
         else:
-            training, validation = _parted(rows, valid, groups)
+            chosen = _chosen(numbers, valid)
+            training, validation = ([rows[place] for place in numpy.flatnonzero(part)] for part in (~chosen, chosen))
+            of_parts = numbers[~chosen], numbers[chosen]
         if not training or not validation:
             raise ConfigurationError(
                 f"fit: sentences to learn from and others to choose by are needed, found {len(training)} and "
                 f"{len(validation)}."
             )
         structure = self._structure("keys" in needs)
-        parts = [paths for _, paths in self._paths(training, structure)]
-        batches = list(self._paths(validation, structure))
-        choosing = [paths for _, paths in batches]
-        together = None
-        if groups is not None and not isinstance(valid, Mapping):
-            together = [groups[row.place] for batch, _ in batches for row in batch]
-        report = structure.fit(parts, choosing, together)
+        parts, choosing = (
+            [paths for _, paths in self._paths(each, structure, groups=of_part)]
+            for each, of_part in zip((training, validation), of_parts)
+        )
+        report = structure.fit(parts, choosing)
         if not isinstance(valid, Mapping) and report["l2"] is not None:
-            every = parts + choosing
-            structure.learn(
-                [structure.competing(paths, own=True) for paths in every],
-                structure.gold_of(every),
-                [structure.competing(paths) for paths in choosing],
-                say=None,
-                penalties=[report["l2"]],
-            )
+            structure.learn_again(parts + choosing, choosing, report["l2"])
         sizes = {"learned_from": len(rows), "chosen_by": len(validation)}
         self.structure_, self.needs, self.report_ = structure, needs, {**sizes, **report}
         return self
@@ -307,11 +311,16 @@ class StructuredTagger:
         rows = read_rows(self.labels, emissions, None, mask_or_lengths, word_ids=word_ids, **given)
         while some := list(islice(rows, _AHEAD)):
             found.extend([] for _ in some)
+            self._check_logarithms(some)
             for batch, paths in self._paths([row for row in some if len(row.emissions)], self.structure_, self.needs):
                 yield [row.place for row in batch], paths
 
     def _paths(
-        self, rows: Sequence[Row], structure: TagStructure, needs: Sequence[str] = ("keys", "words", "predicates")
+        self,
+        rows: Sequence[Row],
+        structure: TagStructure,
+        needs: Sequence[str] = ("keys", "words", "predicates"),
+        groups: numpy.ndarray | None = None,
     ) -> Iterator[tuple[list[Row], TagPaths]]:
         """The k best sequences of some sentences at once, and these sentences; on the CPU, where energies are small."""
         sizes = [Size(len(row.emissions), 0) for row in rows]
@@ -320,8 +329,7 @@ class StructuredTagger:
             emissions = pad_sequence([row.emissions for row in batch], batch_first=True)
             lengths = torch.tensor([len(row.emissions) for row in batch])
             mask = torch.arange(emissions.shape[1]) < lengths.unsqueeze(1)
-            space, there = self._space.to(emissions.device), mask.to(emissions.device)
-            tags, log_prob, of_tokens = structure.best_paths(space, emissions, there)
+            tags, log_prob, of_tokens = self._best_paths(structure, emissions, mask.to(emissions.device))
             golds = [row.gold for row in batch if row.gold is not None]
             yield (
                 batch,
@@ -334,8 +342,31 @@ class StructuredTagger:
                     None if of_tokens is None else of_tokens.to("cpu", torch.half),
                     [row.words for row in batch if row.words is not None] if "words" in needs else [],
                     [row.predicate for row in batch if row.predicate is not None] if "predicates" in needs else [],
+                    groups=[] if groups is None else groups[places].tolist(),
                 ),
             )
+
+    def _best_paths(
+        self, structure: TagStructure, emissions: torch.Tensor, mask: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        """As `TagStructure.best_paths`; of a sentence without a possible sequence, those with the fewest exceptions."""
+        space = self._space.to(emissions.device)
+        tags, log_prob, of_tokens = structure.best_paths(space, emissions, mask)
+        rows = log_prob[:, 0].isneginf().nonzero().squeeze(1)
+        if len(rows):
+            space = copy.deepcopy(space)
+            for values in space.parameters():
+                values.copy_(_improbable(values.unsqueeze(0))[0])
+            of_rows = structure.best_paths(space, _improbable(emissions[rows]), mask[rows])
+            for whole, part in zip((tags, log_prob, of_tokens), of_rows):
+                if whole is not None and part is not None:
+                    whole[rows] = whole.new_zeros(()) if whole is not log_prob else -torch.inf
+                    whole[rows, : part.shape[1]] = part
+        return tags, log_prob, of_tokens
+
+    def _check_logarithms(self, rows: Sequence[Row]) -> None:
+        if not isinstance(self._space, CrfTagSequence):
+            check_logarithms(rows)
 
     @torch.no_grad()
     def _candidates(self, paths: TagPaths, score: str) -> Iterator[list[Candidate]]:
@@ -461,29 +492,38 @@ def _space(labels: list[str], encoding: str | None, transitions: Any) -> TagSequ
     for name in _PAIRS:
         shape = (size, size) if name == "transitions" else (size,)
         try:
-            values = torch.as_tensor(given.get(name, torch.zeros(shape))).detach().to("cpu", torch.float32)
+            values = real_numbers(given.get(name, torch.zeros(shape))).to("cpu", torch.float32)
         except (TypeError, ValueError) as error:
             raise ConfigurationError(f"transitions: {name} must be numbers, found {short(given[name])}.") from error
         if tuple(values.shape) != shape or bool(values.isnan().any()) or bool((values == torch.inf).any()):
             raise ConfigurationError(f"transitions: {name} must be {shape} without NaN, found {tuple(values.shape)}.")
-        getattr(space.crf, name).copy_(values.clamp(min=-1e4))
+        getattr(space.crf, name).copy_(values)
     return space
 
 
-def _parted(rows: list[Row], share: Any, groups: Sequence[Any] | None) -> tuple[list[Row], list[Row]]:
-    """The rows to learn from, and a share of them, by which to choose."""
-    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
-        raise ConfigurationError(f"valid: a share between 0 and 1, or data by name, is needed, found {short(share)}.")
-    if groups is None:
-        contents = (row.emissions.cpu().numpy() if row.words is None else "\0".join(row.words).encode() for row in rows)
-        numbers = [digest(part) for part in contents]
-    else:
-        names = {name: number for number, name in enumerate(dict.fromkeys(groups))}
+def _improbable(scores: torch.Tensor) -> torch.Tensor:
+    """Scores, `(batch, ...)`, with 10,000 nats less than the least one in place of `-inf`."""
+    impossible = scores.isneginf()
+    least = scores.masked_fill(impossible, torch.inf).flatten(1).amin(dim=1)
+    return torch.where(impossible, least.view(-1, *[1] * (scores.dim() - 1)) - 1e4, scores)
+
+
+def _groups(rows: Sequence[Row], groups: Sequence[Any] | None) -> numpy.ndarray:
+    """The number of each row's group, `(rows,)`."""
+    if groups is not None:
         if len(groups) <= max((row.place for row in rows), default=-1):
             raise ConfigurationError(f"groups: one for each sentence is needed, found {len(groups)}.")
-        numbers = [names[groups[row.place]] for row in rows]
-    together = in_order(numpy.array(numbers, dtype=numpy.uint64))
-    different = int(together.max(initial=-1)) + 1
+        return numbers_of_equal((groups[row.place] for row in rows), exact=True)
+    if all(row.words is not None for row in rows):
+        return numbers_of_equal(row.words for row in rows)
+    digests = [digest(row.emissions.cpu().numpy()) for row in rows]
+    return in_order(numpy.array(digests, dtype=numpy.uint64))
+
+
+def _chosen(groups: numpy.ndarray, share: Any) -> numpy.ndarray:
+    """Which rows are in a share of the groups, `(rows,)`, boolean."""
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
+        raise ConfigurationError(f"valid: a share between 0 and 1, or data by name, is needed, found {short(share)}.")
+    different = int(groups.max(initial=-1)) + 1
     order = torch.randperm(different, generator=torch.Generator().manual_seed(0)).numpy()
-    chosen = numpy.isin(together, order[: max(1, round(share * different))])
-    return [row for row, there in zip(rows, chosen) if not there], [row for row, there in zip(rows, chosen) if there]
+    return numpy.isin(groups, order[: max(1, round(share * different))])

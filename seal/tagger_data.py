@@ -12,8 +12,6 @@ from seal.registry import ConfigurationError
 
 #: The encodings; `None`: tags encode no spans.
 ENCODINGS = ("BIO", "BIOES", "IO", None)
-#: Below the best tag of its token, in nats, no tag's score is further than this: probabilities of 0 are such.
-MOST_BELOW = 1e4
 #: What datasets have in place of a tag at a token that does not count.
 IGNORED = -100
 
@@ -74,7 +72,7 @@ class Row(NamedTuple):
 
     #: Among the sentences that were given, from 0.
     place: int
-    #: `(tokens, tags)`, floating and without NaN.
+    #: `(tokens, tags)`, floating, without NaN; `-inf` of a tag that cannot be.
     emissions: torch.Tensor
     #: `(tokens,)`
     gold: torch.Tensor | None = None
@@ -120,7 +118,7 @@ def read_rows(
         in_words = None if words is None else _words(row["words"], len(counted), place)
         predicate = None if predicates is None else _predicate(row["predicates"], len(counted), place)
         key = str(row["keys"]) if "keys" in row else ""
-        yield Row(place, scores[counted.to(scores.device)], tags, key, in_words, predicate)
+        yield Row(place, _finite(scores, counted, place, labels), tags, key, in_words, predicate)
 
 
 _MISSING: Any = object()
@@ -129,7 +127,7 @@ _MISSING: Any = object()
 def _scores(value: Any, place: int, labels: Sequence[str]) -> torch.Tensor:
     where = f"emissions[{place}]"
     try:
-        scores = value.detach() if isinstance(value, torch.Tensor) else torch.tensor(numpy.array(value, dtype=float))
+        scores = real_numbers(value)
     except (TypeError, ValueError) as error:
         raise ConfigurationError(f"{where}: numbers, (tokens, tags), are needed, found {short(value)}.") from error
     if scores.numel() == 0 and scores.dim() <= 2:
@@ -138,18 +136,42 @@ def _scores(value: Any, place: int, labels: Sequence[str]) -> torch.Tensor:
         raise ConfigurationError(
             f"{where}: (tokens, {len(labels)}) is needed, a column for each of the labels, found {tuple(scores.shape)}."
         )
-    scores = scores.float()
-    if bool(scores.isnan().any()) or bool((scores == torch.inf).any()):
-        token, tag = (scores.isnan() | (scores == torch.inf)).nonzero()[0].tolist()
+    return scores.float()
+
+
+def real_numbers(value: Any) -> torch.Tensor:
+    """
+    A tensor, array or lists as a tensor without gradient.
+
+    # Raises
+
+    `ValueError` or `TypeError` if they are no real numbers.
+    """
+    if isinstance(value, torch.Tensor):
+        scores = value.detach()
+    else:
+        array = numpy.asarray(value)
+        scores = torch.tensor(array if array.dtype.kind in "cfiu" else array.astype(float))
+    if scores.is_complex():
+        raise ValueError("they are complex")
+    return scores
+
+
+def _finite(scores: torch.Tensor, counted: torch.Tensor, place: int, labels: Sequence[str]) -> torch.Tensor:
+    """Those of the tokens that count, which say what a tag is worth."""
+    where, scores = f"emissions[{place}]", scores[counted.to(scores.device)]
+    wrong = scores.isnan() | (scores == torch.inf)
+    if bool(wrong.any()):
+        token, tag = wrong.nonzero()[0].tolist()
         raise ConfigurationError(
-            f"{where}: the score of tag {labels[tag]!r} at token {token} is {scores[token, tag].item()}; finite "
-            "scores are needed (-inf stands for a tag that cannot be)."
+            f"{where}: the score of tag {labels[tag]!r} at token {int(counted[token])} is {scores[token, tag].item()}; "
+            "finite scores are needed (-inf stands for a tag that cannot be)."
         )
-    best = scores.amax(dim=1, keepdim=True)
-    if bool(best.isneginf().any()):
-        token = int(best.isneginf().squeeze(1).nonzero()[0])
+    impossible = scores.isneginf().all(dim=1)
+    if bool(impossible.any()):
+        token = int(counted[int(impossible.nonzero()[0])])
         raise ConfigurationError(f"{where}: no tag can be at token {token}, where all scores are -inf.")
-    return torch.maximum(scores, best - MOST_BELOW)
+    return scores
 
 
 def check_logarithms(rows: Sequence[Row]) -> None:

@@ -136,6 +136,49 @@ def test_long_input_is_read_a_part_at_a_time(fitted):
     assert taken == 3000 == len(seen)
 
 
+def test_what_does_not_count_may_be_anything(fitted):
+    scores = emissions_of(2, seed=4)
+    expected = fitted.predict(scores, [5, 3])
+    padded = torch.cat([scores, torch.full((2, 2, 5), torch.nan)], dim=1)
+    padded[1, 3:] = -torch.inf
+    assert fitted.predict(padded, [5, 3]) == expected
+    padded[1, 1, 2] = torch.nan
+    with pytest.raises(ConfigurationError, match=r"emissions\[1\]: the score of tag 'I-A' at token 1 is nan"):
+        fitted.predict(padded, [5, 3])
+
+
+def test_a_crf_may_have_scores_that_are_far_apart():
+    """The best path is that of all paths, also where a tag is 50,000 nats better and may follow no other."""
+    generator = torch.Generator().manual_seed(0)
+    scores = 50_000 * torch.randn(30, 4, 3, generator=generator).round(decimals=2)
+    transitions = 50_000 * torch.randn(3, 3, generator=generator).round(decimals=2)
+    transitions[0, 1] = -torch.inf
+    tagger = StructuredTagger(["D", "N", "V"], None, transitions)
+    tagger.fit(scores, [["D", "N", "V", "D"]] * 30)
+    paths = list(itertools.product(range(3), repeat=4))
+    for row, found in zip(scores.double(), tagger.predict(scores, own=True)):
+        values = [
+            sum(row[at, tag] for at, tag in enumerate(path))
+            + sum(transitions.double()[pair] for pair in itertools.pairwise(path))
+            for path in paths
+        ]
+        assert found == ["DNV"[tag] for tag in paths[int(numpy.argmax(values))]]
+
+
+@pytest.mark.parametrize(
+    "transitions", [None, torch.zeros(5, 5).index_put((torch.tensor(0), torch.tensor(0)), torch.tensor(-torch.inf))]
+)
+def test_a_sentence_without_a_possible_sequence_has_one_of_few_exceptions(transitions):
+    tagger = StructuredTagger(TAGS, transitions=transitions).fit(emissions_of(60), [RIGHT] * 60)
+    impossible = torch.full((2, 2, 5), -torch.inf)
+    # The first could be `O I-A` alone, which is none of BIO; so could the second, or `B-A O`.
+    impossible[0, 0, 0] = impossible[0, 1, 2] = impossible[1, 0, 1] = impossible[1, 1, 0] = 0.0
+    found = tagger.predict(impossible, own=True)
+    assert found[0] in (["B-A", "I-A"], ["O", "O"], ["O", "B-A"], ["O", "B-B"]) and found[1] == ["B-A", "O"]
+    first, second = tagger.predict_k(impossible)
+    assert all(math.isfinite(one.joint) for one in first) and [one.tags for one in second] == [["B-A", "O"]]
+
+
 def test_a_crf_gives_the_probability_of_a_sequence():
     space = CrfTagSequence(TAGS)
     torch.manual_seed(0)
@@ -342,7 +385,8 @@ def test_a_file_that_is_not_whole_is_refused(fitted, tmp_path, spoil):
         ({"labels": {1: "O", 2: "B-A"}}, "labels: the keys must be 0 to 1"),
         ({"encoding": "IOB"}, "encoding must be 'BIO', 'BIOES', 'IO' or null"),
         ({"score": "accuracy"}, "score must be 'f1' or 'exact_match'"),
-        ({"num_candidates": 1}, "at least 2 outputs compete"),
+        ({"num_candidates": 2.5}, "num_candidates must be a whole number of at least 2, found 2.5"),
+        ({"num_candidates": 1}, "num_candidates must be a whole number of at least 2, found 1"),
         ({"energies": ["role_count"]}, "'role_count' is none of"),
         ({"constraints": [{"type": "at_most"}]}, r"constraints\[0\]: 'at_most' is none of the types"),
         ({"constraints": [{"type": "count", "label": "A"}]}, r"constraints\[0\]: .*unexpected"),
@@ -351,6 +395,7 @@ def test_a_file_that_is_not_whole_is_refused(fitted, tmp_path, spoil):
         ({"transitions": torch.full((5, 5), torch.nan)}, "without NaN"),
         ({"transitions": {"pairs": 1}}, "'pairs' is none of transitions"),
         ({"transitions": "crf"}, "must be numbers"),
+        ({"transitions": torch.zeros(5, 5) * 1j}, "transitions must be numbers"),
     ],
 )
 def test_a_setting_that_cannot_work_is_refused(arguments, sentence):
@@ -376,6 +421,8 @@ def spoilt(place, value):
             {"emissions": [torch.zeros(0, 5), *emissions_of(2).softmax(dim=2)], "gold": [[], RIGHT, RIGHT]},
             "emissions: the scores of each token are probabilities",
         ),
+        ({"emissions": torch.complex(emissions_of(3), emissions_of(3))}, r"emissions\[0\]: numbers"),
+        ({"emissions": emissions_of(3).numpy() * 1j}, r"emissions\[0\]: numbers"),
         ({"emissions": spoilt((1, 2, 3), torch.nan)}, r"emissions\[1\]: the score of tag 'B-B' at token 2 is nan"),
         ({"emissions": spoilt((2, 0, 0), torch.inf)}, r"emissions\[2\]: the score of tag 'O' at token 0 is inf"),
         ({"emissions": spoilt((0, 3), -torch.inf)}, r"emissions\[0\]: no tag can be at token 3"),
@@ -402,6 +449,37 @@ def spoilt(place, value):
 def test_data_that_cannot_be_learned_from_are_refused(changes, sentence):
     with pytest.raises(ConfigurationError, match=sentence):
         StructuredTagger(TAGS).fit(**{"emissions": emissions_of(3), "gold": [RIGHT] * 3, **changes})
+
+
+def test_probabilities_are_refused_in_prediction_as_in_learning(fitted):
+    with pytest.raises(ConfigurationError, match="emissions: the scores of each token are probabilities"):
+        fitted.predict(emissions_of(3).softmax(dim=2))
+
+
+@pytest.mark.parametrize("given", ["words", "groups", "nothing"])
+def test_sentences_that_occur_twice_are_known_no_better(given):
+    """Words that no other sentence has say nothing of it, also where it occurs twice."""
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(100, 4, 5, generator=generator)
+    gold = torch.randint(5, (100, 4), generator=generator).tolist()
+    gold = [[tag if tag in (0, 1, 3) else 0 for tag in tags] for tags in gold]
+    words = [[f"w{row}x{place}" for place in range(4)] for row in range(100)]
+    losses = []
+    for times in (1, 2):
+        texts = words + [[word.upper() for word in of_row] for of_row in words] * (times - 1)
+        energies = [{"type": "span_counts", "contexts": [["string"], ["last"]]}] if given == "words" else ["role_sets"]
+        tagger = StructuredTagger(TAGS, energies=energies)
+        groups = list(range(100)) * times if given == "groups" else None
+        valid = {"emissions": scores, "gold": gold, "words": words}
+        tagger.fit(
+            scores.repeat(times, 1, 1),
+            gold * times,
+            words=texts if given == "words" else None,
+            groups=groups,
+            valid=valid,
+        )
+        losses.append([one["loss"] for one in tagger.report_["penalties"]][0])
+    assert losses[1] == pytest.approx(losses[0], abs=0.01)
 
 
 def test_what_is_not_fitted_does_not_predict(tmp_path, fitted):
@@ -480,6 +558,61 @@ def test_groups_are_held_out_together_and_equal_inputs_are_not_learned_from():
     cross_fit(with_equal, data, folds=2, groups=[number % 7 for number in range(60)], say=lambda _: None)
 
 
+class Sentence:
+    def __init__(self, number):
+        self.words, self.number = ["w", str(number % 20)], number
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda words, number: {"id": number, "tokens": words, "ner_tags": [number]},
+        lambda words, number: {"text": "  ".join(words), "spans": [number]},
+        lambda words, number: [words, [number, number]],
+        lambda words, number: ["\t".join(words), [number]],
+        lambda words, number: ({"words": words, "id": number}, [number]),
+        lambda words, number: [(word, f"B-{number}") for word in words],
+        lambda words, number: Sentence(number),
+        lambda words, number: numpy.array(words),
+        lambda words, number: words,
+    ],
+)
+def test_equal_sentences_are_seen_in_any_form(make):
+    """Also where case differs."""
+    numbers = range(60)
+    data = [make([("W" if number > 30 else "w"), str(number % 20), "a", "b"], number) for number in numbers]
+    place_of = {id(example): place for place, example in enumerate(data)}
+    told = []
+
+    def train(seen, unseen):
+        assert not {place_of[id(one)] % 20 for one in seen} & {place_of[id(one)] % 20 for one in unseen}
+        return [numpy.zeros((1, 5))] * len(unseen)
+
+    cross_fit(train, data, say=told.append)
+    assert len(told) == 3
+
+
+def test_the_inputs_of_examples_may_be_given():
+    """Two of a hundred words each time; with `exact` those of another case are others."""
+    inputs = [["a", str(number % 20)] if number < 30 else ["A", str(number % 20)] for number in range(60)]
+    for exact in (False, True):
+
+        def train(seen, unseen):
+            names = [
+                {tuple(inputs[number]) if exact else inputs[number][1] for number in part} for part in (seen, unseen)
+            ]
+            assert not names[0] & names[1]
+            mixed.append({inputs[number][1] for number in seen} & {inputs[number][1] for number in unseen})
+            return [numpy.zeros((1, 5))] * len(unseen)
+
+        mixed = []
+        cross_fit(train, range(60), say=lambda _: None, inputs=inputs, exact=exact)
+        assert any(mixed) == exact
+    told = []
+    cross_fit(lambda seen, unseen: [numpy.zeros((1, 5))] * len(unseen), [object() for _ in range(9)], say=told.append)
+    assert "9 examples" in told[0] and "inputs=" in told[0]
+
+
 def test_a_killed_run_goes_on_and_other_data_are_refused(tmp_path):
     calls = []
 
@@ -511,6 +644,7 @@ def test_a_killed_run_goes_on_and_other_data_are_refused(tmp_path):
         ({"folds": 10**6}, r"folds: a whole number of at least 2, .*, found 1000000\."),
         ({"data": SENTENCES[:1]}, r"as many as there are different inputs \(1\), found 3"),
         ({"groups": [1, 2]}, "groups: one for each of the 60 examples, found 2"),
+        ({"inputs": [1, 2]}, "inputs: one for each of the 60 examples, found 2"),
     ],
 )
 def test_folds_that_cannot_be_made(options, sentence):

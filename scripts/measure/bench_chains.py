@@ -20,7 +20,6 @@ from seal.output_spaces import CrfTagSequence, LegalTagSequence, TagSequence
 from seal.structure import TagPaths
 from seal.structure.fitting import ByPasses, fit
 from seal.structure.linear_system import LinearSystem
-from seal.structure.tag_structure import joined
 
 CASES = {
     "step": "seconds of an NCE step with the energy of role labelling, against that with independent tags",
@@ -139,10 +138,10 @@ class ChainsBenchmark(Benchmark):
             place = torch.randint(found.tags.shape[1], (len(found.tags),), generator=generator)
             found.gold = found.tags[torch.arange(len(place)), place]
             paths.append(found)
-        gold = joined([part.gold_alone(structure.scheme) for part in paths])
+        gold = structure.gold_of(paths)
         for energy in structure.joint.energies:
             energy.prepare(gold)
-        parts = [part.competing(structure.scheme, own=True) for part in paths]
+        parts = structure.to_learn(paths, gold, structure.groups_of(paths))
         cases = {
             "passes over the data": lambda: fit(structure.joint, ByPasses(structure.joint, parts), l2=1.0),
             "a sparse matrix": lambda: fit(structure.joint, LinearSystem(structure.joint, parts), l2=1.0),

@@ -1,8 +1,9 @@
 """Which of many contents are equal: a number for each, these numbers in order, and folds that keep them together."""
 
 import hashlib
+import json
 from collections.abc import Hashable, Iterable
-from typing import Union
+from typing import Any, Optional, Union
 
 import numpy
 import torch
@@ -26,6 +27,50 @@ def numbered(contents: Iterable[Hashable]) -> torch.Tensor:
     """For each of some contents the number of its value, 0, 1, ... in the order in which they first occur: `(n,)`."""
     numbers: dict[Hashable, int] = {}
     return torch.tensor([numbers.setdefault(content, len(numbers)) for content in contents], dtype=torch.long)
+
+
+def content(value: Any, exact: bool = False) -> Optional[int]:
+    """
+    A number that is the same for equal inputs: text, numbers, and lists, arrays and dictionaries of them.
+
+    # Parameters
+
+    value : `Any`
+    exact : `bool`, optional (default = `False`)
+        Whether texts that differ in case or white space alone differ.
+
+    # Returns
+
+    `int`, 0 to 2^64 - 1, or `None` where something else is in it
+    """
+    try:
+        return digest(json.dumps(_plain(value, exact), sort_keys=True).encode())
+    except (TypeError, ValueError):
+        return None
+
+
+def _plain(value: Any, exact: bool) -> Any:
+    if isinstance(value, str):
+        return value if exact else " ".join(value.casefold().split())
+    if isinstance(value, bytes):
+        return _plain(value.decode("latin-1"), exact)
+    if isinstance(value, (list, tuple)):
+        return [_plain(each, exact) for each in value]
+    if isinstance(value, dict):
+        return [[_plain(name, exact), _plain(each, exact)] for name, each in sorted(value.items())]
+    if hasattr(value, "tolist"):
+        values = value.tolist()
+        return _plain(values, exact) if isinstance(value, numpy.ndarray) and value.dtype.kind in "OSU" else values
+    return value
+
+
+def numbers_of_equal(values: Iterable[Any], exact: bool = False) -> numpy.ndarray:
+    """
+    For each value the number of its `content`, by first appearance: `(values,)`, 0, 1, ... without a gap. One without a
+    content differs from all others.
+    """
+    contents = (content(value, exact) for value in values)
+    return numbered(("other", place) if number is None else number for place, number in enumerate(contents)).numpy()
 
 
 def in_order(values: numpy.ndarray) -> numpy.ndarray:

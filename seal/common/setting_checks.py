@@ -5,6 +5,7 @@ import inspect
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from numbers import Integral
 from operator import ge, gt, le, lt
 from typing import Any, Optional, TypeVar
 
@@ -49,6 +50,18 @@ def check_range(
         wanted = [] if finite else ["finite"]
         wanted += [f"{name} {end}" for name, end, _ in limits]
         raise ConfigurationError(f"{key} must be {_listed(wanted, 'and')}, found {value}.")
+
+
+def check_whole(key: str, value: Any, least: int) -> None:
+    """
+    Refuses what is no whole number of at least so much.
+
+    # Raises
+
+    `ConfigurationError`: `"structure.num_candidates must be a whole number of at least 2, found 2.5."`
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ConfigurationError(f"{key} must be a whole number of at least {least}, found {short(value)}.")
 
 
 def check_choice(key: str, value: Any, choices: Collection[Optional[str]]) -> None:

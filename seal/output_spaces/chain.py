@@ -288,9 +288,14 @@ class _OfSweep(torch.autograd.Function):
         # Gradients that have gradients.
         scores, transitions = ctx.saved_tensors
         value = getattr(_Logarithms(scores, transitions, ctx.sweep.tokens, by_products=True), ctx.what)()
-        wanted = [part for part, is_needed in zip((scores, transitions), needed) if is_needed]
-        found = iter(torch.autograd.grad(value, wanted, slope, create_graph=True))
-        return *(next(found) if is_needed else None for is_needed in needed), None, None
+        # Sequences of one token have no transitions.
+        depends = needed[0], needed[1] and len(scores) > 1
+        wanted = [part for part, is_used in zip((scores, transitions), depends) if is_used]
+        found = list(torch.autograd.grad(value, wanted, slope, create_graph=True)) if wanted else []
+        if needed[1] and not depends[1]:
+            found.append(torch.zeros_like(transitions))
+        gradients = iter(found)
+        return *(next(gradients) if is_needed else None for is_needed in needed), None, None
 
 
 class _Logarithms:

@@ -1,11 +1,11 @@
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import torch
 
-from seal.common.equal_contents import numbered
-from seal.common.setting_checks import check_choice, needed
+from seal.common.equal_contents import numbers_of_equal
+from seal.common.setting_checks import check_choice, check_whole, needed
 from seal.constraints import Declared
 from seal.registry import ConfigurationError
 from seal.structure.calibration import Observed
@@ -31,7 +31,7 @@ class CandidateStructure(Structure):
 
     # Raises
 
-    `ConfigurationError` if fewer than 2 outputs compete.
+    `ConfigurationError` if the number of outputs that compete is no whole number of at least 2.
     """
 
     more_candidates = "structure.num_candidates"
@@ -46,8 +46,7 @@ class CandidateStructure(Structure):
         declared: Declared | None = None,
         least: float = 0.1,
     ) -> None:
-        if num_candidates < 2:
-            raise ConfigurationError(f"structure.num_candidates: at least 2 outputs compete, found {num_candidates}.")
+        check_whole("structure.num_candidates", num_candidates, least=2)
         super().__init__(energies, penalties, declared, least)
         self.num_candidates = num_candidates
 
@@ -67,11 +66,11 @@ class CandidateStructure(Structure):
 
     # Learning.
 
-    def competing(self, outputs: Any, own: bool = False) -> Any:
-        """As the energies see them; `own`: of training data, so that counts leave out an instance's own gold."""
+    def competing(self, outputs: Any) -> Any:
+        """As the energies see them."""
         raise NotImplementedError
 
-    def fit(self, training: Sequence[Any], validation: Sequence[Any], groups: Sequence[Hashable] | None = None) -> dict:
+    def fit(self, training: Sequence[Any], validation: Sequence[Any]) -> dict:
         """
         Learns the energies, and lets the gate choose a decision for each score.
 
@@ -81,8 +80,6 @@ class CandidateStructure(Structure):
             With gold; the outputs of nets that have not seen the instance.
         validation : as `training`
             With gold; the outputs of the final task-net. Without any, the gains of earlier data sets choose.
-        groups : `Sequence[Hashable]`, optional
-            What belongs together in the validation data, for each instance; by default those of equal input do.
 
         # Returns
 
@@ -97,13 +94,12 @@ class CandidateStructure(Structure):
             raise ConfigurationError(
                 f"The structure of {self.kind} is learned from {self.instances}, and there is none."
             )
-        gold, declared = self._read(training)
+        groups = self.groups_of(training)
+        gold, declared = self._read(training, groups)
         competing = [self.competing(part) for part in validation]
-        report = {**self.learn([self.competing(part, own=True) for part in training], gold, competing), **declared}
+        report = {**self.learn(self.to_learn(training, gold, groups), gold, competing), **declared}
         chosen = self._indices_of_options(competing)
-        if groups is None:
-            groups = [content for part in validation for content in part.inputs()]
-        together = numbered(groups)
+        together = self.groups_of(validation)
         verdicts = {
             score: self._verdict(score, options, together)
             for score, options in self._ratios(validation, competing, chosen).items()
@@ -139,9 +135,21 @@ class CandidateStructure(Structure):
                 places.append(index)
         return found
 
-    def _read(self, training: Sequence[Any]) -> tuple[Competing, dict]:
+    @staticmethod
+    def groups_of(parts: Sequence[Any]) -> torch.Tensor:
+        """A number for each instance, `(instances,)`, equal for equal inputs, whatever their case."""
+        return torch.from_numpy(numbers_of_equal(content for part in parts for content in part.inputs()))
+
+    def _read(self, training: Sequence[Any], groups: torch.Tensor) -> tuple[Competing, dict]:
         """
         Gold of the training data as the only candidates, of all in one; and what is to be reported of what these keep.
+        """
+        raise NotImplementedError
+
+    def to_learn(self, training: Sequence[Any], gold: Any, groups: torch.Tensor) -> list[Any]:
+        """
+        The training data as energies learn from them: counts, which are those of all `gold`, leave out that of an
+        instance's group.
         """
         raise NotImplementedError
 

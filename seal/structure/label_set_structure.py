@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from seal.common.equal_contents import in_order
-from seal.common.setting_checks import check_range, needed
+from seal.common.setting_checks import check_whole, needed
 from seal.constraints import Constraint
 from seal.registry import ConfigurationError
 from seal.structure.calibration import Observed, logistic
@@ -103,7 +103,7 @@ class LabelSetStructure(Structure):
     ) -> None:
         if most_rows < 1:
             raise ConfigurationError(f"structure.most_rows: at least 1 row is judged, found {most_rows}.")
-        check_range("structure.num_likely", num_likely, least=0)
+        check_whole("structure.num_likely", num_likely, least=0)
         named = ENERGIES if energies is None else energies
         names = [str(number) for number in range(num_labels)] if names is None else names
         declared = declare(constraints, names, sequences=False)

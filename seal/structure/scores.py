@@ -56,6 +56,23 @@ class Ratio:
         return self.value - other.value, error
 
 
+def most_of_rate(found: int, number: int, confidence: float = 0.95) -> float:
+    """
+    The upper confidence bound of a rate, 0 to 1, of which `found` in `number` independent cases are seen: the largest
+    rate `r` with `P(at most found | r) = sum_{i <= found} binom(number, i) r^i (1 - r)^(number - i) >= 1 - confidence`
+    (Clopper & Pearson 1934).
+    """
+    if found >= number:
+        return 1.0
+    ways = [math.lgamma(number + 1) - math.lgamma(i + 1) - math.lgamma(number - i + 1) for i in range(found + 1)]
+    low, high = found / number, 1.0
+    for _ in range(40):
+        rate = (low + high) / 2
+        logs = (ways[i] + i * math.log(rate) + (number - i) * math.log1p(-rate) for i in range(found + 1))
+        low, high = (rate, high) if sum(map(math.exp, logs)) >= 1 - confidence else (low, rate)
+    return (low + high) / 2
+
+
 def gold_among_candidates(competes: torch.Tensor, first: torch.Tensor) -> dict[str, float]:
     """
     The share of instances whose gold `competes`, and the share of these in which it comes `first`; both 0 to 1.

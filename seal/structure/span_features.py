@@ -162,7 +162,18 @@ class SpanFeatures:
         sums, row = self._sums, self.row
         return (sums[row, self.last + 1] - sums[row, self.first]) * self._powers(_INVERSE)[self.first]
 
-    def strings(self, length: int) -> torch.Tensor:
-        """The codes of all strings of so many words, `(batch, places)`; those over padding are no string's."""
-        sums = self._sums
-        return (sums[:, length:] - sums[:, :-length]) * self._powers(_INVERSE)[: sums.shape[1] - length]
+    def strings(self, longest: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """
+        The code of each string of at most `longest` words in the sentences, once for each place where it occurs, and
+        the instance of each: `(strings,)` both.
+        """
+        sums, powers = self._sums, self._powers(_INVERSE)
+        numbers = torch.tensor([len(words) for words in self._words], device=self.row.device).unsqueeze(1)
+        codes, rows = [sums.new_zeros(0)], [sums.new_zeros(0)]
+        for length in range(1, min(longest, self._tokens) + 1):
+            of_places = (sums[:, length:] - sums[:, :-length]) * powers[: sums.shape[1] - length]
+            # Padding has a code, too: a string that reaches into it is none.
+            row, place = (torch.arange(of_places.shape[1], device=sums.device) + length <= numbers).nonzero().unbind(1)
+            codes.append(of_places[row, place])
+            rows.append(row)
+        return torch.cat(codes), torch.cat(rows)

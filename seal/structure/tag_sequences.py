@@ -7,7 +7,7 @@ import torch
 
 from seal.common.setting_checks import needed
 from seal.constraints.span_starts import SpanStarts, occurrences
-from seal.structure.span_features import SpanFeatures
+from seal.structure.span_features import SpanFeatures, looked_up, mixed
 
 
 class TagScheme:
@@ -23,6 +23,7 @@ class TagScheme:
     """
 
     def __init__(self, tags: list[str], encoding: str | None) -> None:
+        self.encoding = encoding
         #: The names of the roles (or labels of entities), by index.
         self.roles = sorted({tag if encoding is None else tag[2:] for tag in tags if encoding is None or tag != "O"})
         self._starts = SpanStarts(tags, encoding, self.roles)
@@ -145,6 +146,46 @@ class DistinctSpans(NamedTuple):
     number: torch.Tensor
 
 
+class OwnGold(NamedTuple):
+    """
+    The gold that counts of training data leave out for a batch of training instances: that of each instance itself, and
+    of all others with an equal input.
+
+    # Parameters
+
+    group : `torch.LongTensor`, `(batch,)`
+        The number of each instance's input.
+    gold : `CompetingTags`
+        The gold of all training instances with these inputs, as their only candidates.
+    group_of_gold : `torch.LongTensor`, `(golds,)`
+        The number of the input that each of these belongs to.
+    """
+
+    group: torch.Tensor
+    gold: "CompetingTags"
+    group_of_gold: torch.Tensor
+
+    def counts(self, codes: torch.Tensor, rows: torch.Tensor, asked: torch.Tensor, of_rows: torch.Tensor):
+        """
+        How often codes occur in the gold of an instance's group.
+
+        # Parameters
+
+        codes, rows : `torch.LongTensor`, `(codes,)`
+            What is counted, and in which of the golds it is.
+        asked : `torch.LongTensor`, `(..., n)`
+            Codes of things in the batch.
+        of_rows : `torch.LongTensor`, broadcasts to `asked`
+            The instance of each.
+
+        # Returns
+
+        `torch.FloatTensor`, of the shape of `asked`
+        """
+        known, counts = mixed([codes, self.group_of_gold[rows]], 0).unique(return_counts=True)
+        return looked_up(known, counts.float(), mixed([asked, self.group[of_rows]], 0))
+
+
 @dataclass
 class CompetingTags:
     """
@@ -157,8 +198,8 @@ class CompetingTags:
     scheme : `TagScheme`
     gold : `torch.LongTensor`, `(batch,)`, optional
         The index of the gold sequence, -1 where it does not compete.
-    own : `bool`, optional (default = `False`)
-        Whether the instances are training data, so that counts leave out an instance's own gold.
+    own : `OwnGold`, optional
+        Of training data, what counts leave out.
     """
 
     tags: torch.Tensor
@@ -167,7 +208,7 @@ class CompetingTags:
     scheme: TagScheme
     gold: torch.Tensor | None = None
     keys: list[str] = field(default_factory=list)
-    own: bool = False
+    own: OwnGold | None = None
     token_log_prob: torch.Tensor | None = None
     words: list[list[str]] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
@@ -204,6 +245,23 @@ class CompetingTags:
         """The sum of what each listed span has, `(spans,)`, over those of each candidate: `(batch, candidates)`."""
         shape = self.log_prob.shape
         return of_spans.new_zeros(shape.numel()).index_add(0, self.listed_spans.candidate, of_spans).view(shape)
+
+    def of_rows(self, rows: torch.Tensor) -> "CompetingTags":
+        """Some of the instances, padded to the longest of these."""
+        mask, places = self.mask[rows], rows.tolist()
+        tokens = max(int(mask.sum(dim=1).amax()), 1) if len(mask) else 1
+        scores = self.token_log_prob
+        return CompetingTags(
+            self.tags[rows, :, :tokens],
+            self.log_prob[rows],
+            mask[:, :tokens],
+            self.scheme,
+            None if self.gold is None else self.gold[rows],
+            [self.keys[place] for place in places] if self.keys else [],
+            token_log_prob=None if scores is None else scores[rows, :, :tokens],
+            words=[self.words[place] for place in places] if self.words else [],
+            places=[self.places[place] for place in places] if self.places else [],
+        )
 
     def outputs_and_mask(self) -> tuple[torch.Tensor, torch.Tensor]:
         """What constraints are asked about."""

@@ -16,9 +16,9 @@ from seal.structure.energies.roles import CORE_ROLES
 from seal.structure.energies.span_context import FEATURES_OF_ENTITIES
 from seal.structure.energies.span_counts import CONTEXTS_OF_ENTITIES, CONTEXTS_OF_WORDS
 from seal.structure.lemmas import Lemmas
-from seal.structure.scores import Ratio
+from seal.structure.scores import Ratio, most_of_rate
 from seal.structure.structure import Structure, declare, logger, make_energies
-from seal.structure.tag_sequences import CompetingTags, SpansOfRows, TagScheme, find_gold
+from seal.structure.tag_sequences import CompetingTags, OwnGold, SpansOfRows, TagScheme, find_gold
 
 
 @dataclass
@@ -44,6 +44,9 @@ class TagPaths:
         The index of each frame's predicate among its words.
     lemmas : `list[Optional[str]]`, optional
         The lemma of each frame's predicate, where the data have it.
+    groups : `list[int]`, optional
+        A number for each instance, equal for those that belong together; by default for those of equal words, whatever
+        their case. What an energy counts in training data leaves out all of an instance's group.
 
     # Raises
 
@@ -59,6 +62,7 @@ class TagPaths:
     words: list[list[str]] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
     lemmas: list[Optional[str]] = field(default_factory=list)
+    groups: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if self.tags.dim() != 3:
@@ -75,9 +79,11 @@ class TagPaths:
 
     def inputs(self) -> list[Hashable]:
         """
-        What the task-net has read of each instance: its words or, where these are not known, the candidates with their
-        log-probabilities, which are equal for equal inputs.
+        What an instance has in common with those of its group: `groups`, or what the task-net has read: its words or,
+        where these are not known, the candidates with their log-probabilities, which are equal for equal inputs.
         """
+        if self.groups:
+            return list(self.groups)
         if self.words:
             return list(map(tuple, self.words))
         tags, log_prob = (self.tags.long() * self.mask.unsqueeze(1)).tolist(), self.log_prob.float().tolist()
@@ -87,7 +93,7 @@ class TagPaths:
             for *row, length in zip(tags, log_prob, lengths)
         ]
 
-    def competing(self, scheme: TagScheme, own: bool = False) -> CompetingTags:
+    def competing(self, scheme: TagScheme, own: Optional[OwnGold] = None) -> CompetingTags:
         tags = self.tags.long()
         gold = None if self.gold is None else find_gold(tags, self.gold.long(), self.mask)
         token_log_prob = None if self.token_log_prob is None else self.token_log_prob.float()
@@ -134,6 +140,10 @@ DEFAULT_ENERGIES: dict[tuple[bool, bool], list[Any]] = {
 }
 
 
+#: Of fewer frames no rule is declared, nor where the share that keeps it may be further below `declare_from`.
+LEAST_FRAMES, DECLARED_BELOW = 100, 0.015
+
+
 @Structure.register("tags")
 class TagStructure(CandidateStructure):
     """
@@ -163,9 +173,10 @@ class TagStructure(CandidateStructure):
         Rules that a chosen sequence keeps if any that competes does: see `seal.constraints`.
     penalties, least : as for `Structure`
     declare_from : `float`, optional (default = `0.995`)
-        Of frames: a core role (`ARG0` and so on) that occurs at most once in at least this share of the training frames
-        that have it is declared to do so, as if by a constraint. An output that keeps the rule cannot be right where
-        gold breaks it; so it costs at most half a percent of the frames. Above 1 nothing is declared.
+        Of frames: a core role (`ARG0` and so on) that occurs at most once in at least this share of the different
+        training frames that have it, at least 100 of them, is declared to do so, as if by a constraint; so that, with a
+        confidence of 95 % (Clopper & Pearson 1934), the share is at most 1.5 percent less. An output that keeps the
+        rule cannot be right where gold breaks it: this is what it costs. Above 1 nothing is declared.
     """
 
     kind = "tags"
@@ -219,7 +230,7 @@ class TagStructure(CandidateStructure):
             return space.k_best_and_marginals(logits, self.num_candidates, mask)
         return (*space.k_best(logits, self.num_candidates, mask), None)
 
-    def competing(self, paths: TagPaths, own: bool = False) -> CompetingTags:
+    def competing(self, paths: TagPaths, own: Optional[OwnGold] = None) -> CompetingTags:
         return self.with_lemmas(paths).competing(self.scheme, own)
 
     def with_lemmas(self, paths: TagPaths) -> TagPaths:
@@ -240,12 +251,26 @@ class TagStructure(CandidateStructure):
         """Their gold as the only candidates, in one batch."""
         return joined([self.with_lemmas(part).gold_alone(self.scheme) for part in parts])
 
-    def _read(self, training: Sequence[TagPaths]) -> tuple[CompetingTags, dict]:
+    def _read(self, training: Sequence[TagPaths], groups: torch.Tensor) -> tuple[CompetingTags, dict]:
         words = [key for part in training for key in part.keys]
         self.lemmas.learn(words, [lemma for part in training for lemma in part.lemmas] or [None] * len(words))
         gold = self.gold_of(training)
-        kept_by = self._declare_kept(gold)
+        kept_by = self._declare_kept(gold, groups)
         return gold, {"declared": {"at most once": kept_by}} if kept_by else {}
+
+    def to_learn(self, training: Sequence[TagPaths], gold: CompetingTags, groups: torch.Tensor) -> list[CompetingTags]:
+        found = []
+        for part, group in zip(training, groups.split([len(part.tags) for part in training])):
+            rows = torch.isin(groups, group).nonzero().squeeze(1)
+            found.append(self.competing(part, OwnGold(group, gold.of_rows(rows), groups[rows])))
+        return found
+
+    def learn_again(self, training: Sequence[TagPaths], validation: Sequence[TagPaths], l2: float) -> None:
+        """Learns the energies once more after `fit`, from other data and with this penalty; what was chosen stays."""
+        gold = self.gold_of(training)
+        choosing = [self.competing(part) for part in validation]
+        parts = self.to_learn(training, gold, self.groups_of(training))
+        self.learn(parts, gold, choosing, say=None, penalties=[l2])
 
     def _ratios(
         self, parts: Sequence[TagPaths], competing: Sequence[CompetingTags], chosen: dict[str, list[torch.Tensor]]
@@ -276,12 +301,20 @@ class TagStructure(CandidateStructure):
             violations[name] = dict(counts)
         return {"violations": violations}
 
-    def _declare_kept(self, gold: CompetingTags) -> dict[str, float]:
+    def _declare_kept(self, gold: CompetingTags, groups: torch.Tensor) -> dict[str, float]:
         """Declares the core roles that gold has at most once; returns the share of frames with each of which do."""
-        counts = gold.role_counts[:, 0]
-        core = [(name, counts[:, role]) for role, name in enumerate(self.scheme.roles) if name in CORE_ROLES]
-        shares = {name: float((found[found > 0] == 1).double().mean()) for name, found in core if found.any()}
-        kept = {name: share for name, share in shares.items() if share >= self.declare_from} if self._has_keys else {}
+        # A frame that occurs again says nothing new.
+        number = torch.cat([groups.unsqueeze(1), gold.tags[:, 0]], dim=1).unique(dim=0, return_inverse=True)[1]
+        different = torch.zeros_like(number).scatter(0, number, torch.arange(len(number))).unique()
+        counts, kept = gold.role_counts[different, 0], {}
+        for role, name in enumerate(self.scheme.roles):
+            frames = int((counts[:, role] > 0).sum())
+            twice = int((counts[:, role] > 1).sum())
+            if not self._has_keys or name not in CORE_ROLES or frames < LEAST_FRAMES:
+                continue
+            is_sure = 1 - most_of_rate(twice, frames) >= self.declare_from - DECLARED_BELOW
+            if 1 - twice / frames >= self.declare_from and is_sure:
+                kept[name] = 1 - twice / frames
         self._keep(list(kept))
         if kept:
             logger.info("Declared, as training data keep it: at most one each of %s.", ", ".join(kept))
@@ -422,7 +455,6 @@ def joined(parts: Sequence[CompetingTags]) -> CompetingTags:
         parts[0].scheme,
         torch.cat([needed(part.gold, "gold") for part in parts]),
         [key for part in parts for key in part.keys],
-        parts[0].own,
         words=[words for part in parts for words in part.words],
         places=[place for part in parts for place in part.places],
     )

@@ -1,6 +1,7 @@
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Optional
 
 import torch
@@ -41,7 +42,8 @@ class TreeCandidates:
     tags: list[list[str]] | None = None
     own: list[list[str]] | None = None
 
-    def competing(self, own: bool = False) -> CompetingTrees:
+    def competing(self, own: list[list[list[str]]] | None = None) -> CompetingTrees:
+        """`own` as for `CompetingTrees`."""
         gold = None
         if self.gold is not None:
             places = [
@@ -102,13 +104,22 @@ class TreeStructure(CandidateStructure):
         terms = make_energies(energies, labels, TreeEnergy)
         super().__init__(terms, num_candidates, penalties, None, least)
 
-    def competing(self, candidates: TreeCandidates, own: bool = False) -> CompetingTrees:
-        return candidates.competing(own)
+    def competing(self, candidates: TreeCandidates) -> CompetingTrees:
+        return candidates.competing()
 
     # Learning.
 
-    def _read(self, training: Sequence[TreeCandidates]) -> tuple[CompetingTrees, dict]:
+    def _read(self, training: Sequence[TreeCandidates], groups: torch.Tensor) -> tuple[CompetingTrees, dict]:
         return _joined([part.gold_alone() for part in training]), {}
+
+    def to_learn(
+        self, training: Sequence[TreeCandidates], gold: CompetingTrees, groups: torch.Tensor
+    ) -> list[CompetingTrees]:
+        of_group: defaultdict[int, list[list[str]]] = defaultdict(list)
+        for group, (tree,) in zip(groups.tolist(), gold.trees):
+            of_group[group].append(tree)
+        owns = iter([of_group[group] for group in groups.tolist()])
+        return [part.competing(list(islice(owns, len(part.trees)))) for part in training]
 
     def _ratios(
         self,

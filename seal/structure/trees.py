@@ -53,15 +53,16 @@ class CompetingTrees:
     trees, words, log_prob, tags : as for `seal.structure.TreeCandidates`
     gold : `torch.LongTensor`, `(batch,)`, optional
         The index of the gold tree, -1 where it does not compete.
-    own : `bool`, optional (default = `False`)
-        Whether the instances are training data, so that counts leave out an instance's own gold.
+    own : `list[list[list[str]]]`, optional
+        Of training data, for each instance the gold trees of all that have its words, its own among them: what counts
+        leave out.
     """
 
     trees: list[list[list[str]]]
     words: list[list[str]]
     log_prob: torch.Tensor
     gold: torch.Tensor | None = None
-    own: bool = False
+    own: list[list[list[str]]] | None = None
     tags: list[list[str]] | None = None
     #: What energies have counted of these candidates, by energy.
     counted: dict = field(default_factory=dict)
@@ -88,8 +89,6 @@ class CompetingTrees:
         """All of them: there are few whose gold does not compete."""
         return self
 
-    def own_gold(self, row: int) -> list[Constituent]:
-        """The constituents that counts leave out: those of an instance's own gold tree, or none."""
-        if not self.own or self.gold is None or int(self.gold[row]) < 0:
-            return []
-        return constituents_of(self.trees[row][int(self.gold[row])])
+    def own_gold(self, row: int) -> list[list[Constituent]]:
+        """The constituents of each gold tree that counts leave out."""
+        return [] if self.own is None else [constituents_of(tree) for tree in self.own[row]]

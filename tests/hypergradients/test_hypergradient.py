@@ -15,6 +15,7 @@ from seal.hypergradients import (
     ShermanMorrison,
     hypergradient,
 )
+from seal.output_spaces import CrfTagSequence
 from tests.hypergradients.bilevel import leaf, near, problem, quadratic, relative_error
 
 # Its own behaviour; test_hypergradient_oracles.py has problems with known hypergradients.
@@ -42,6 +43,27 @@ def net_problem(dtype=torch.double, dropout=0.0):
         return (net(x) - 2 * y).square().mean() + psi.square().sum()
 
     return inner_loss, outer_loss, dict(net.named_parameters()), {"psi": psi}
+
+
+def test_sentences_of_one_token_under_a_crf():
+    """They are the same without padding as with it."""
+    torch.manual_seed(0)
+    space = CrfTagSequence(["O", "B-A", "I-A"]).double()
+    bias, decay = leaf(0.3, -0.2, 0.9), leaf(0.5)
+    inner, found = {"bias": bias, **dict(space.named_parameters())}, []
+    for tokens in (1, 2):
+        mask = torch.arange(tokens).expand(2, -1) < 1
+        gold = torch.nn.functional.pad(torch.tensor([[[0]], [[1]]]), (0, tokens - 1))
+
+        def outer_loss(mask=mask, gold=gold):
+            return -space.log_prob(bias.expand(2, mask.shape[1], 3), gold, mask).sum()
+
+        def inner_loss(outer_loss=outer_loss):
+            return outer_loss() + decay.exp() * sum(p.square().sum() for p in inner.values())
+
+        found.append(hypergradient(inner_loss, outer_loss, inner, {"decay": decay}, ExactInverse()).gradient["decay"])
+    assert found[0].abs() > 1e-3
+    torch.testing.assert_close(found[0], found[1])
 
 
 def test_explicit_part_alone():

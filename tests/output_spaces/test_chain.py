@@ -90,11 +90,12 @@ def test_marginals_equal_enumeration(make):
         assert not marginals[i, n:].any()
 
 
+@pytest.mark.parametrize("lengths", [[3, 1], [1, 1]])
 @every_space
-def test_gradients(make):
+def test_gradients(make, lengths):
     torch.manual_seed(0)
-    space, mask = make(), mask_of([3, 1])
-    logits = torch.randn(2, 3, 5).double().requires_grad_()
+    space, mask = make(), mask_of(lengths)
+    logits = torch.randn(2, max(lengths), 5).double().requires_grad_()
     outputs = space.sample(logits, 2, mask)
     # gradcheck changes parameters in place.
     inputs = (logits, *space.parameters())

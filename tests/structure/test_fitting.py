@@ -1,5 +1,7 @@
 """Learning joint scores: known minima, and both ways to the loss against each other."""
 
+import dataclasses
+
 import pytest
 import torch
 
@@ -21,14 +23,14 @@ from seal.structure.joint_score import JointScore
 from seal.structure.label_sets import CompetingLabelSets
 from seal.structure.linear_system import LinearSystem
 from seal.structure.tag_sequences import CompetingTags, find_gold
-from tests.structure.makers import SCHEME, TAGS
+from tests.structure.makers import SCHEME, TAGS, own_gold
 from tests.structure.test_joint_score import Linear, outputs
 
 KINDS = [RoleCounts, RoleNgrams, RoleTrigrams, RoleSets, KeyRoles, SpanContext, SpanCounts, TokenScores]
 
 
 def frames(rows, candidates, tokens, seed, own=True):
-    """Frames at random; gold competes in most, and some candidates are fillers."""
+    """Frames at random; gold competes in most, and some candidates are fillers. Of `own` each two have one input."""
     generator = torch.Generator().manual_seed(seed)
     tags = torch.randint(len(TAGS), (rows, candidates, tokens), generator=generator)
     mask = torch.arange(tokens) < torch.randint(1, tokens + 1, (rows, 1), generator=generator)
@@ -43,7 +45,12 @@ def frames(rows, candidates, tokens, seed, own=True):
         for row, of in enumerate(mask.tolist())
     ]
     places = [row % len(of) for row, of in enumerate(words)]
-    return CompetingTags(tags, log_prob, mask, SCHEME, gold, keys, own, token_log_prob, words, places)
+    found = CompetingTags(tags, log_prob, mask, SCHEME, gold, keys, None, token_log_prob, words, places)
+    if own:
+        golds = tags[torch.arange(rows), place.clamp(min=0)].unsqueeze(1)
+        alone = dataclasses.replace(found, tags=golds, log_prob=torch.zeros(rows, 1), token_log_prob=None)
+        found.own = own_gold(alone, [row // 2 for row in range(rows)])
+    return found
 
 
 def joint_of(kinds):

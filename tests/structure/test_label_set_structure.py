@@ -305,8 +305,11 @@ def test_repeated_rows_do_not_make_their_sets_known():
     [
         ({}, "learned from rows, and there is none"),
         ({"most_rows": 0}, "structure.most_rows: at least 1"),
-        ({"num_likely": -1}, "structure.num_likely must be at least 0, found -1"),
-        ({"energies": [{"type": "label_pairs", "rank": -3}]}, "the rank of 'label_pairs' must be at least 1, found -3"),
+        ({"num_likely": -1}, "structure.num_likely must be a whole number of at least 0, found -1"),
+        (
+            {"energies": [{"type": "label_pairs", "rank": -3}]},
+            "the rank of 'label_pairs' must be a whole number of at least 1, found -3",
+        ),
     ],
 )
 def test_what_cannot_work(settings, sentence):

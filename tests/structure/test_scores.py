@@ -2,9 +2,10 @@ import math
 
 import pytest
 import torch
+from scipy.stats import beta
 from sklearn.metrics import accuracy_score, f1_score
 
-from seal.structure.scores import example_f1, micro_f1, subset_accuracy
+from seal.structure.scores import example_f1, micro_f1, most_of_rate, subset_accuracy
 
 
 @pytest.fixture
@@ -43,3 +44,9 @@ def test_one_instance_has_no_standard_error(labels):
     predicted, gold = labels
     gain, error = micro_f1(gold[:1], gold[:1]).gain_over(micro_f1(predicted[:1], gold[:1]))
     assert gain >= 0 and math.isnan(error)
+
+
+@pytest.mark.parametrize("found, number", [(0, 100), (0, 1), (1, 300), (7, 20), (90, 40_000), (5, 5)])
+def test_the_upper_bound_of_a_rate_is_that_of_clopper_and_pearson(found, number):
+    wanted = beta.ppf(0.95, found + 1, number - found) if found < number else 1.0
+    assert most_of_rate(found, number) == pytest.approx(wanted, abs=1e-8)

@@ -104,6 +104,29 @@ def test_what_gold_keeps_is_declared_and_kept_by_every_decision(broken, declared
     torch.testing.assert_close(other.probabilities(competing), q)
 
 
+@pytest.mark.parametrize("count, declared", [(20, False), (100, False), (150, True)])
+def test_a_rule_is_declared_of_enough_frames(count, declared):
+    """Of ARG1, which all have; the same frames again say nothing."""
+    structure = TagStructure(ROLES, "BIO", keyed=True, energies=["role_ngrams"])
+    given = frames(count, 1)
+    given.words = [[f"w{row}", *"abcde"] for row in range(count)]
+    report = structure.fit([given] * 3, [frames(50, 2)])
+    assert ("ARG1" in report.get("declared", {}).get("at most once", {})) == declared
+
+
+def test_a_rule_that_one_of_ten_frames_breaks_is_hardly_ever_declared_of_few():
+    torch.manual_seed(0)
+    structure = TagStructure(ROLES, "BIO", keyed=True)
+    declared = 0
+    for _ in range(200):
+        gold = torch.tensor([[2, 1, 0]]).repeat(150, 1)
+        gold[torch.rand(150) < 0.1, 2] = 2
+        mask = torch.ones(150, 3, dtype=torch.bool)
+        paths = TagPaths(gold.unsqueeze(1), torch.zeros(150, 1), mask, gold, ["go"] * 150)
+        declared += bool(structure._declare_kept(structure.gold_of([paths]), torch.arange(150)))
+    assert declared == 0
+
+
 @pytest.mark.parametrize("settings", [{"keyed": False}, {"keyed": True, "declare_from": 1.5}])
 def test_nothing_is_declared_of_entities_or_above_one(settings):
     structure = TagStructure(ROLES, "BIO", energies=["role_ngrams"], **settings)

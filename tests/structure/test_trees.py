@@ -18,8 +18,8 @@ ON_NOUN = "(VP XX (NP (NP XX ) (PP XX (NP XX XX ) ) ) )".split()
 SPOON, MEAT = "eats soup with a spoon".split(), "eats soup with a bone".split()
 
 
-def trees_of(gold, words, own=False):
-    """Both ways of attaching compete, in one order."""
+def trees_of(gold, words, own=None):
+    """Both ways of attaching compete, in one order; `own` are the gold trees that counts leave out."""
     candidates = [[ON_NOUN, ON_VERB] for _ in gold]
     places = torch.tensor([tree == ON_VERB for tree in gold]).long()
     return CompetingTrees(candidates, words, torch.zeros(len(gold), 2), places, own)
@@ -40,17 +40,18 @@ def test_constituents_by_hand():
     assert found[-1].rule == ("VP", "XX", "NP", "PP") and found[2].children == (("XX", 2, 3), ("NP", 3, 5))
 
 
-@pytest.mark.parametrize("own", [False, True])
-def test_rules_by_hand(own):
+@pytest.mark.parametrize("left_out", [[[], [], []], [[0], [1], [2]], [[0, 1], [0, 1], [2]]])
+def test_rules_by_hand(left_out):
+    """Of nothing, of each tree itself, and of two trees of a sentence that occurs twice."""
     gold = [ON_VERB, ON_VERB, ON_NOUN]
     energy = TreeRules(LABELS, shrinkage=2.0)
     energy.prepare(alone(gold, [SPOON] * 3))
     # Rules in training: VP -> XX NP PP twice, VP -> XX NP once, NP -> XX three times, NP -> XX XX three times ...
     rules = Counter(one.rule for tree in gold for one in constituents_of(tree))
     labels = Counter(one.label for tree in gold for one in constituents_of(tree))
-    competing = trees_of(gold, [SPOON] * 3, own)
+    competing = trees_of(gold, [SPOON] * 3, [[gold[place] for place in places] for places in left_out])
     for row, candidates in enumerate(competing.trees):
-        mine = constituents_of(gold[row]) if own else []
+        mine = [one for place in left_out[row] for one in constituents_of(gold[place])]
         for tree, counts in zip(candidates, energy.features(competing, row)):
             expected, unseen = 0.0, 0
             for one in constituents_of(tree):
@@ -61,7 +62,7 @@ def test_rules_by_hand(own):
             number = Counter(one.label for one in constituents_of(tree))
             assert counts == pytest.approx([expected, unseen, *(number[label] for label in LABELS)])
     # Of its own gold alone, ON_NOUN has a rule.
-    assert (energy.features(competing, 2)[0][1] > 0) == own
+    assert (energy.features(competing, 2)[0][1] > 0) == (left_out[2] == [2])
 
 
 def test_attachments_by_hand():
@@ -80,17 +81,23 @@ def test_attachments_by_hand():
     assert on_noun[place] == pytest.approx(-math.log((1 + share) / (3 + 1) / share))
     assert on_noun[place + 1] == pytest.approx(-math.log((0 + share) / (2 + 1) / share))
     # Without the tree itself: two phrases among 20 pairs.
-    on_noun, on_verb = energy.features(trees_of([ON_VERB], [SPOON], own=True), 0)
+    on_noun, on_verb = energy.features(trees_of([ON_VERB], [SPOON], own=[[ON_VERB]]), 0)
     share = 2 / 20
     assert on_verb[place] == pytest.approx(-math.log((1 + share) / (2 + 1) / share))
     assert on_noun[place] == pytest.approx(-math.log((1 + share) / (2 + 1) / share))
+    # And without the other sentence of these words: one phrase among 10 pairs.
+    on_noun, on_verb = energy.features(trees_of([ON_VERB], [SPOON], own=[[ON_VERB, ON_VERB]]), 0)
+    share = 1 / 10
+    assert on_verb[place] == pytest.approx(-math.log((0 + share) / (1 + 1) / share))
+    assert on_noun[place] == pytest.approx(-math.log((1 + share) / (1 + 1) / share))
 
 
 def candidates_of(rows, log_odds=0.0):
     """Records of sentences whose gold is named; `log_odds` is how sure the net is of the first, ON_NOUN."""
     symbols = sorted({*ON_NOUN, *ON_VERB})
     trees = [ON_NOUN, ON_VERB]
-    words = [SPOON if verb else MEAT for verb in rows]
+    # No two are equal.
+    words = [["eats", "soup", "with", f"a{place}", "spoon" if verb else "bone"] for place, verb in enumerate(rows)]
     log_prob = torch.tensor([log_odds, 0.0]).log_softmax(dim=0).expand(len(rows), 2)
     return symbols, TreeCandidates([trees] * len(rows), words, log_prob, [trees[verb] for verb in rows])
 
@@ -115,13 +122,32 @@ def test_what_says_nothing_is_not_followed():
     gold = torch.randint(2, (40,)).tolist()
     symbols, training = candidates_of(gold, log_odds=0.5)
     # Each sentence's words say nothing of its tree.
-    training.words = [SPOON] * 40
+    for words in training.words:
+        words[-1] = "spoon"
     words = [["they", "eat", "soup", "with", f"spoon {number}"] for number in range(40)]
     validation = TreeCandidates(training.trees, words, training.log_prob, [training.trees[0][0]] * 40)
     structure = TreeStructure(symbols)
     structure.fit([training], [validation])
     assert not any(map(structure.is_followed, structure.chosen))
     assert structure.decide(validation).tolist() == [0] * 40
+
+
+def test_sentences_that_occur_twice_are_known_no_better():
+    """What is learned does not depend on how often the training data are repeated, the weight of a penalty apart."""
+    symbols, training = candidates_of([0, 1, 1, 0] * 5, log_odds=0.5)
+    training.gold[:4] = [ON_VERB] * 4
+    twice = TreeCandidates(
+        *(2 * part for part in (training.trees, training.words)), training.log_prob.repeat(2, 1), 2 * training.gold
+    )
+    twice.words = [[word.upper() for word in words] if place > 19 else words for place, words in enumerate(twice.words)]
+    losses = []
+    for part, l2 in ((training, 1.0), (twice, 2.0)):
+        # Counts are twice as large, as is what they are shrunk by.
+        energies = [{"type": name, "shrinkage": l2} for name in ("tree_rules", "tree_attachments")]
+        structure = TreeStructure(symbols, energies, penalties=[l2])
+        report = structure.fit([part], [part])
+        losses.append(report["penalties"][0]["loss"])
+    assert losses[0] == pytest.approx(losses[1], abs=1e-3)
 
 
 def test_the_expected_f1_by_enumeration():
@@ -172,7 +198,7 @@ def test_a_sentence_without_a_candidate():
 
 
 def test_settings():
-    with pytest.raises(ConfigurationError, match="at least 2 outputs compete"):
+    with pytest.raises(ConfigurationError, match="num_candidates must be a whole number of at least 2, found 1"):
         TreeStructure(SYMBOLS, num_candidates=1)
     with pytest.raises(ConfigurationError, match="'tree_rules' has no setting 'depth'; it has shrinkage"):
         TreeStructure(SYMBOLS, energies=[{"type": "tree_rules", "depth": 2}])

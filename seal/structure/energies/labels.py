@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from seal.common.setting_checks import check_range, needed
+from seal.common.setting_checks import check_whole, needed
 from seal.structure.joint_score import CandidateEnergy
 from seal.structure.label_sets import AnyLabelSets
 
@@ -50,7 +50,7 @@ class LabelPairs(CandidateEnergy[AnyLabelSets]):
 
     def __init__(self, num_labels: int, rank: int = 8) -> None:
         super().__init__()
-        check_range("structure.energies: the rank of 'label_pairs'", rank, least=1)
+        check_whole("structure.energies: the rank of 'label_pairs'", rank, least=1)
         self.vectors = nn.Parameter(torch.zeros(num_labels, rank))
         signs = torch.ones(rank)
         signs[rank // 2 :] = -1
@@ -77,6 +77,7 @@ class SetSize(CandidateEnergy[AnyLabelSets]):
 
     def __init__(self, num_labels: int, most: int = 20) -> None:
         super().__init__()
+        check_whole("structure.energies: the most of 'set_size'", most, least=0)
         self.of_size = nn.Parameter(torch.zeros(min(most, num_labels) + 1))
 
     def forward(self, competing: AnyLabelSets) -> torch.Tensor:

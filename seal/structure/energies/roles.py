@@ -4,8 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from seal.common.setting_checks import needed
-from seal.structure.joint_score import CandidateEnergy, LinearEnergy, has_gold
+from seal.structure.joint_score import CandidateEnergy, LinearEnergy
 from seal.structure.span_features import looked_up
 from seal.structure.states import of_bytes, to_bytes
 from seal.structure.tag_sequences import CompetingTags
@@ -145,7 +144,7 @@ class RoleTrigrams(LinearEnergy[CompetingTags]):
 class RoleSets(LinearEnergy[CompetingTags]):
     """
     `E(y) = -w log(1 + n(R(y))) + v [n(R(y)) = 0]`, where `R(y)` says how often each role occurs in `y`, and `n` how
-    many training outputs have the same; an instance's own gold is left out.
+    many training outputs have the same; those of training instances with an equal input are left out.
 
     # Parameters
 
@@ -179,11 +178,11 @@ class RoleSets(LinearEnergy[CompetingTags]):
         """`n(R(y))`, `(batch, candidates)`."""
         code = self._code(competing.role_counts)
         seen = looked_up(self.codes, self.counts, code)
-        if competing.own:
-            rows = has_gold(competing).nonzero().squeeze(1)
-            mine = code[rows, needed(competing.gold, "gold")[rows]].unsqueeze(1)
-            # Every candidate with the roles of gold has this instance among its count.
-            seen = seen.index_put((rows,), (seen[rows] - (code[rows] == mine).to(seen)).clamp(min=0))
+        if competing.own is not None:
+            gold = self._code(competing.own.gold.role_counts[:, 0])
+            every = torch.arange(max(len(code), len(gold)), device=code.device)
+            mine = competing.own.counts(gold, every[: len(gold)], code, every[: len(code)].unsqueeze(1))
+            seen = (seen - mine).clamp(min=0)
         return seen
 
     def forward(self, competing: CompetingTags) -> torch.Tensor:
@@ -207,8 +206,8 @@ class KeyRoles(LinearEnergy[CompetingTags]):
 
     `p_kr = (n_kr + c p_r) / (n_k + c)`,
 
-    and `E(x, y) = -sum_r (w + w_r) [r in y ? log p_kr : log(1 - p_kr)]`. An instance's own gold is left out of the
-    counts.
+    and `E(x, y) = -sum_r (w + w_r) [r in y ? log p_kr : log(1 - p_kr)]`. The gold of training instances with an equal
+    input is left out of `n_k` and `n_kr`.
 
     # Parameters
 
@@ -247,26 +246,34 @@ class KeyRoles(LinearEnergy[CompetingTags]):
     def _of(self, keys: list[str], device: torch.device) -> torch.Tensor:
         return torch.tensor([self._rows.get(key, len(self._rows)) for key in keys], device=device, dtype=torch.long)
 
-    def _shares(self, competing: CompetingTags, present: torch.Tensor) -> torch.Tensor:
-        """`p_kr` of each instance, `(batch, roles)`; `present`, `(batch, candidates, roles)`."""
-        rows = self._of(competing.keys, present.device)
+    def _shares(self, competing: CompetingTags) -> torch.Tensor:
+        """`p_kr` of each instance, `(batch, roles)`."""
+        rows = self._of(competing.keys, competing.tags.device)
         share = (self.with_role.sum(dim=0) + 0.5) / (self.outputs.sum() + 1)
         with_role, outputs = self.with_role[rows], self.outputs[rows].unsqueeze(1)
-        if competing.own:
-            known = has_gold(competing).unsqueeze(1)
-            gold = present[torch.arange(len(rows)), needed(competing.gold, "gold").clamp(min=0)]
-            with_role = with_role - (gold & known).to(with_role)
-            outputs = outputs - known.to(outputs)
+        if competing.own is not None:
+            own, size = competing.own, len(self.outputs)
+            # Gold of the same group and key, one row for each two of these.
+            pairs = torch.cat(
+                [own.group * size + rows, own.group_of_gold * size + self._of(own.gold.keys, rows.device)]
+            )
+            pair = pairs.unique(return_inverse=True)[1]
+            mine, of_gold = pair[: len(rows)], pair[len(rows) :]
+            in_gold = (own.gold.role_counts[:, 0] > 0).to(with_role)
+            with_role = (
+                with_role - with_role.new_zeros(len(pairs), in_gold.shape[1]).index_add(0, of_gold, in_gold)[mine]
+            )
+            outputs = outputs - of_gold.bincount(minlength=len(pairs))[mine].to(outputs).unsqueeze(1)
         return ((with_role + self.shrinkage * share) / (outputs + self.shrinkage)).clamp(1e-4, 1 - 1e-4)
 
     def forward(self, competing: CompetingTags) -> torch.Tensor:
         present = competing.role_counts > 0
-        p = self._shares(competing, present).unsqueeze(1)
+        p = self._shares(competing).unsqueeze(1)
         return -(torch.where(present, p.log(), (1 - p).log()) @ (self.weight + self.of_role))
 
     def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         present = competing.role_counts > 0
-        p = self._shares(competing, present)
+        p = self._shares(competing)
         # What a role that is there adds to all roles being absent.
         row, role = present.flatten(end_dim=1).nonzero(as_tuple=True)
         value = -p.logit()[row // present.shape[1], role]

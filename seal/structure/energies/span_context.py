@@ -3,6 +3,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
+from seal.common.setting_checks import check_whole
 from seal.registry import ConfigurationError
 from seal.structure.joint_score import NO_ENTRIES, CandidateEnergy, LinearEnergy
 from seal.structure.span_features import BUCKETS, OF_PREDICATE, SHAPES, SIDES, WORDS, SpanFeatures, looked_up
@@ -46,6 +47,7 @@ class SpanContext(LinearEnergy[CompetingTags]):
 
     def __init__(self, num_roles: int, features: Sequence[str] = _FEATURES, num_words: int = 200) -> None:
         super().__init__()
+        check_whole("structure.energies: the num_words of 'span_context'", num_words, least=0)
         for feature in features:
             if feature not in _FEATURES:
                 raise ConfigurationError(

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from seal.common.setting_checks import check_range, needed
+from seal.common.setting_checks import check_range
 from seal.registry import ConfigurationError
 from seal.structure.joint_score import NO_ENTRIES, CandidateEnergy, LinearEnergy
 from seal.structure.span_features import WORDS, SpanFeatures, looked_up, mixed
@@ -14,7 +14,7 @@ CONTEXTS_OF_ENTITIES = (("string",), ("last",), ("first", "last"), ("before",))
 #: Of tags of single words, such as parts of speech.
 CONTEXTS_OF_WORDS = (("string",), ("before",), ("after",), ("before", "first"), ("first", "after"))
 _NUMBERS = ("side", "distance", "length", "key", "string")
-# Strings of more words are not counted in texts.
+# Strings of more words are counted where they are spans, and not in all texts.
 _LONGEST = 8
 # Spreads the roles over the codes; any odd number does.
 _OF_ROLE = 0x14057B7EF767814F
@@ -29,9 +29,10 @@ class SpanCounts(LinearEnergy[CompetingTags]):
 
     `E(x, y) = -sum_spans sum_contexts (w_context + w_{context, r}) log [(n_cr + a p_r) / (n_c + a) / p_r]`.
 
-    An instance's own gold is left out of the counts. Of the context `string` alone `n_c` is the number of times that
-    the span's words occur in training data, in a span or not: an entity is known by its name. Where the words are not
-    given, the energy is 0.
+    The gold of training instances with an equal input is left out of the counts. Of the context `string` alone `n_c` is
+    the number of times that the span's words occur in the training texts, in a span or not: an entity is known by its
+    name. Strings of more than eight words are counted where they are spans. Where the words are not given, the energy
+    is 0.
 
     # Parameters
 
@@ -76,12 +77,23 @@ class SpanCounts(LinearEnergy[CompetingTags]):
         role, seen, _ = gold.distinct_spans
         counts = torch.bincount(role, minlength=len(self.share)) + 0.5
         self.share = (counts / counts.sum()).to(self.share)
+        codes, counts = self._counted(gold)[0].unique(return_counts=True)
+        self.codes, self.counts = codes, counts.to(self.counts)
+
+    def _counted(self, gold: CompetingTags) -> tuple[torch.Tensor, torch.Tensor]:
+        """The code of each thing in gold that counts, once for each time that it occurs, and its instance."""
+        role, seen, _ = gold.distinct_spans
         found = []
         for context, codes in zip(self._contexts, self._codes(seen)):
-            found += [codes + (role + 1) * _OF_ROLE]
-            found += [codes] if context != ("string",) else _occurrences(seen, codes)
-        codes, counts = torch.cat(found).unique(return_counts=True)
-        self.codes, self.counts = codes, counts.to(self.counts)
+            found.append((codes + (role + 1) * _OF_ROLE, seen.row))
+            if context != ("string",):
+                found.append((codes, seen.row))
+                continue
+            longest = _LONGEST if gold.scheme.encoding else 1
+            long = seen.last - seen.first >= longest
+            found += [seen.strings(longest), (codes[long], seen.row[long])]
+        codes, rows = map(torch.cat, zip(*found))
+        return codes, rows
 
     def _codes(self, seen: SpanFeatures) -> list[torch.Tensor]:
         """Of each context the code of each span."""
@@ -93,25 +105,15 @@ class SpanCounts(LinearEnergy[CompetingTags]):
 
     def _values(self, competing: CompetingTags) -> torch.Tensor:
         """The logarithms, `(distinct, contexts)`."""
-        role, seen, number = competing.distinct_spans
-        share, values = self.share[role], []
-        of_gold = None
-        if competing.own:
-            candidates = competing.log_prob.shape[1]
-            mine = competing.listed_spans.candidate % candidates == needed(competing.gold, "gold")[seen.row[number]]
-            of_gold = torch.zeros_like(role, dtype=torch.bool).index_fill(0, number[mine], True)
+        role, seen, _ = competing.distinct_spans
         of_contexts = torch.stack(self._codes(seen))
-        of_both = torch.stack([of_contexts, of_contexts + (role + 1) * _OF_ROLE], dim=1)
-        counted = looked_up(self.codes, self.counts, of_both)
-        for context, (codes, with_role), (n, n_r) in zip(self._contexts, of_both, counted):
-            if of_gold is not None:
-                n_r = n_r - _counted_of_gold(with_role, seen.row, of_gold)
-                n = n - (
-                    _own_occurrences(seen) if context == ("string",) else _counted_of_gold(codes, seen.row, of_gold)
-                )
-            values.append(torch.stack([n, n_r]))
-        n, n_r = torch.stack(values, dim=2).clamp(min=0)
-        share = share.unsqueeze(1)
+        of_both = torch.stack([of_contexts, of_contexts + (role + 1) * _OF_ROLE])
+        counts = looked_up(self.codes, self.counts, of_both)
+        if competing.own is not None:
+            counts = counts - competing.own.counts(*self._counted(competing.own.gold), of_both, seen.row)
+        # shape: (distinct, contexts)
+        n, n_r = counts.clamp(min=0).transpose(1, 2)
+        share = self.share[role].unsqueeze(1)
         return ((n_r + self._shrinkage * share) / (n + self._shrinkage) / share).log()
 
     def forward(self, competing: CompetingTags) -> torch.Tensor:
@@ -129,27 +131,3 @@ class SpanCounts(LinearEnergy[CompetingTags]):
         of_all = (torch.arange(contexts, device=values.device) * width).expand(len(values), -1)
         column = torch.cat([of_all, of_all + spans.role.unsqueeze(1) + 1], dim=1)
         return spans.candidate.repeat_interleave(2 * contexts), column.flatten(), -values.repeat(1, 2).flatten()
-
-
-def _counted_of_gold(codes: torch.Tensor, row: torch.Tensor, of_gold: torch.Tensor) -> torch.Tensor:
-    """How many spans of the instance's gold have the same code."""
-    in_row = mixed([codes, row], 0)
-    known, counts = in_row[of_gold].unique(return_counts=True)
-    return looked_up(known, counts.float(), in_row)
-
-
-def _occurrences(seen: SpanFeatures, codes: torch.Tensor) -> list[torch.Tensor]:
-    """The codes of all strings in the instances' texts that are among some `codes`, as often as they occur."""
-    strings = [seen.strings(length).flatten() for length in range(1, min(_LONGEST, seen.codes.shape[1] - 2) + 1)]
-    return [found[torch.isin(found, codes)] for found in strings]
-
-
-def _own_occurrences(seen: SpanFeatures) -> torch.Tensor:
-    """How often a span's words occur in its instance's text."""
-    number = torch.zeros(seen.string.shape, device=seen.row.device)
-    lengths = seen.last - seen.first + 1
-    for length in lengths.unique().tolist():
-        if length <= _LONGEST:
-            at = lengths == length
-            number[at] = (seen.strings(length)[seen.row[at]] == seen.string[at].unsqueeze(1)).sum(dim=1).float()
-    return number

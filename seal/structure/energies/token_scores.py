@@ -13,7 +13,7 @@ class TokenScores(LinearEnergy[CompetingTags]):
     What the task-net says of the single tokens of each span, which its log-probability of the whole output adds up.
     With the log-odds `z_t = log p_t / (1 - p_t)` of a candidate's tag at each token, `p_t` being its marginal,
 
-    `E(x, y) = -sum_spans (a_r mean z + b_r min z + c_r z_first + d_r z_last + e_r log n) - f sum z - g min z`
+    `E(x, y) = -sum_spans (a_r mean z + b_r min z + c_r z_first + d_r z_last + e_r log n) - f sum z - g min(0, min z)`
 
     over the spans of `y`, of `n` tokens and role `r`; the last two terms are over the tokens in no span. The marginals
     of different nets, such as those of folds, can be compared, as their vectors cannot. Where the marginals are not
@@ -48,7 +48,8 @@ class TokenScores(LinearEnergy[CompetingTags]):
         rest = z.masked_fill(other.flatten(end_dim=1), 0.0)
         at = spans.candidate, spans.place
         of_span = torch.stack([sums[at] / number, least[at], *ends, number.to(z).log()], dim=1)
-        return of_span, torch.stack([rest.sum(dim=1), rest.amin(dim=1)], dim=1)
+        # At most 0 in each sentence, as it is in one that is padded.
+        return of_span, torch.stack([rest.sum(dim=1), rest.amin(dim=1).clamp(max=0)], dim=1)
 
     def forward(self, competing: CompetingTags) -> torch.Tensor:
         if competing.token_log_prob is None:

@@ -62,7 +62,7 @@ class TreeRules(CountedTreeEnergy):
     `E(y) = -w sum_c log p(rule of c) + v (number of rules that training has not) + sum_l u_l (constituents of label l)`
     over the constituents `c` of a tree. A rule is a label with those of its children; `p` is its share among the rules
     of its label in training trees, shrunk towards a small number for rules that are new,
-    `p(r) = (n(r) + c / 100) / (n(label) + c)`. An instance's own gold is left out.
+    `p(r) = (n(r) + c / 100) / (n(label) + c)`. The gold of training sentences with the same words is left out.
 
     # Parameters
 
@@ -88,7 +88,7 @@ class TreeRules(CountedTreeEnergy):
         self.tables = {"rules": dict(rules), "labels": dict(labels)}
 
     def features(self, competing: CompetingTrees, row: int) -> list[list[float]]:
-        own = competing.own_gold(row)
+        own = [constituent for tree in competing.own_gold(row) for constituent in tree]
         own_rules, own_labels = Counter(map(_key, own)), Counter(constituent.label for constituent in own)
         found = []
         for tree in competing.constituents(row):
@@ -123,7 +123,7 @@ class TreeAttachments(CountedTreeEnergy):
 
     `E(x, y) = -sum_c sum_pairs w_(label of c, pair) log [((A + a s) / (N + a)) / s]`
 
-    with the share `s = sum A / sum N` of all pairs of that label. An instance's own gold is left out.
+    with the share `s = sum A / sum N` of all pairs of that label. Training sentences with the same words are left out.
 
     # Parameters
 
@@ -153,8 +153,8 @@ class TreeAttachments(CountedTreeEnergy):
 
     def features(self, competing: CompetingTrees, row: int) -> list[list[float]]:
         words, own = competing.words[row], competing.own_gold(row)
-        own_hang = Counter(key for _, key in _hanging(own, words))
-        own_pairs = Counter(_pairs(words)) if own else Counter()
+        own_hang = Counter(key for tree in own for _, key in _hanging(tree, words))
+        own_pairs = Counter({pair: len(own) * count for pair, count in Counter(_pairs(words)).items()} if own else ())
         own_kinds = Counter(map(_kind_of, own_hang.elements()))
         total = max(self.tables["total"] - own_pairs.total(), 1)
         found = []

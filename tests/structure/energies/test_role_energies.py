@@ -15,11 +15,11 @@ from tests.structure.makers import SCHEME, TAGS, filled, of_training
 MASK = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
 
 
-def competing(own=False, gold=(0, 2)):
+def competing(gold=(0, 2)):
     torch.manual_seed(0)
     tags = torch.randint(len(TAGS), (2, 5, 6))
     tags[:, 4] = 0  # An output without a span.
-    return CompetingTags(tags, torch.zeros(2, 5), MASK, SCHEME, torch.tensor(gold), ["eat", "sleep"], own)
+    return CompetingTags(tags, torch.zeros(2, 5), MASK, SCHEME, torch.tensor(gold), ["eat", "sleep"])
 
 
 def roles_of(part, row, place):
@@ -107,6 +107,11 @@ def test_role_sets_count_the_training_outputs_with_the_same_roles():
     # Each as training data: candidates with the roles of gold have one occurrence less, its own.
     wanted = [cost(known[tuple(sorted(roles))] - 1) for roles in role_lists(gold)]
     assert energy(of_training(gold)).squeeze(1).tolist() == pytest.approx(wanted)
+    # Those of the same group are left out, too: 0 and 3 have the same roles.
+    left = energy(of_training(gold, [0, 1, 2, 0, 4, 5])).squeeze(1).tolist()
+    assert left == pytest.approx(
+        [cost(known[tuple(sorted(role_lists(gold)[0]))] - 2), *wanted[1:3], left[0], *wanted[4:]]
+    )
 
 
 def test_key_roles_shrink_what_a_key_has_towards_what_all_have():
@@ -115,8 +120,8 @@ def test_key_roles_shrink_what_a_key_has_towards_what_all_have():
     lists = role_lists(gold)
     share = [(sum(r in roles for roles in lists) + 0.5) / 7 for r in range(3)]
 
-    def cost(key, roles, without=None):
-        known = [r for place, (r, k) in enumerate(zip(lists, gold.keys)) if k == key and place != without]
+    def cost(key, roles, without=()):
+        known = [r for place, (r, k) in enumerate(zip(lists, gold.keys)) if k == key and place not in without]
         total = 0.0
         for r in range(3):
             p = (sum(r in other for other in known) + 2 * share[r]) / (len(known) + 2)
@@ -126,8 +131,13 @@ def test_key_roles_shrink_what_a_key_has_towards_what_all_have():
 
     part = competing()
     check(energy, part, lambda row, roles: cost(part.keys[row], roles))
-    wanted = [cost(key, roles, place) for place, (key, roles) in enumerate(zip(gold.keys, lists))]
+    wanted = [cost(key, roles, [place]) for place, (key, roles) in enumerate(zip(gold.keys, lists))]
     assert energy(of_training(gold)).squeeze(1).tolist() == pytest.approx(wanted, rel=1e-4)
+    # Of a group all is left out; 0 and 1 have the same key.
+    wanted = [
+        cost(key, roles, [[0, 1, 2], [3, 4, 5]][place // 3]) for place, (key, roles) in enumerate(zip(gold.keys, lists))
+    ]
+    assert energy(of_training(gold, [7, 7, 7, 9, 9, 9])).squeeze(1).tolist() == pytest.approx(wanted, rel=1e-4)
 
 
 def test_counts_are_saved_and_loaded_whatever_their_size():

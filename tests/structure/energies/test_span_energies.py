@@ -9,7 +9,7 @@ from seal.registry import ConfigurationError
 from seal.structure.energies import SpanContext, SpanCounts, TokenScores
 from seal.structure.span_features import BUCKETS, SHAPES, SIGN, SpanFeatures, shape
 from seal.structure.tag_sequences import CompetingTags
-from tests.structure.makers import SCHEME, TAGS, filled
+from tests.structure.makers import SCHEME, TAGS, filled, of_training, own_gold
 
 A0, A1, V = range(3)
 WORDS = [["The", "cat", "sat", "on", "the", "Mat"], ["It", "was", "eaten", "by", "2b"]]
@@ -20,19 +20,18 @@ STRINGS = [
 ]
 
 
-def competing(own=False, gold=(0, 0), **changes):
+def competing(**changes):
     tags = torch.tensor([[[*map(TAGS.index, one), *[0] * (6 - len(one))] for one in two] for two in STRINGS])
     mask = torch.tensor([[True] * 6, [True] * 5 + [False]])
     generator = torch.Generator().manual_seed(0)
     settings = {
         "keys": ["sit", "eat"],
-        "own": own,
         "token_log_prob": -torch.rand(tags.shape, generator=generator) * mask.unsqueeze(1),
         "words": WORDS,
         "places": [2, 2],
         **changes,
     }
-    return CompetingTags(tags, torch.zeros(2, 2), mask, SCHEME, torch.tensor(gold), **settings)
+    return CompetingTags(tags, torch.zeros(2, 2), mask, SCHEME, torch.tensor([0, 0]), **settings)
 
 
 def gold_alone():
@@ -77,8 +76,16 @@ def test_the_code_of_a_string_is_that_of_its_words_in_their_order_wherever_they_
     found = SpanFeatures(row, first, last, words, 5).string.tolist()
     assert found[0] == found[1] == found[3] != found[2]
     assert found[4] == found[5] != found[0]
-    of_two = SpanFeatures(row, first, last, words, 5).strings(2)
-    assert (of_two == found[0]).tolist() == [[True, False, False, True], [False, True, False, False]]
+    codes, rows = SpanFeatures(row, first, last, words, 5).strings(2)
+    assert rows[codes == found[0]].tolist() == [0, 0, 1] and len(codes) == 2 * (5 + 4)
+
+
+@pytest.mark.parametrize("tokens", [3, 9])
+def test_strings_end_with_their_sentence(tokens):
+    """However long the longest sentence is."""
+    features = SpanFeatures(*torch.tensor([[0], [1], [1]]), [["in", "Paris"], ["we", "in", "Paris"]], tokens)
+    codes, rows = features.strings(8)
+    assert rows[codes == features.string].tolist() == [0, 1] and len(codes) == len(codes.unique()) + 3 == 3 + 6
 
 
 def test_span_context():
@@ -120,9 +127,7 @@ def test_span_counts():
     # Of training data itself nothing is left where the instance's own gold is taken away.
     none = [(0, 0), (0, 0)]
     wanted = [cost(A1, *none) + cost(V, *none) + cost(A0, *none), cost(A0, *none) + cost(V, *none) + cost(A1, *none)]
-    assert energy(competing(own=True))[1].tolist() == pytest.approx(wanted, abs=1e-5)
-    # Where gold does not compete, nothing is known of it.
-    assert energy(competing(own=True, gold=(0, -1)))[1].tolist() == pytest.approx([gold, other], abs=1e-5)
+    assert energy(competing(own=own_gold(gold_alone())))[1].tolist() == pytest.approx(wanted, abs=1e-5)
 
 
 def test_names_are_counted_in_texts_and_not_only_where_they_are_entities():
@@ -140,9 +145,42 @@ def test_names_are_counted_in_texts_and_not_only_where_they_are_entities():
 
     # `New York` occurs twice, once as A0; `york` four times, twice as A1.
     assert energy(train).flatten().tolist() == pytest.approx([cost(A0, 1, 2), cost(A1, 2, 4), cost(A1, 2, 4)])
-    train.own = True
-    wanted = [cost(A0, 0, 1), cost(A1, 1, 2), cost(A1, 1, 3)]
-    assert energy(train).flatten().tolist() == pytest.approx(wanted)
+    own = energy(of_training(train)).flatten().tolist()
+    assert own == pytest.approx([cost(A0, 0, 1), cost(A1, 1, 2), cost(A1, 1, 3)])
+    # All of an equal input is left out: the last two are taken for one.
+    own = energy(of_training(train, [0, 1, 1])).flatten().tolist()
+    assert own == pytest.approx([cost(A0, 0, 1), cost(A1, 0, 1), cost(A1, 0, 1)])
+    # Words that are never a span: `is` occurs three times, `is new` and `new is` once and never.
+    new = CompetingTags(
+        torch.tensor([[[1, 0], [1, 2], [0, 3]]]), torch.zeros(1, 3), mask[:1, :2], SCHEME, words=[["is", "new"]]
+    )
+    assert energy(new)[0].tolist() == pytest.approx([cost(A0, 0, 3), cost(A0, 0, 1), cost(A1, 0, 3)])
+
+
+def test_own_gold_is_left_out_as_if_training_had_never_had_it():
+    """Of each of random sentences, padded to the longest: the energy that has counted the others."""
+    generator = torch.Generator().manual_seed(0)
+    lengths = [4, 2, 6, 3, 1, 5]
+    tags = torch.randint(len(TAGS), (6, 3, 6), generator=generator)
+    mask = torch.arange(6) < torch.tensor(lengths).unsqueeze(1)
+    words = [
+        [["Paris", "in", "we", "New"][int(word)] for word in torch.randint(4, (n,), generator=generator)]
+        for n in lengths
+    ]
+    settings = {"words": words, "keys": ["eat", "go"] * 3, "places": [0] * 6}
+    gold = CompetingTags(tags[:, :1], torch.zeros(6, 1), mask, SCHEME, torch.zeros(6, dtype=torch.long), **settings)
+    energy = SpanCounts(3, [["string"], ["last"], ["key", "side", "first"], ["before"], ["length", "after"]])
+    energy.prepare(gold)
+    part = CompetingTags(tags, torch.zeros(6, 3), mask, SCHEME, own=own_gold(gold), **settings)
+    for row in range(6):
+        filled(energy)
+        others = torch.tensor([other for other in range(6) if other != row])
+        without = filled(SpanCounts(3, energy._contexts))
+        without.prepare(gold.of_rows(others))
+        # The share of each role is that of all gold.
+        without.share = energy.share
+        alone = CompetingTags(tags, torch.zeros(6, 3), mask, SCHEME, **settings).of_rows(torch.tensor([row]))
+        assert energy(part)[row].tolist() == pytest.approx(without(alone)[0].tolist(), abs=1e-5)
 
 
 def test_token_scores():
@@ -165,6 +203,18 @@ def test_token_scores():
     assert float(found[0, 0]) == pytest.approx(wanted(0, 0, [(A0, 0, 1), (V, 2, 2), (A1, 3, 5)], []), abs=1e-4)
     assert float(found[0, 1]) == pytest.approx(wanted(0, 1, [(A0, 0, 1), (V, 2, 2), (A1, 4, 5)], [3]), abs=1e-4)
     assert float(found[1, 1]) == pytest.approx(wanted(1, 1, [(A0, 0, 0), (V, 2, 2), (A1, 3, 3)], [1, 4]), abs=1e-4)
+
+
+def test_the_scores_of_tokens_do_not_depend_on_padding():
+    """Of an output without a span whose tokens are all likely."""
+    energy, found = filled(TokenScores(3)), []
+    for tokens in (2, 5):
+        mask = torch.arange(tokens).unsqueeze(0) < 2
+        log_prob = torch.tensor([-0.1, -0.2, 0, 0, 0])[:tokens].view(1, 1, -1)
+        tags = torch.zeros(1, 1, tokens, dtype=torch.long)
+        found.append(float(energy(CompetingTags(tags, torch.zeros(1, 1), mask, SCHEME, token_log_prob=log_prob))))
+    wanted = -float(energy.of_rest[0]) * sum(-p - math.log(1 - math.exp(-p)) for p in (0.1, 0.2))
+    assert found == pytest.approx([wanted] * 2)
 
 
 def test_a_marginal_of_1_has_finite_log_odds():
