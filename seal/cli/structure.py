@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from seal.common.setting_checks import check_range, short
+from seal.common.setting_checks import check_range, short, suggest
 from seal.files.records import read_json
 from seal.files.text_lines import text_lines
 from seal.files.whole_files import replacing
@@ -28,13 +28,25 @@ SCORES is a file of NumPy (np.savez), without pickles:
   labels       (tags,), the names of the tags
   transitions, start_transitions, end_transitions    of a CRF, where there is one
 
-A line of GOLD is {"tags": ["B-A", "O"], "key": "give"}, or the list of tags alone. A key, such as the predicate, is for
-frames; then --keys gives those of what is predicted, in the same form.
+A line of GOLD is the list of a sentence's tags, or an object with
+
+  tags         ["B-A", "O"]
+  words        ["Anna", "came"], by which the energy also sees between which words a span stands, and knows names
+  key          "come", what a frame is about, such as its predicate's word
+  predicate    1, the place of a frame's predicate among the words, from 0
+
+Of the last three all lines have the same. What was learned with is then given for what is predicted: by --inputs, a
+file of such lines, whose tags do not count.
 
 example:
   seal structure learn scores.npz gold.jsonl --out tagger
-  seal structure apply tagger scores.npz > predicted.jsonl
+  seal structure apply tagger scores.npz --inputs words.jsonl > predicted.jsonl
 """
+
+
+#: What a line may have, by the names of `StructuredTagger.fit`'s arguments; and of what kind it is.
+_ARGUMENTS = {"gold": "tags", "words": "words", "keys": "key", "predicates": "predicate"}
+_KINDS = {"tags": list, "words": list, "key": str, "predicate": int}
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> argparse.ArgumentParser:
@@ -57,8 +69,8 @@ def _add_parts(parser: argparse.ArgumentParser) -> None:
     learning.add_argument("gold", metavar="GOLD", help="a file of JSON lines, see below")
     learning.add_argument("--out", required=True, metavar="FOLDER", help="the folder for what is learned")
     encodings = [name or "none" for name in ENCODINGS]
-    learning.add_argument("--encoding", choices=encodings, default="BIO", help="of the tags (default: BIO)")
-    learning.add_argument("--score", default="f1", help="f1, accuracy or exact_match (default: f1)")
+    learning.add_argument("--encoding", choices=encodings, default="BIO", help="of the tags")
+    learning.add_argument("--score", default="f1", help="f1, accuracy or exact_match")
     learning.add_argument("--valid-scores", metavar="FILE", help="scores of the final tagger, by which to choose")
     learning.add_argument(
         "--valid-gold", metavar="FILE", help="their gold; without, a quarter of the sentences chooses"
@@ -71,7 +83,12 @@ def _add_parts(parser: argparse.ArgumentParser) -> None:
     applying = parts.add_parser("apply", description=text, help=text, epilog=FILES, formatter_class=style)
     applying.add_argument("folder", metavar="FOLDER", help="what learn wrote")
     applying.add_argument("scores", metavar="SCORES", help="a file of NumPy, see below")
-    applying.add_argument("--keys", metavar="FILE", help="a file of JSON lines, where keys were learned from")
+    applying.add_argument(
+        "--inputs",
+        "--keys",
+        metavar="FILE",
+        help="a file of JSON lines, where words, keys or predicates were learned with",
+    )
     applying.add_argument("--k", type=int, help="also the K likeliest sequences, with probabilities and energy")
     applying.add_argument("--out", metavar="FILE", help="a file in place of standard output")
     applying.set_defaults(func=apply)
@@ -85,7 +102,7 @@ def learn(args: argparse.Namespace) -> None:
             f"--settings: an object of energies, constraints and num_candidates is needed, found {short(settings)}."
         )
     labels, emissions, transitions = _scores(args.scores)
-    gold, keys = _gold(args.gold, "tags")
+    given = _lines(args.gold, ["tags"])
     encoding = None if args.encoding == "none" else args.encoding
     tagger = StructuredTagger(labels, encoding, transitions, score=args.score, **settings)
     valid: Any = 0.25
@@ -95,9 +112,13 @@ def learn(args: argparse.Namespace) -> None:
         names, chosen_by, _ = _scores(args.valid_scores)
         if names != labels:
             raise ConfigurationError(f"--valid-scores: the labels are not those of {args.scores}.")
-        valid_gold, valid_keys = _gold(args.valid_gold, "tags")
-        valid = {"emissions": chosen_by, "gold": valid_gold, "keys": valid_keys}
-    tagger.fit(emissions, gold, keys=keys, valid=valid)
+        valid = {"emissions": chosen_by, **_lines(args.valid_gold, ["tags"])}
+        for name, found in given.items():
+            if found is not None and valid[name] is None:
+                raise ConfigurationError(
+                    f"{args.valid_gold}: there is no '{_ARGUMENTS[name]}', and {args.gold} has it."
+                )
+    tagger.fit(emissions, **given, valid=valid)
     tagger.save(args.out)
     for score, found in tagger.report_["decisions"].items():
         own, chosen = (100 * found["values"][option] for option in ("own", found["option"]))
@@ -110,12 +131,16 @@ def apply(args: argparse.Namespace) -> None:
     labels, emissions, _ = _scores(args.scores)
     if labels != tagger.labels:
         raise ConfigurationError(f"{args.scores}: the labels are not those that {args.folder} has learned with.")
-    keys = None if args.keys is None else _gold(args.keys, "key")[1]
+    wanted = [_ARGUMENTS[name] for name in tagger.needs]
+    if wanted and args.inputs is None:
+        raise ConfigurationError(f"--inputs: {args.folder} has learned with '{wanted[0]}'; give a file that has it.")
+    given = {} if args.inputs is None else _lines(args.inputs, wanted)
+    given.pop("gold", None)
     if args.k is None:
-        records: list[dict[str, Any]] = [{"tags": tags} for tags in tagger.predict(emissions, keys=keys)]
+        records: list[dict[str, Any]] = [{"tags": tags} for tags in tagger.predict(emissions, **given)]
     else:
         check_range("--k", args.k, least=1)
-        records = [_with_candidates(found, args.k) for found in tagger.predict_k(emissions, keys=keys)]
+        records = [_with_candidates(found, args.k) for found in tagger.predict_k(emissions, **given)]
     text = "".join(f"{json.dumps(record)}\n" for record in records)
     if args.out is None:
         sys.stdout.write(text)
@@ -164,20 +189,34 @@ def _scores(path: str) -> tuple[list[str], Any, dict[str, numpy.ndarray] | None]
     return [str(label) for label in arrays["labels"]], emissions, pairs or None
 
 
-def _gold(path: str, wanted: str) -> tuple[list[Any], list[str] | None]:
-    """The tags and, where there are some, the keys in a file of JSON lines; each must have what is `wanted`."""
-    tags, keys = [], []
+def _lines(path: str, wanted: Sequence[str]) -> dict[str, list[Any] | None]:
+    """
+    What a file of JSON lines has of each sentence, by the names of `StructuredTagger.fit`'s arguments; `None` of what
+    no line has. Each line must have what is `wanted`.
+    """
+    found: dict[str, list[Any]] = {name: [] for name in _ARGUMENTS}
     for number, line in text_lines(path):
         record = read_json(line, "it is not JSON", f"{path}:{number}")
         record = {"tags": record} if isinstance(record, list) else record
-        if not isinstance(record, dict) or wanted not in record:
-            raise ConfigurationError(f"{path}:{number}: an object with '{wanted}' is needed, found {short(record)}.")
-        tags.append(record.get("tags"))
-        keys.append(record.get("key"))
-    without = sum(key is None for key in keys)
-    if 0 < without < len(keys):
-        raise ConfigurationError(f"{path}:{keys.index(None) + 1}: there is no 'key', and other lines have one.")
-    return tags, None if without else [str(key) for key in keys]
+        if not isinstance(record, dict) or not set(wanted) <= set(record):
+            missing = "', '".join(name for name in wanted if not isinstance(record, dict) or name not in record)
+            raise ConfigurationError(f"{path}:{number}: an object with '{missing}' is needed, found {short(record)}.")
+        for name in record:
+            if name not in _ARGUMENTS.values():
+                told = suggest(name, _ARGUMENTS.values())
+                raise ConfigurationError(f"{path}:{number}: the key '{name}' is not known{told}")
+        for argument, name in _ARGUMENTS.items():
+            value = record.get(name)
+            if value is not None and not isinstance(value, _KINDS[name]):
+                raise ConfigurationError(f"{path}:{number}: '{name}' is {short(value)}; see --help.")
+            found[argument].append(value)
+    for argument, values in found.items():
+        without = sum(value is None for value in values)
+        if 0 < without < len(values):
+            raise ConfigurationError(
+                f"{path}:{values.index(None) + 1}: there is no '{_ARGUMENTS[argument]}', and other lines have one."
+            )
+    return {argument: None if None in values else values for argument, values in found.items()}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

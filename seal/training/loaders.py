@@ -1,7 +1,6 @@
 """Data loaders whose data are in memory, and the same loader for other data."""
 
 import copy
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional, Protocol, runtime_checkable
 
@@ -12,7 +11,7 @@ from allennlp.data import DataLoader, DatasetReader, Instance
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.fields import TensorField, TextField
 
-from seal.common.equal_contents import digest, in_order
+from seal.common.equal_contents import content, digest, in_order
 from seal.dataset_readers.tensor_loader import TensorTable
 from seal.models import SealModel
 
@@ -65,13 +64,13 @@ def restricted(data_loader: Any, places: list[int]) -> DataLoader:
 
 def input_of(instance: Instance) -> Optional[int]:
     """
-    A number that is the same for equal inputs: of the words of an instance or, where it has none, of its arrays without
-    gold. An instance that has neither has `None`.
+    A number that is the same for equal inputs: of the words of an instance, whatever their case, or, where it has none,
+    of its arrays without gold. An instance that has neither has `None`.
     """
     fields = instance.fields
     words = [[token.text for token in field] for field in fields.values() if isinstance(field, TextField)]
     if words:
-        return digest(json.dumps(words).encode())
+        return content(words)
     arrays = _without_gold({name: field.tensor for name, field in fields.items() if isinstance(field, TensorField)})
     return digest(*arrays) if arrays else None
 

@@ -34,7 +34,7 @@ def learned(files, *more):
 def test_it_learns_and_predicts_as_in_python(files, capsys):
     assert learned(files) == 0
     told = capsys.readouterr().out.splitlines()
-    assert [line.partition(":")[0] for line in told] == ["f1", "exact_match"] and "alone" in told[0]
+    assert [line.split()[0] for line in told] == ["f1", "exact_match"] and "own" in told[0]
     tagger = StructuredTagger(TAGS).fit(emissions_of(200), [RIGHT] * 200)
     test = emissions_of(30, seed=1).numpy()
     lengths = [number % 6 for number in range(30)]
@@ -72,9 +72,44 @@ def test_a_crf_keys_and_validation_data_of_their_own(files, capsys):
     assert tagger.needs == ["keys"] and tagger.num_candidates == 5 and tagger.score == "exact_match"
     assert tagger.report_["chosen_by"] == 60 and float(tagger._space.crf.start_transitions[0]) == 1
     apply = ["apply", str(files / "tagger"), str(files / "valid.npz")]
-    assert main(apply) == 1 and "learned with keys" in capsys.readouterr().err
+    assert main(apply) == 1 and "--inputs" in capsys.readouterr().err
     assert main([*apply, "--keys", lines(files / "keys.jsonl", [{"key": "give"}] * 60)]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 60
+
+
+def test_words_and_predicates_are_learned_with_as_in_python(files, capsys):
+    words = [[f"w{(row + place) % 7}" for place in range(5)] for row in range(200)]
+    given = {"words": words, "predicates": [row % 5 for row in range(200)], "keys": ["give", "take"] * 100}
+    records = [
+        {"tags": RIGHT, "words": words, "predicate": place, "key": key} for words, place, key in zip(*given.values())
+    ]
+    gold = lines(files / "gold.jsonl", records)
+    assert learned(files) == 0
+    tagger = StructuredTagger(TAGS).fit(emissions_of(200), [RIGHT] * 200, **given)
+    assert StructuredTagger.load(files / "tagger").needs == tagger.needs == ["keys", "words", "predicates"]
+    capsys.readouterr()
+    # Tags do not count where they are given.
+    assert main(["apply", str(files / "tagger"), str(files / "scores.npz"), "--k", "3", "--inputs", gold]) == 0
+    found = [json.loads(line)["candidates"][0]["joint"] for line in capsys.readouterr().out.splitlines()]
+    assert found == [one.joint for (one,) in tagger.predict_k(emissions_of(200), 1, **given)]
+    assert main(["apply", str(files / "tagger"), str(files / "scores.npz")]) == 1
+    assert "'key'" in capsys.readouterr().err
+    without = lines(
+        files / "inputs.jsonl", [{name: record[name] for name in ("key", "predicate")} for record in records]
+    )
+    assert main(["apply", str(files / "tagger"), str(files / "scores.npz"), "--inputs", without]) == 1
+    assert "inputs.jsonl:1: an object with 'words' is needed" in capsys.readouterr().err
+    valid = ["--valid-scores", str(files / "scores.npz"), "--valid-gold", lines(files / "valid.jsonl", [RIGHT] * 200)]
+    assert learned(files, *valid) == 1 and "valid.jsonl: there is no 'words'" in capsys.readouterr().err
+
+
+def test_the_help_tells_each_default_once(capsys):
+    from seal.cli.main import main as seal
+
+    with pytest.raises(SystemExit):
+        seal(["structure", "learn", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert told.count("BIO)") == 1 and told.count("= f1)") == 1 and "default: " not in told
 
 
 @pytest.mark.parametrize(
@@ -99,6 +134,12 @@ def test_scores_that_cannot_be_used_are_told(files, arrays, sentence, capsys):
     "text, sentence",
     [
         ('{"tag": []}\n', "gold.jsonl:1: an object with 'tags' is needed"),
+        (
+            '{"tags": ["O"]}\n{"tags": ["O"], "word": ["a"]}\n',
+            """gold.jsonl:2: the key 'word' is not known; did you mean "words"?""",
+        ),
+        ('{"tags": ["O"], "words": "a"}\n', "gold.jsonl:1: 'words' is 'a'"),
+        ('{"tags": ["O"], "words": ["a"]}\n["O"]\n', "gold.jsonl:2: there is no 'words', and other lines have one"),
         ('{"tags": ["O"], "key": "a"}\n["O"]\n', "gold.jsonl:2: there is no 'key', and other lines have one"),
         ("{\n", "gold.jsonl:1: it is not JSON"),
         ('["O"]\n', r"gold[0]: 1 tags for 5 tokens"),
@@ -129,14 +170,14 @@ def test_allennlp_is_not_needed(files):
     command = ["seal", "structure", "learn", "scores.npz", "gold.jsonl", "--out", "t"]
     code = f"import os, sys\nos.chdir({str(files)!r})\nsys.argv = {command!r}\nimport seal.__main__"
     ended = run(f"{textwrap.dedent(ALONE)}\n{code}")
-    assert ended.stdout.startswith("f1: ") and (files / "t" / "tagger.json").exists(), ended.stderr
+    assert ended.stdout.startswith("f1 ") and (files / "t" / "tagger.json").exists(), ended.stderr
 
 
 def test_the_command_has_it(files, capsys):
     from seal.cli.main import main as seal
 
     seal(["structure", "learn", str(files / "scores.npz"), str(files / "gold.jsonl"), "--out", str(files / "t")])
-    assert capsys.readouterr().out.startswith("f1: ") and (files / "t" / "tagger.json").exists()
+    assert capsys.readouterr().out.startswith("f1 ") and (files / "t" / "tagger.json").exists()
     with pytest.raises(SystemExit):
         seal(["structure", "apply", str(files / "none"), str(files / "scores.npz")])
     assert "error: " in capsys.readouterr().err
