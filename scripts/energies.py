@@ -65,6 +65,12 @@ class Folds:
         names = folder / "vocabulary" / f"{space.get('namespace', 'tags')}.txt"
         self.tags = names.read_text(encoding="utf-8").splitlines()
         self.encoding, self.keyed = space.get("encoding", "BIO"), model["type"] == "seal_srl"
+        if self.encoding == "auto":
+            from allennlp.data import Vocabulary
+
+            from seal.output_spaces import TagSequence
+
+            self.encoding = TagSequence(Vocabulary.from_files(str(folder / "vocabulary")), encoding="auto").encoding
 
 
 def _first(paths: Any, candidates: int) -> Any:

@@ -188,7 +188,7 @@ def convert_tags(tags: Sequence[str], source: str, target: str) -> list[str]:
     broken = first_broken(tags, source)
     if broken is not None:
         raise ConfigurationError(f"Tag {broken}, {tags[broken]!r}, breaks the encoding {source}.")
-    return _tags_of(tags_to_spans(tags), len(tags), target)
+    return spans_to_tags(tags_to_spans(tags), len(tags), target)
 
 
 def repaired_tags(tags: Sequence[str], encoding: str) -> Optional[list[str]]:
@@ -219,7 +219,7 @@ def repaired_tags(tags: Sequence[str], encoding: str) -> Optional[list[str]]:
         return list(tags)
     if not all(_is_tag(tag, encoding) for tag in tags):
         return None
-    return _tags_of(tags_to_spans(tags), len(tags), encoding)
+    return spans_to_tags(tags_to_spans(tags), len(tags), encoding)
 
 
 def _is_tag(tag: str, encoding: str) -> bool:
@@ -228,12 +228,18 @@ def _is_tag(tag: str, encoding: str) -> bool:
     return tag == "O" or (tag[:2] in prefixes and len(tag) > 2)
 
 
-def _tags_of(spans: Sequence[Span], length: int, encoding: str) -> list[str]:
-    """The tags of spans in `BIO` or `BIOES`."""
+def spans_to_tags(spans: Sequence[Span], length: int, encoding: str) -> list[str]:
+    """As `spans_to_bio`, in any of the three encodings."""
     tags = spans_to_bio(spans, length)
     if encoding == "BIOES":
         for label, start, end in spans:
             tags[end] = f"S-{label}" if start == end else f"E-{label}"
+    if encoding == "IOB1":
+        # The label of the span that ends right before a place.
+        ends = {end + 1: label for label, _, end in spans}
+        for label, start, _ in spans:
+            if ends.get(start) != label:
+                tags[start] = f"I-{label}"
     return tags
 
 

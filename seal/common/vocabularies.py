@@ -10,6 +10,8 @@ LABELS = "labels"
 ATTRIBUTES = "attribute_labels"
 #: How the training data write brackets, quotes and the like (`seal.dataset_readers.written_forms`).
 WRITTEN = "written_form_labels"
+#: How the training data write tags of spans (`seal.common.tag_notation`).
+NOTATIONS = "tag_notation_labels"
 
 
 class Namespaces(Protocol):

@@ -10,9 +10,9 @@ import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
-from allennlp.data.fields import MetadataField, MultiLabelField, SequenceLabelField
+from allennlp.data.fields import MetadataField, MultiLabelField, SequenceField, SequenceLabelField
 
-from seal.common.vocabularies import WRITTEN
+from seal.common.vocabularies import NOTATIONS, WRITTEN
 from seal.dataset_readers.written_forms import count_forms
 from seal.files.names import composed
 
@@ -29,6 +29,30 @@ class KnownLabelsField(SequenceLabelField):
         if self._indexed_labels is None:
             known = vocab.get_token_to_index_vocabulary(self._label_namespace)
             self._indexed_labels = [known.get(label, 0) for label in self.labels]
+
+
+class TagsField(KnownLabelsField):
+    """
+    The tags of a sentence.
+
+    # Parameters
+
+    labels, sequence_field, label_namespace : as for `SequenceLabelField`
+    notation : `Optional[str]`, optional (default = `None`)
+        The `TagNotation.name` of how its file writes tags of spans, which the vocabulary keeps: predictions are written
+        so, too.
+    """
+
+    def __init__(
+        self, labels: list[str], sequence_field: SequenceField, label_namespace: str, notation: Optional[str] = None
+    ) -> None:
+        super().__init__(labels, sequence_field, label_namespace)
+        self._notation = notation
+
+    def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
+        super().count_vocab_items(counter)
+        if self._notation is not None:
+            counter[NOTATIONS][self._notation] += 1
 
 
 class LabelSetField(MultiLabelField):

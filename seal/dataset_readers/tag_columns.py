@@ -134,10 +134,14 @@ class TagColumns:
             name: self._place(f"feature_columns.{name}", column) for name, column in (feature_columns or {}).items()
         }
 
+    @property
+    def reads_tags(self) -> bool:
+        return self._tag is not None
+
     def read(self, path: str) -> Iterator[TaggedSentence]:
         """
-        Stream the sentences of a file. A row with too few or too many columns, an empty token or tag, a tag that a
-        vocabulary cannot hold and an id that is not valid are errors.
+        Stream the sentences of a file. A row with too few or too many columns, an empty token, a tag that a vocabulary
+        cannot hold and an id that is not valid are errors. A tag may be empty.
         """
         path = user_path(os.fspath(path))
         sentences = not_empty(self._sentences(path), f"{path}:1: the file holds no sentence.")
@@ -281,8 +285,6 @@ class TagColumns:
 
     def _add(self, sentence: TaggedSentence, number: int, row: list[str]) -> None:
         cells = {"token": row[self._token]}
-        if self._tag is not None:
-            cells["tag"] = row[self._tag]
         cells.update({name: row[place] for name, place in self._features.items()})
         for name, cell in cells.items():
             if not cell:
@@ -291,7 +293,7 @@ class TagColumns:
         sentence.lines.append(number)
         if self._tag is not None:
             tag, where = row[self._tag], f"{sentence.path}:{number}: the tag"
-            if tag[0] == "[" and is_list(tag):
+            if tag[:1] == "[" and is_list(tag):
                 raise ConfigurationError(f"{where} {short(tag)} looks like a list; expected {_EXPECTED}.")
             sentence.tags.append(clean_name(tag, where))
         for name, place in self._features.items():

@@ -3,6 +3,7 @@ The dataset reader for sequence labelling: part-of-speech tags, named entities, 
 """
 
 import logging
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Optional
@@ -11,10 +12,18 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, TokenIndexer
 from allennlp.data.fields import LabelField, SequenceLabelField
 
-from seal.common.setting_checks import check_choice, check_range, taken, with_parameters_of
-from seal.common.tag_encodings import check_encoding, convert_tags
+from seal.common.setting_checks import check_choice, check_range, needed, taken, with_parameters_of
+from seal.common.tag_encodings import ENCODINGS, convert_tags
+from seal.common.tag_notation import TagNotation, TagsSeen, recognise
 from seal.dataset_readers.fields import KnownLabelsField, WordsField
-from seal.dataset_readers.sentences import LegalTags, SentenceReader, tags_field, text_field, with_words
+from seal.dataset_readers.sentences import (
+    LegalTags,
+    SentenceReader,
+    split_off_part,
+    tags_field,
+    text_field,
+    with_words,
+)
 from seal.dataset_readers.tag_columns import TagColumns, TaggedSentence
 from seal.files.paths import expanded, not_empty
 from seal.files.text_lines import text_lines
@@ -22,6 +31,8 @@ from seal.output_spaces.tag_transitions import DECODED
 
 logger = logging.getLogger(__name__)
 
+#: The `encoding` that is recognised from a file's tags.
+AUTO = "auto"
 #: The names of the ways in which raw text is split into words.
 TOKENIZERS = ("english", "tweets", "white_space")
 _TAKEN = ("tokens", "tags", "metadata", "case", "labelled")
@@ -34,7 +45,8 @@ class TaggingReader(SentenceReader):
     a sentence:
 
     - `tokens`: the words.
-    - `tags`: vocabulary namespace `tags`; absent without gold.
+    - `tags`: vocabulary namespace `tags`; absent without gold. Tags of spans are `O`, `B-<label>` and so on, however
+      the file writes them; how the training data do is kept in the vocabulary, and predictions are written so.
     - one field for each of `feature_columns`, by its name, vocabulary namespace `<name>_features`, which has
       entries for padding (0) and for values that the training data lack (1).
     - `case`, where asked for: how each word begins, `upper`, `lower`, `digit` or `other`; namespace
@@ -58,11 +70,14 @@ class TaggingReader(SentenceReader):
         The layout of a file: see `TagColumns`.
     case : `bool`, optional (default = `False`)
         Whether there is a field `case`.
-    encoding : `Optional[str]`, optional (default = `None`)
-        The encoding of spans in the file's tags, which is checked: `"IOB1"`, `"BIO"` or `"BIOES"` (see
-        `seal.common.tag_encodings`). `None`: the tags are not checked, as parts of speech have no spans.
+    encoding : `Optional[str]`, optional (default = `"auto"`)
+        How the file's tags write spans. `"auto"` recognises it from all tags of a file (see
+        `seal.common.tag_notation`), says so in one line, and refuses a file that mixes two ways. `"IOB1"`, `"BIO"` or
+        `"BIOES"`: this encoding, whose tags are `O` and `B-<label>` and so on (see `seal.common.tag_encodings`). Tags
+        that break the encoding are refused. `None`: the tags write no spans, as parts of speech do not.
     target_encoding : `Optional[str]`, optional (default = `None`)
-        `"BIO"` or `"BIOES"`, to which the tags are converted. `None`: they are not converted.
+        `"BIO"` or `"BIOES"`, in which the tags are learned. `None`: with `"auto"` the encoding of the training data,
+        BIO for IOB1; otherwise they are not converted.
     repair : `bool`, optional (default = `False`)
         Whether tags that break `encoding` are repaired, with one warning for a path: an `I-X` that continues no span of
         `X` begins one, as `conlleval` reads it. A string that is no tag of the encoding stays an error.
@@ -89,7 +104,7 @@ class TaggingReader(SentenceReader):
         self,
         *,
         case: bool = False,
-        encoding: Optional[str] = None,
+        encoding: Optional[str] = "auto",
         target_encoding: Optional[str] = None,
         repair: bool = False,
         labelled: Optional[int] = None,
@@ -109,7 +124,9 @@ class TaggingReader(SentenceReader):
                 )
         _check_encodings(encoding, target_encoding)
         if repair and encoding is None:
-            raise ConfigurationError("dataset_reader.repair: set 'encoding' too, which says what is to be repaired.")
+            raise ConfigurationError(
+                "dataset_reader.repair: tags without an encoding need none; leave one of them out."
+            )
         check_range("dataset_reader.labelled", labelled, least=0)
         if unlabelled is not None and labelled is None:
             raise ConfigurationError(
@@ -122,17 +139,23 @@ class TaggingReader(SentenceReader):
         #: How the predictor splits raw text into words.
         self.tokenizer = tokenizer
         self._case = case
-        self._encoding = encoding
-        self._legal = None if encoding is None else LegalTags(encoding, repair)
-        self._target_encoding = target_encoding
+        self._encoding, self._target_encoding, self._repair = encoding, target_encoding, repair
+        # By path: its files when their tags were read, and the notation that was found.
+        self._notations: dict[str, tuple[list[Any], Optional[TagNotation]]] = {}
+        # That of the first path, in whose encoding the tags of others are learned, too.
+        self._first: Optional[TagNotation] = None
+        self._legal: dict[str, LegalTags] = {}
 
     def _read(self, file_path: str) -> Iterator[Instance]:
+        self._notation(file_path)  # Before those of further files.
         self._check(lambda path: self._with_tags(path, self._part(path)))
         for number, sentence in self._shard(enumerate(self._sentences(file_path))):
             tags = sentence.tags
             if self._labelled is not None and number >= self._labelled:
                 tags = None
-            yield self.text_to_instance(sentence.words, tags, sentence.features, sentence.source, sentence.lines)
+            yield self.text_to_instance(
+                sentence.words, tags, sentence.features, sentence.source, sentence.lines, self._written(file_path)
+            )
 
     def _of_line(self, line: str, source: str) -> Instance:
         # Words, as in files of data: separated by spaces.
@@ -165,32 +188,63 @@ class TaggingReader(SentenceReader):
 
     def _with_tags(self, file_path: str, sentences: Iterable[TaggedSentence]) -> Iterator[TaggedSentence]:
         """Passes the sentences on with the tags that a model learns."""
-        if self._legal is None:
-            yield from sentences
+        notation = self._notation(file_path)
+        if notation is None:
+            for sentence in sentences:
+                if "" in (sentence.tags or ()):
+                    raise ConfigurationError(f"{_where(sentence, sentence.tags.index(''))}: the tag is empty.")
+                yield sentence
             return
+        legal = self._legal.setdefault(notation.encoding, LegalTags(notation.encoding, self._repair))
+        target = self._target_encoding
+        if target is None and self._encoding == AUTO:
+            target = needed(self._first, "the first notation").learned
         try:
             for sentence in sentences:
                 if sentence.tags is not None:
-                    sentence.tags = self._tags(sentence, sentence.tags, self._legal)
+                    tags = _legal_tags(sentence, sentence.tags, notation, legal)
+                    sentence.tags = tags if target is None else convert_tags(tags, notation.encoding, target)
                 yield sentence
         finally:
-            self._legal.warn(file_path)
+            legal.warn(file_path)
 
-    def _tags(self, sentence: TaggedSentence, tags: list[str], legal: LegalTags) -> list[str]:
-        def where(index: int) -> str:
-            return f"{sentence.path}:{sentence.lines[index]}"
+    def _written(self, file_path: str) -> Optional[str]:
+        """The name of the notation that the vocabulary keeps of a file."""
+        notation = self._notation(file_path)
+        return None if notation is None else notation.name
 
-        def complaint(index: int) -> str:
-            before = f"after {tags[index - 1]!r}" if index else "at the start of the sentence"
-            return (
-                f"{where(index)}: the tag {tags[index]!r} {before} breaks the encoding {self._encoding}; correct the "
-                "file, or the reader's 'encoding'"
-            )
+    def _notation(self, file_path: str) -> Optional[TagNotation]:
+        """How a path writes its tags; `None` where they write no spans, or are not read."""
+        if self._encoding is None or not self._columns.reads_tags:
+            return None
+        if self._encoding != AUTO:
+            return TagNotation(self._encoding)
+        # A part of a file is written as the whole file is.
+        files = expanded(split_off_part(file_path)[0])
+        state = [(file, *_state_of(file)) for file in files]
+        known = self._notations.get(file_path)
+        if known is None or known[0] != state:
+            known = self._notations[file_path] = (state, self._recognised(file_path, files))
+        return known[1]
 
-        tags = legal.of(tags, complaint, where)
-        if self._target_encoding is None:
-            return tags
-        return convert_tags(tags, self._encoding, self._target_encoding)
+    def _recognised(self, file_path: str, files: list[str]) -> Optional[TagNotation]:
+        seen = TagsSeen()
+        for file in files:
+            for sentence in self._columns.read(file):
+                if sentence.tags is not None:
+                    seen.add(sentence.tags, sentence.path, sentence.lines)
+        found = recognise(seen, self._repair)
+        if self._first is not None and self._first.fits(seen.counts):
+            # A short file may lack some of the letters, or any span.
+            if found is None or found.encoding == self._first.encoding:
+                found = self._first
+        if found is None:
+            examples = ", ".join(sorted(seen.counts, key=seen.counts.__getitem__, reverse=True)[:3])
+            logger.info("%s: its tags write no spans: %s", file_path, examples, extra={"news": True})
+            return None
+        logger.info("%s: its tags write spans in %s", file_path, found.name, extra={"news": True})
+        self._first = self._first or found
+        return found
 
     def text_to_instance(  # type: ignore[override]
         self,
@@ -199,6 +253,7 @@ class TaggingReader(SentenceReader):
         features: Optional[dict[str, list[str]]] = None,
         source: Optional[str] = None,
         lines: Optional[list[int]] = None,
+        notation: Optional[str] = None,
     ) -> Instance:
         """
         One instance, without token indexers (`apply_token_indexers` adds them).
@@ -215,6 +270,8 @@ class TaggingReader(SentenceReader):
             Where the sentence is from, `file:line`, for messages.
         lines : `Optional[list[int]]`
             The line of each word in that file, for messages about its tag.
+        notation : `Optional[str]`
+            The `TagNotation.name` of how that file writes tags of spans, for the vocabulary.
 
         # Raises
 
@@ -236,7 +293,7 @@ class TaggingReader(SentenceReader):
                 raise ConfigurationError(f"{where}found {len(labels)} of '{name}' for {len(words)} words.")
             fields[name] = _FeatureField(labels, tokens, f"{name}_features")
         if tags is not None:
-            fields["tags"] = tags_field(tags, tokens, "tags", where)
+            fields["tags"] = tags_field(tags, tokens, "tags", where, notation)
         if self._labelled is not None:
             # Instances of a batch need the same fields, and labels that are numbers bypass the vocabulary.
             fields.setdefault("tags", KnownLabelsField([0] * len(words), tokens, "tags"))
@@ -262,13 +319,39 @@ def _telling_of_equal_tags(file_path: str, sentences: Iterable[TaggedSentence]) 
         )
 
 
+def _where(sentence: TaggedSentence, index: int) -> str:
+    return f"{sentence.path}:{sentence.lines[index]}"
+
+
+def _legal_tags(sentence: TaggedSentence, tags: list[str], notation: TagNotation, legal: LegalTags) -> list[str]:
+    """The tags of a sentence as `O` and `B-<label>`, checked and, where that is asked for, repaired."""
+
+    def complaint(index: int) -> str:
+        before = f"after {tags[index - 1]!r}" if index else "at the start of the sentence"
+        if not tags[index]:
+            return f"{_where(sentence, index)}: the tag is empty"
+        return (
+            f"{_where(sentence, index)}: the tag {tags[index]!r} {before} breaks the encoding {notation.encoding}; "
+            "correct the file, or the reader's 'encoding'"
+        )
+
+    return legal.of(notation.read(tags), complaint, lambda index: _where(sentence, index))
+
+
+def _state_of(file: str) -> tuple[int, int]:
+    """What tells that a file has changed."""
+    try:
+        state = os.stat(file)
+    except OSError:
+        return 0, 0
+    return state.st_mtime_ns, state.st_size
+
+
 def _check_encodings(encoding: Optional[str], target_encoding: Optional[str]) -> None:
-    if encoding is not None:
-        check_encoding(encoding, "dataset_reader.encoding")
-    if target_encoding is not None:
-        if encoding is None:
-            raise ConfigurationError("dataset_reader.target_encoding: set 'encoding' too, which is that of the file.")
-        check_choice("dataset_reader.target_encoding", target_encoding, (*DECODED, None))
+    check_choice("dataset_reader.encoding", encoding, (AUTO, *ENCODINGS, None))
+    check_choice("dataset_reader.target_encoding", target_encoding, (*DECODED, None))
+    if target_encoding is not None and encoding is None:
+        raise ConfigurationError("dataset_reader.target_encoding: tags without an encoding have none; leave it out.")
 
 
 def _check_namespaces(indexers: dict[str, TokenIndexer]) -> None:

@@ -43,8 +43,8 @@ class TaggingScore(SummedScore):
     # Parameters
 
     spans : `bool`, optional (default = `True`)
-        Whether the tags encode entities, as `IOB1`, `BIO` or `BIOES`. If not, as with parts of speech, only the
-        accuracy is reported.
+        Whether the tags encode entities, as `IOB1`, `BIO` or `BIOES`. If not, as with parts of speech, `f1` is the
+        accuracy, which is the micro-averaged F1 of tags that each token has one of.
     by_label : `bool`, optional (default = `False`)
         Whether to report the F1 of each label too.
     """
@@ -90,4 +90,6 @@ class TaggingScore(SummedScore):
             "accuracy": percent(sums["right"], sums["tokens"]),
             "exact_match": percent(sums["exact"], sums["sentence"]),
         }
-        return {**shares, **f1_scores(sums), **f1_by_name(sums)} if self._spans else shares
+        if not self._spans:
+            return {**shares, "f1": shares["accuracy"]}
+        return {**shares, **f1_scores(sums), **f1_by_name(sums)}

@@ -72,7 +72,7 @@ class LegalTagSequence(ChainTagSequence):
 
     vocab, namespace : as for `TagSequence`
     encoding : `str`, optional (default = `"BIO"`)
-        `"BIO"` or `"BIOES"`.
+        `"BIO"`, `"BIOES"` or `"auto"`, as for `TagSequence`.
 
     # Raises
 
@@ -80,12 +80,12 @@ class LegalTagSequence(ChainTagSequence):
     """
 
     def __init__(self, vocab: Vocabulary, namespace: str = "tags", encoding: Optional[str] = "BIO") -> None:
-        if encoding is None:
+        super().__init__(vocab, namespace, encoding)
+        if self.encoding is None:
             raise ConfigurationError(
                 "output_space: every sequence of tags without an encoding is legal; use 'tag_sequence' in place of "
                 "'legal_tag_sequence'."
             )
-        super().__init__(vocab, namespace, encoding)
 
     def chain(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> Chain:
         return Chain(self._scores_of_tags(logits), *self._scores_of_pairs(), mask)

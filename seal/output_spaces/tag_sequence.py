@@ -5,6 +5,7 @@ from torch.nn import functional as F
 
 from seal.common.precision import at_least_float
 from seal.common.setting_checks import check_choice
+from seal.common.tag_notation import notation_of
 from seal.common.vocabularies import Vocabulary, labels_of
 from seal.output_spaces.best_paths import k_best_paths, viterbi
 from seal.output_spaces.output_space import (
@@ -38,7 +39,9 @@ class TagSequence(OutputSpace):
         The vocabulary's namespace of the tags.
     encoding : `str`, optional (default = `"BIO"`)
         `"BIO"` or `"BIOES"`: decoding returns the most probable sequence that is legal in this encoding; in BIO each
-        `I-X` must continue a `B-X` or an `I-X`. `None`: the most probable tag of each token.
+        `I-X` must continue a `B-X` or an `I-X`. `None`: the most probable tag of each token. `"auto"`: the encoding in
+        which the tagging reader has read the training data, `None` where their tags write no spans; the vocabulary has
+        it.
     constrained : `bool`, optional (default = `True`)
         If `False`, decoding returns the most probable tag of each token, legal or not, as where `encoding` is `None`;
         the tags still encode spans, which are read as `conlleval` reads them.
@@ -71,7 +74,11 @@ class TagSequence(OutputSpace):
                 f"output_space.namespace: the vocabulary has no tags in '{namespace}'; name the namespace the "
                 "dataset reader gives its tags."
             )
-        check_choice("output_space.encoding", encoding, (*DECODED, None))
+        check_choice("output_space.encoding", encoding, (*DECODED, "auto", None))
+        if encoding == "auto":
+            encoding = None
+            if notation_of(vocab) is not None:
+                encoding = "BIOES" if any(label[:2] in ("E-", "S-") for label in self.labels) else "BIO"
         transitions = starts = ends = None
         if encoding in DECODED:
             legal = tag_transitions(self.labels, encoding)

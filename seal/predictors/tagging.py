@@ -12,6 +12,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from seal.common.setting_checks import check_choice
+from seal.common.tag_notation import notation_of
 from seal.models.tagging import TaggingModel
 from seal.predictors.line_predictor import (
     MAX_WORDS,
@@ -40,7 +41,7 @@ class TaggingPredictor(SentencePredictor):
       training data write them, such as `-LRB-` for `(`.
     - `offsets`: `[start, end)` of each word in the sentence, in characters; where `words` were given, in the words
       joined by a space.
-    - `tags`: one for each word.
+    - `tags`: one for each word; tags of entities as the training data write them.
     - `spans`: where the tags encode entities, the `label`, `start` and `end` (indices of the first word and of the
       last, inclusive) and `text` of each.
     - `description`: one line to read: the words with the entities in brackets, or each word with its tag, `word/TAG`.
@@ -87,6 +88,8 @@ class TaggingPredictor(SentencePredictor):
         super().__init__(
             model, dataset_reader, frozen, energy, SPLITTERS[tokenizer](), max_words, split_sentences, **unknown
         )
+        #: How the training data write tags of entities; `None` where there are none.
+        self.notation = notation_of(self._model.vocab)
 
     def _more(self, inputs: JsonDict) -> dict[str, Any]:
         features = inputs.get("features")
@@ -110,4 +113,6 @@ class TaggingPredictor(SentencePredictor):
         if "spans" not in output:
             return {"tags": tags, "description": " ".join(f"{word}/{tag}" for word, tag in zip(words, tags))}
         spans = output["spans"]
+        if self.notation is not None:
+            tags = self.notation.write(tags, self._model.output_space.encoding)
         return {"tags": tags, "spans": sequence.spans(spans), "description": describe(words, spans)}

@@ -145,8 +145,6 @@ NO_ID = "3: '_' is not an id of CoNLL-U, such as 2, 2-3 or 4.1; set id_column"
         ("a X\n", {"feature_columns": {"pos": 2}}, "1: found 2 columns where the pos is in column 2"),
         ("Token\tPOS\na\tX\n", {}, "1: this line is a header, which would be read as a word like any other; remove it"),
         ("a X\n", {"columns": NAMES}, "1: found 2 columns where 4 columns are named"),
-        ("a\tX\n\nb\t\n", {}, "3: the tag is empty"),
-        ("a\t\nb\tX\n", {}, "1: the tag is empty"),
         ("\tX\nb\tX\n", {}, "1: the token is empty"),
         ("a\tX\nb\t@@UNKNOWN@@\n", {}, "2: the tag is @@UNKNOWN@@, which AllenNLP's vocabulary keeps for itself"),
         ("a\tX\n\t  X\n", {}, "2: the token is empty"),

@@ -120,7 +120,89 @@ def test_wrong_sentences(arguments, message):
 def test_a_broken_encoding_names_the_line(write, tags, encoding, message):
     path = write("x", "\n".join(f"w {tag}" for tag in tags.split()))
     assert told_of(reader_of(encoding=encoding), path).startswith(f"{path}:{message}; correct the file")
-    assert len(list(reader_of().read(path))) == 1
+    assert len(list(reader_of(encoding=None).read(path))) == 1
+
+
+def tags_of(reader, path):
+    return [instance["tags"].labels for instance in reader.read(path)]
+
+
+def file_of(*sentences):
+    return (
+        "\n\n".join("\n".join(f"w{n}{tag}" for n, tag in enumerate(sentence.split(" "))) for sentence in sentences)
+        + "\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "written, learned, name",
+    [
+        (("\tI-A \tI-A \tO", "\tI-B"), [["B-A", "I-A", "O"], ["B-B"]], "IOB1 B-X I-X O"),
+        (("\tB \tI \tO", "\tB"), [["B-SPAN", "I-SPAN", "O"], ["B-SPAN"]], "BIO B I O"),
+        (("\tB_a \tI_a \t-", "\tB_b"), [["B-a", "I-a", "O"], ["B-b"]], "BIO B_X I_X -"),
+        (("\tB-a \tE-a \t", "\tW-b"), [["B-a", "E-a", "O"], ["S-b"]], 'BIOES B-X M-X E-X W-X ""'),
+    ],
+)
+def test_spans_are_recognised_over_the_whole_file(write, caplog, written, learned, name):
+    path = write("x", file_of(*written))
+    caplog.set_level("INFO")
+    reader = reader_of()
+    for _ in range(2):
+        assert tags_of(reader, path) == learned
+    (line,) = [record for record in caplog.records if record.name == "seal.dataset_readers.tagging"]
+    assert line.news and line.getMessage() == f"{path}: its tags write spans in {name}"
+    # The vocabulary has it, for predictions.
+    vocab = Vocabulary.from_instances(list(reader.read(path)))
+    assert vocab.get_index_to_token_vocabulary("tag_notation_labels") == {0: name}
+    (part,) = reader_of(valid_every=2).read(f"{path}#valid")
+    assert part["tags"].labels == learned[0]
+
+
+def test_tags_that_write_no_spans_stay_as_they_are(write, caplog):
+    caplog.set_level("INFO")
+    path = write("x", "a NN\nb S-x\n\nc VB\n")
+    assert tags_of(reader_of(), path) == [["NN", "S-x"], ["VB"]]
+    assert "tag_notation_labels" not in Vocabulary.from_instances(list(reader_of().read(path))).get_namespaces()
+    assert f"{path}: its tags write no spans" in caplog.text
+
+
+def test_further_files_are_learned_in_the_encoding_of_the_first(write):
+    reader = reader_of()
+    assert tags_of(reader, write("train", file_of("\tB-A \tI-A", "\tB-B \tO"))) == [["B-A", "I-A"], ["B-B", "O"]]
+    assert tags_of(reader, write("dev", file_of("\tA_u \tO", "\tA_b \tA_i \tA_l"))) == [
+        ["B-A", "O"],
+        ["B-A", "I-A", "I-A"],
+    ]
+    # Files that are too short to tell.
+    assert tags_of(reader, write("short", file_of("\tO"))) == [["O"]]
+    reader = reader_of()
+    list(reader.read(write("other", file_of("\tA-B \tA-I \t-", "\tB-B \tB-I \t-"))))
+    assert tags_of(reader, write("none", file_of("\t- \t-"))) == [["O", "O"]]
+    assert tags_of(reader_of(target_encoding="BIO"), write("bioes", file_of("\tB-A \tE-A"))) == [["B-A", "I-A"]]
+
+
+@pytest.mark.parametrize(
+    "content, options, line",
+    [
+        (file_of("\tB-A \tI-A", "\tb-A"), {}, "4: the tag 'b-A' "),
+        (file_of("\tB-A \tI-A", "\tO \tI-A"), {}, "5: the tag 'I-A' "),
+        (file_of("\tB-A \tE-A", "\tB-A \tO"), {}, "5: the tag 'O' after 'B-A' breaks the encoding BIOES"),
+        (file_of("\tX", "\t"), {}, "3: the tag is empty"),
+        (file_of("\tX", "\t"), {"encoding": None}, "3: the tag is empty"),
+        (file_of("\tB-X \t"), {"encoding": "BIO"}, "2: the tag is empty"),
+        (file_of("\tB-X \tI-X \t \tO \tO"), {}, "3: the tag '' "),
+        (file_of("\tB_X"), {"encoding": "BIO"}, "1: the tag 'B_X' "),
+    ],
+)
+def test_what_no_encoding_has_is_refused_with_its_line(write, content, options, line):
+    path = write("x", content)
+    assert told_of(reader_of(**options), path).startswith(f"{path}:{line}")
+
+
+def test_a_mix_of_iob1_and_bio_is_repaired_if_that_is_asked_for(write, caplog):
+    path = write("x", file_of("\tB-A \tI-A", "\tO \tI-A"))
+    assert tags_of(reader_of(repair=True), path) == [["B-A", "I-A"], ["O", "B-A"]]
+    assert "tags that broke the encoding BIO were repaired: 1" in caplog.text
 
 
 STRAY = "a O\nb I-PER\nc I-PER\n\nd B-LOC\ne I-PER\n\nf O\n"
@@ -153,8 +235,8 @@ def test_a_repair_needs_tags_of_the_encoding(write):
         f"{path}:1: the tag 'I-PER' at the start of the sentence breaks the encoding BIO; correct the file, or the "
         "reader's 'encoding'."
     )
-    with pytest.raises(ConfigurationError, match="dataset_reader.repair: set 'encoding' too"):
-        reader_of(repair=True)
+    with pytest.raises(ConfigurationError, match="dataset_reader.repair: tags without an encoding"):
+        reader_of(encoding=None, repair=True)
     list(reader_of(encoding="BIO", repair=True, tag_column=None).read(path))
 
 
@@ -192,8 +274,8 @@ def test_a_pattern_names_several_files(tmp_path, write):
     "options, message",
     [
         ({"max_words": 0}, "dataset_reader.max_words must be at least 1, found 0"),
-        ({"encoding": "IOB2"}, "dataset_reader.encoding must be 'IOB1', 'BIO' or 'BIOES', found 'IOB2'"),
-        ({"target_encoding": "BIOES"}, "dataset_reader.target_encoding: set 'encoding' too"),
+        ({"encoding": "IOB2"}, "dataset_reader.encoding must be 'auto', 'IOB1', .*, found 'IOB2'"),
+        ({"encoding": None, "target_encoding": "BIOES"}, "dataset_reader.target_encoding: tags without an encoding"),
         (
             {"encoding": "BIO", "target_encoding": "IOB1"},
             "dataset_reader.target_encoding must be 'BIO', 'BIOES' or null, found 'IOB1'",

@@ -125,10 +125,10 @@ def test_by_hand():
     assert metric.get_metric()["f1"] == 0
 
 
-def test_parts_of_speech_have_accuracies_alone():
+def test_f1_of_parts_of_speech_is_their_accuracy():
     metric = TaggingScore(spans=False)
     metric([["N", "V", "~"], ["V"]], [["N", "N", "~"], ["V"]])
-    assert metric.get_metric() == {"accuracy": 75, "exact_match": 50}
+    assert metric.get_metric() == {"accuracy": 75, "exact_match": 50, "f1": 75}
 
 
 def test_data_without_tags_has_no_score():

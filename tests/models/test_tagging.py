@@ -215,7 +215,7 @@ def test_metrics():
     # Tags that write no entities.
     plain = model_of(encoding=None).eval()
     output = plain.make_output_human_readable(plain(**batch_of()))
-    assert "spans" not in output and set(plain.get_metrics()) == {"accuracy", "exact_match"}
+    assert "spans" not in output and set(plain.get_metrics()) == {"accuracy", "exact_match", "f1"}
 
 
 @pytest.mark.parametrize("output_space", ["tag_sequence", "crf_tag_sequence"])

@@ -8,7 +8,7 @@ from allennlp.data import Vocabulary
 from scipy.stats import chi2, kstest
 
 from seal.common.tag_encodings import first_broken
-from seal.output_spaces import OutputSpace, TagSequence
+from seal.output_spaces import LegalTagSequence, OutputSpace, TagSequence
 from tests.spine import LABELS, all_sequences, mask_of, one_hot, tag_sequence, vocabulary
 
 
@@ -269,3 +269,24 @@ def test_straight_through():
     (through,) = torch.autograd.grad((weights * output).sum(), logits, retain_graph=True)
     (straight,) = torch.autograd.grad((weights * relaxed).sum(), logits)
     assert torch.equal(through, straight) and straight.abs().sum() > 0
+
+
+@pytest.mark.parametrize(
+    "tags, notation, encoding",
+    [
+        (["O", "B-A", "I-A"], "IOB1 B-X I-X O", "BIO"),
+        (["O", "B-A", "E-A", "S-A"], "BIO B-X I-X O", "BIOES"),
+        (["S-x", "NN"], None, None),
+    ],
+)
+def test_the_encoding_is_that_in_which_the_reader_read_the_training_data(tags, notation, encoding):
+    counter = {"tags": dict.fromkeys(tags, 1)}
+    if notation is not None:
+        counter["tag_notation_labels"] = {notation: 1}
+    vocab = Vocabulary(counter)
+    space = TagSequence(vocab, encoding="auto")
+    assert space.encoding == encoding
+    assert set(vocab.get_namespaces()) <= {"tags", "tag_notation_labels"}
+    if encoding is None:
+        with pytest.raises(ConfigurationError, match="output_space: every sequence of tags without an encoding"):
+            LegalTagSequence(vocab, encoding="auto")

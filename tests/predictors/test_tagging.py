@@ -14,11 +14,13 @@ WORDS, TAGS = "Rose sells ginger !".split(), "B-SEL O B-ITM O".split()
 ENTITIES, SPEECH = TAGS, "^ V N ,".split()
 
 
-def predictor_of(tags=ENTITIES, reader=None, loss_net=False, **settings):
+def predictor_of(tags=ENTITIES, reader=None, loss_net=False, notation=None, encoding="auto", **settings):
     """A predictor whose model has fixed weights for the four words: a word's embedding encodes its tag."""
     reader = reader or TaggingReader()
+    if tags is ENTITIES and notation is None:
+        notation = "BIO B-X I-X O"
     features = dict.fromkeys(reader.feature_names, WORDS)
-    instance = reader.text_to_instance(WORDS, tags, features)
+    instance = reader.text_to_instance(WORDS, tags, features, notation=notation)
     reader.apply_token_indexers(instance)
     vocab = Vocabulary.from_instances([instance])
     encoder = {
@@ -28,7 +30,7 @@ def predictor_of(tags=ENTITIES, reader=None, loss_net=False, **settings):
     }
     params = {
         "type": "seal_tagging",
-        "output_space": {"type": "tag_sequence", "encoding": "BIO" if tags is ENTITIES else None},
+        "output_space": {"type": "tag_sequence", "encoding": encoding},
         "task_net": {"encoder": encoder},
     }
     if loss_net:
@@ -62,6 +64,20 @@ def test_a_sentence():
     ]
     assert record["description"] == "[SEL Rose] sells [ITM ginger] !"
     assert 0.9 < record["probability"] <= 1 and "energy" not in record
+
+
+@pytest.mark.parametrize(
+    "notation, tags",
+    [
+        ("IOB1 B-X I-X O", "I-SEL O I-ITM O"),
+        ("BIO X_b X_i -", "SEL_b - ITM_b -"),
+        ("BIOES B-X M-X E-X W-X O", "W-SEL O W-ITM O"),
+    ],
+)
+def test_tags_are_written_as_the_training_data_write_them(notation, tags):
+    record = predictor_of(notation=notation).predict("Rose sells ginger!")
+    assert record["tags"] == tags.split()
+    assert record["description"] == "[SEL Rose] sells [ITM ginger] !"
 
 
 def test_words_and_white_space():

@@ -41,7 +41,7 @@ def test_a_misspelt_setting(library):
 
 
 NEEDED = {
-    "tagging": ["train", "dev", "reader", "encoding"],
+    "tagging": ["train", "dev"],
     "text": ["train", "dev", "reader"],
     "srl": ["train", "dev"],
 }
@@ -96,11 +96,42 @@ def test_a_warm_up_needs_both_nets(library, method):
         evaluated(library, experiment % "{ warmup_epochs: 2 }")
 
 
-@pytest.mark.parametrize("reader", ["encoding: 'IOB1'", "encoding: 'IOB1', target_encoding: 'BIOES'"])
-def test_tags_are_learnt_in_the_encoding_that_is_read(reader):
-    data = f"{{ train: 'x', dev: 'y', encoding: 'BIO', reader: {{ {reader} }} }}"
-    with pytest.raises(RuntimeError, match="ERROR: data: the reader's tags are .*, and 'encoding' is BIO; let both be"):
-        evaluated("tagging", f"lib.experiment({data}, lib.encoder.bilstm(), lib.method.nce())")
+@pytest.mark.parametrize(
+    "data, reader, space",
+    [
+        ("", None, "auto"),
+        ("reader: { separator: 'tab' }", None, "auto"),
+        ("reader: { encoding: 'BIO' }", "BIO", "BIO"),
+        ("reader: { encoding: null }", None, None),
+        ("encoding: 'BIOES'", "BIOES", "BIOES"),
+        ("reader: { encoding: 'BIO' }, encoding: 'BIO'", "BIO", "BIO"),
+        ("reader: { encoding: 'IOB1' }", "IOB1 to BIO", "BIO"),
+        ("encoding: 'IOB1'", "IOB1 to BIO", "BIO"),
+        ("reader: { encoding: 'IOB1', target_encoding: 'BIOES' }, encoding: 'BIOES'", "IOB1 to BIOES", "BIOES"),
+        ("reader: { target_encoding: 'BIOES' }", "None to BIOES", "BIOES"),
+    ],
+)
+def test_the_encoding_of_tags_is_asked_for_once(data, reader, space):
+    experiment = f"lib.experiment({{ train: 'x', dev: 'y', {data} }}, lib.encoder.bilstm(), lib.method.nce())"
+    built = json.loads(evaluated("tagging", experiment))
+    found = built["dataset_reader"]
+    target = f" to {found['target_encoding']}" if "target_encoding" in found else ""
+    assert f"{found.get('encoding')}{target}" == str(reader) and built["model"]["output_space"]["encoding"] == space
+
+
+@pytest.mark.parametrize(
+    "data, told",
+    [
+        ("encoding: 'BIO', reader: { encoding: 'IOB1', target_encoding: 'BIOES' }", "tags are BIOES, .* is BIO"),
+        ("encoding: 'BIOES', reader: { encoding: 'BIO' }", "tags are BIO, .* is BIOES"),
+        ("reader: { type: 'mine' }", "set 'encoding'"),
+    ],
+)
+def test_two_encodings_or_none_of_a_reader_that_cannot_tell(data, told):
+    with pytest.raises(RuntimeError, match=f"ERROR: data: .*{told}"):
+        evaluated(
+            "tagging", f"lib.experiment({{ train: 'x', dev: 'y', {data} }}, lib.encoder.bilstm(), lib.method.nce())"
+        )
 
 
 def test_restarts_that_are_none():

@@ -9,6 +9,7 @@ import pytest
 from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.commands.train import train_model
 from allennlp.common import Params
+from allennlp.predictors import Predictor
 
 import seal  # noqa: F401
 
@@ -33,12 +34,37 @@ def test_the_example_of_the_page_runs(task, score, tmp_path, monkeypatch):
     assert 0 <= evaluate_from_archive(tmp_path / "run" / "model.tar.gz", test)[score] <= 100
 
 
+def test_the_recipe_for_entities_of_a_conll_file(tmp_path, monkeypatch):
+    page = (ROOT / "docs" / "tagging.md").read_text(encoding="utf-8").partition("## Entities on your CoNLL file")[2]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my").mkdir()
+    Path("my/entities.jsonnet").write_text(re.search(r"```jsonnet\n(.*?)```", page, re.DOTALL)[1], encoding="utf-8")
+    sample = (ROOT / "data" / "tagging_sample" / "train.tsv").read_text(encoding="utf-8")
+    sentences = re.sub(r"([BI])-(\w+)$", r"\2_\1", sample, flags=re.MULTILINE).split("\n\n")
+    for number, name in enumerate(("train", "dev", "test")):
+        part = sentences[number : 90 if number == 0 else 60 : 3]
+        Path(f"my/{name}.tsv").write_text("\n\n".join(part) + "\n", encoding="utf-8")
+    commands = re.search(r"```sh\n(.*?)```", page, re.DOTALL)[1].splitlines()
+    assert [line.partition("seal ")[2].split()[0] for line in commands] == ["check", "train", "evaluate", "predict"]
+    config = Params.from_file("my/entities.jsonnet").as_dict(quiet=True)
+    config["trainer"]["num_epochs"] = 1
+    train_model(Params(config), "runs/entities")
+    archive = "runs/entities/model.tar.gz"
+    assert all(archive in line for line in commands[2:])
+    assert 0 <= evaluate_from_archive(archive, "my/test.tsv")["f1"] <= 100
+    record = Predictor.from_path(archive, predictor_name="seal_tagging").predict(
+        re.search("echo '(.*)'", commands[3])[1]
+    )
+    assert len(record["tags"]) == len(record["words"])
+    assert all(re.fullmatch(r"O|\w+_[BI]", tag) for tag in record["tags"])
+
+
 @pytest.mark.parametrize("task", ["srl", "tagging", "text", "multilabel", "segmentation"])
 def test_validation_data_have_either_name(task):
     """And a partial `training` is as the whole one."""
     data = {
         "srl": "{ train: 'a', %s: 'b' }",
-        "tagging": "{ train: 'a', %s: 'b', reader: {}, encoding: null }",
+        "tagging": "{ train: 'a', %s: 'b' }",
         "segmentation": "{ train: 'a', %s: 'b', size: 32, crop: 24 }",
     }.get(task, "{ train: 'a', %s: 'b', reader: {} }")
     encoder = "" if task in ("multilabel", "segmentation") else "encoder=lib.encoder.bilstm(), "

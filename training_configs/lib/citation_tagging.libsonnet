@@ -31,8 +31,7 @@ local tagging = (import 'tagging.libsonnet') {
       train: 'data/cora_citation/ref.train#train',
       dev: 'data/cora_citation/ref.train#valid',
       test: 'data/cora_citation/ref.test',
-      reader: { separator: 'blanks', case: true, tokenizer: 'white_space' },
-      encoding: null,
+      reader: { separator: 'blanks', case: true, tokenizer: 'white_space', encoding: null },
       tags: [
         'author',
         'booktitle',

@@ -6,25 +6,37 @@ local methods = (import 'tagging_methods.libsonnet')();
 
 (import 'sentences.libsonnet') {
   name:: 'tagging',
-  output_space(d):: { type: 'tag_sequence', encoding: d.encoding },
-  needed:: ['train', 'dev', 'reader', 'encoding'],
-  known:: { unlabelled: '', plain_text: false },
+  known:: { reader: {}, encoding: 'auto', unlabelled: '', plain_text: false },
+
+  // The encoding of the files and the one in which tags are learned: the reader's settings have them, or `encoding` beside
+  // these. 'auto' is as the files write them.
+  local encodings(d) =
+    local reader = std.get(d, 'reader', {});
+    assert !std.objectHas(reader, 'type') || std.objectHas(d, 'encoding') || std.objectHas(reader, 'encoding') :
+           "data: with a reader of another type, set 'encoding': 'BIO', 'BIOES', or null for tags that write no spans";
+    local file = std.get(reader, 'encoding', std.get(d, 'encoding', 'auto'));
+    local of_data = std.get(d, 'encoding', file);
+    local default = if file != 'IOB1' then file else if of_data != 'IOB1' then of_data else 'BIO';
+    local learned = std.get(reader, 'target_encoding', default);
+    assert of_data == learned || !std.objectHas(d, 'encoding') || of_data == 'IOB1' :
+           "data: the reader's tags are %s, and 'encoding' is %s; set the reader's alone" % [learned, of_data];
+    { file: file, learned: learned },
+  output_space(d):: { type: 'tag_sequence', encoding: encodings(d).learned },
+
   rates:: encoders.rates(3e-3, 1e-3),
 
   // Tagged data, relative to the working directory. To add a set: an entry here. `reader` has the reader's settings for
-  // the files; `encoding` is that of the tags that are learnt, null for tags that mark no entities, such as parts of
-  // speech.
+  // the files. Its `encoding`, 'auto' by default, is null for tags that mark no entities, such as parts of speech.
   data: {
-    sample: files('data/tagging_sample/%s.tsv') { reader: { encoding: 'BIO' }, encoding: 'BIO' },
+    sample: files('data/tagging_sample/%s.tsv') { reader: { encoding: 'BIO' } },
     // Gimpel et al. 2011.
-    twitter_pos: files('data/twitter_pos/oct27.%s') { reader: { tokenizer: 'tweets' }, encoding: null },
+    twitter_pos: files('data/twitter_pos/oct27.%s') { reader: { tokenizer: 'tweets', encoding: null } },
     // Derczynski et al. 2017.
     wnut17: {
       train: 'data/wnut17/wnut17train.conll',
       dev: 'data/wnut17/emerging.dev.conll',
       test: 'data/wnut17/emerging.test.annotated',
       reader: { encoding: 'BIO', separator: 'tab' },
-      encoding: 'BIO',
     },
     // English Web Treebank of Universal Dependencies (Silveira et al. 2014), universal parts of speech. No test file.
     // The treebank's own files, which end in `.conllu`, need `reader: { token_column: 1, tag_column: 3 }` alone.
@@ -38,8 +50,8 @@ local methods = (import 'tagging_methods.libsonnet')();
         tag_column: 'upos',
         separator: 'tab',
         comment: '# ',
+        encoding: null,
       },
-      encoding: null,
     },
     // Half of dev to choose by and half to measure on: every second sentence, `valid_every` of the reader.
     ud_ewt_pos_halves: self.ud_ewt_pos {
@@ -62,7 +74,6 @@ local methods = (import 'tagging_methods.libsonnet')();
         encoding: 'IOB1',
         target_encoding: 'BIOES',
       },
-      encoding: 'BIOES',
     },
   },
 
@@ -201,19 +212,23 @@ local methods = (import 'tagging_methods.libsonnet')();
     local with_words(energy) =
       if std.get(energy, 'gamma', 0) > 0 then { word_embedder: embedder } + energy else energy;
     super.config(given { energies: std.map(with_words, given.energies) }) {
-      local read = std.get(d.reader, 'target_encoding', std.get(d.reader, 'encoding')),
-      assert read == null || read == d.encoding :
-             "data: the reader's tags are %s, and 'encoding' is %s; let both be the same" % [read, d.encoding],
+      local reader = std.get(d, 'reader', {}),
+      local encoding = encodings(d),
       // What the encoder does not read is not read from files either, so that raw text can do without it.
       local features = std.objectFields(std.get(given.encoder.settings, 'features', {})),
-      local columns = std.get(d.reader, 'feature_columns', {}),
+      local columns = std.get(reader, 'feature_columns', {}),
       local used = { [name]: columns[name] for name in std.objectFields(columns) if std.member(features, name) },
       dataset_reader+: {
-        [if std.objectHas(d.reader, 'feature_columns') then 'feature_columns']: used,
-        [if std.objectHas(d.reader, 'case') then 'case']: d.reader.case && std.member(features, 'case'),
+        // Data may say it in place of the reader's settings.
+        [if std.objectHas(d, 'encoding') && !std.objectHas(reader, 'encoding') && !std.objectHas(reader, 'type') then
+          'encoding']: d.encoding,
+        [if encoding.file == 'IOB1' then 'target_encoding']: encoding.learned,
+        [if std.objectHas(reader, 'feature_columns') then 'feature_columns']: used,
+        [if std.objectHas(reader, 'case') then 'case']: reader.case && std.member(features, 'case'),
         // A tag of test that breaks the encoding is told before training, and not by the evaluation after it.
-        [if d.encoding != null && std.get(d, 'test') != null then 'also_check']: d.test,
+        [if encoding.learned != null && std.get(d, 'test') != null then 'also_check']: d.test,
       },
-      trainer+: { validation_metric: if d.encoding == null then '+accuracy' else '+f1' },
+      // Of tags without spans, `f1` is the accuracy.
+      trainer+: { validation_metric: if encoding.learned == null then '+accuracy' else '+f1' },
     },
 }

@@ -15,6 +15,9 @@ class TagAnswers(SentenceAnswers):
     def _blocks(self, request: JsonDict, record: JsonDict) -> Iterable[JsonDict]:
         # The words as the model reads them, which may write brackets and quotes in another way.
         _, instance = self.predictor.prepare(request)
+        notation, encoding = self.predictor.notation, self.model.output_space.encoding
+        if notation is not None and encoding is not None:
+            record = {**record, "tags": notation.converted(record["tags"], encoding)}
         yield self._block(record, record["words"], instance, "")
 
     def _labels(self) -> list[str]:
