@@ -4,20 +4,18 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple, Optional
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
 
-from tqdm import tqdm
-
-from scripts.layouts import nxt, texts
-from scripts.measure.command import check_file, exit_status, mistakes_of_the_library
+from scripts.measure.command import check_file, exit_status
 from scripts.measure.files import replacing
-from scripts.measure.suite import UserError
-from seal.dataset_readers.srl_conllu import ROLE_SPANS, read_conllu
-from seal.files.paths import data_files, expanded
+from scripts.measure.user_error import UserError
 
 EPILOG = """\
 The inputs become one file, in their order. A folder stands for its files of the layout, sorted, and a pattern with *
@@ -37,14 +35,33 @@ class Layout(NamedTuple):
     lines_of: Callable[..., Iterable[str]]
     #: Those of the files that a folder stands for; empty where an input is a file.
     endings: tuple[str, ...] = ()
+    #: Whether the modules that read it need more than plain Python.
+    needs_library: bool = False
 
 
-def _json_lines(read: Callable[..., Iterable[texts.LabelledText]], path: str, **options: Any) -> Iterator[str]:
-    for text in read(path, **options):
+# The functions import what reads a layout when they are called: the help needs none of it.
+def _labelled_texts(reader: str, path: str, **options: Any) -> Iterator[str]:
+    from scripts.layouts import texts
+
+    for text in getattr(texts, reader)(path, **options):
         yield json.dumps({"text": text.text, "labels": text.labels}, ensure_ascii=False)
 
 
+def _topics(path: str) -> Iterable[str]:
+    from scripts.layouts import texts
+
+    return texts.read_rcv1_topics(path)
+
+
+def _trees(path: str) -> Iterable[str]:
+    from scripts.layouts import nxt
+
+    return nxt.read_nxt(path)
+
+
 def _frames(path: str, role_spans: str) -> Iterator[str]:
+    from seal.dataset_readers.srl_conllu import read_conllu
+
     for sentence in read_conllu(path, role_spans):
         frames = [
             {"pred": frame.predicate, "tags": frame.tags, "lemma": frame.lemma, "sense": frame.sense}
@@ -55,20 +72,21 @@ def _frames(path: str, role_spans: str) -> Iterator[str]:
 
 LAYOUTS = {
     "aapd": Layout(
-        "AAPD's text_train, with label_train beside it, to JSON lines", partial(_json_lines, texts.read_aapd)
+        "AAPD's text_train, with label_train beside it, to JSON lines", partial(_labelled_texts, "read_aapd")
     ),
     "rcv1": Layout(
-        "RCV1-v2's token files (lyrl2004_tokens_train.dat) to JSON lines", partial(_json_lines, texts.read_rcv1)
+        "RCV1-v2's token files (lyrl2004_tokens_train.dat) to JSON lines", partial(_labelled_texts, "read_rcv1")
     ),
-    "rcv1-topics": Layout("RCV1's rcv1.topics.hier.orig to a taxonomy in TSV", texts.read_rcv1_topics),
+    "rcv1-topics": Layout("RCV1's rcv1.topics.hier.orig to a taxonomy in TSV", _topics),
     "bgc": Layout(
         "the Blurb Genre Collection's <book>s to JSON lines with title and body as the text",
-        partial(_json_lines, texts.read_bgc),
+        partial(_labelled_texts, "read_bgc"),
     ),
     "nxt": Layout(
         "Switchboard's syntax in NXT's XML, with its terminals, to trees in Penn's brackets",
-        nxt.read_nxt,
+        _trees,
         (".syntax.xml",),
+        needs_library=True,
     ),
     "propbank": Layout(
         "CoNLL-U with the roles of Universal PropBank to JSON lines of words and frames",
@@ -90,7 +108,7 @@ def parser() -> argparse.ArgumentParser:
             add("--topics", metavar="FILE", help="rcv1-v2.topics.qrels, where it does not lie beside the token file")
         if name == "propbank":
             help = "what a role covers: its head word, or the words below that (default: %(default)s)"
-            add("--role-spans", choices=ROLE_SPANS, default="head", help=help)
+            add("--role-spans", choices=("head", "subtree"), default="head", help=help)
     return result
 
 
@@ -101,21 +119,64 @@ def convert(layout: str, inputs: Iterable[str], out: Path, **options: Any) -> in
     """
     check_file("out", out)
     found = LAYOUTS[layout]
-    with mistakes_of_the_library():
+    with _mistakes(found.needs_library):
+        from seal.files.paths import expanded
+
         files = [file for path in inputs for one in expanded(path) for file in _files(one, found)]
         if any(Path(file).exists() and out.exists() and out.samefile(file) for file in files):
             raise UserError(f"--out: {out} is an input; name another file.")
         with replacing(out) as draft, open(draft, "w", encoding="utf-8", newline="\n") as file:
-            lines = (line for path in files for line in found.lines_of(path, **options))
             number = 0
-            for number, line in enumerate(tqdm(lines, desc=layout, unit=" lines", disable=None), start=1):
-                file.write(line + "\n")
+            for path in files:
+                for line in found.lines_of(path, **options):
+                    file.write(line + "\n")
+                    number += 1
             if not number:
                 raise UserError(f"{', '.join(files)}: nothing is in it that could be converted.")
     return number
 
 
+@contextmanager
+def _mistakes(library: bool) -> Iterator[None]:
+    """Turns what is wrong with a file into a `UserError`. Without `library`, plain Python reads it."""
+    if not library:
+        _without_packages()
+    try:
+        from seal.registry import ConfigurationError
+    except ImportError as error:
+        raise UserError(f"this layout needs the environment of `make env`: {error}.") from error
+    try:
+        yield
+    except ConfigurationError as error:
+        raise UserError(error.message) from error
+    except OSError as error:
+        raise UserError(f"{error.filename}: {error.strerror}.") from error
+
+
+def _without_packages() -> None:
+    """
+    Lets modules of `seal` that need plain Python alone be imported without what their packages import, which takes
+    seconds, and may not be installed.
+    """
+    if "seal" in sys.modules:
+        return
+
+    class ConfigurationError(Exception):
+        def __init__(self, message: str) -> None:
+            super().__init__(message)
+            self.message = message
+
+    registry: Any = ModuleType("seal.registry")
+    registry.ConfigurationError = ConfigurationError
+    sys.modules["seal.registry"] = registry
+    for name in ("seal", "seal.common", "seal.files", "seal.dataset_readers"):
+        package = sys.modules[name] = ModuleType(name)
+        package.__path__ = [str(ROOT.joinpath(*name.split(".")))]
+
+
 def _files(path: str, layout: Layout) -> list[str]:
+    from seal.files.paths import data_files
+
     if layout.endings and not Path(path).is_file():
         return data_files(path, layout.endings, layout.what)
     return [path]

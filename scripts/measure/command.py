@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Optional
 
-from scripts.measure.suite import UserError
+from scripts.measure.user_error import UserError
 
 
 class Stopped(Exception):

@@ -10,6 +10,7 @@ from typing import Any, Optional
 
 import pandas
 
+from scripts.measure.user_error import UserError as UserError
 from seal_inspect.significance import Statistic
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,10 +19,6 @@ The repository; runs have it as their working directory, since the data paths of
 """
 LIBRARY_FOLDER = ROOT / "training_configs" / "lib"
 """The jsonnet libraries that the configs call."""
-
-
-class UserError(Exception):
-    """A mistake of the user at the command line; the message is one sentence."""
 
 
 @dataclass(frozen=True)

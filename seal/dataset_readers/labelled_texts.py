@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple, Optional
 
-from allennlp.common.checks import ConfigurationError
-
 from seal.common.setting_checks import counted, short, whole_number
 from seal.files.names import clean_label
 from seal.files.other_formats import is_list, other_format, to_be_converted
 from seal.files.records import csv_records, read_json
 from seal.files.text_lines import text_lines, without_packing
+from seal.registry import ConfigurationError
 
 logger = logging.getLogger(__name__)
 

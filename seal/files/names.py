@@ -8,14 +8,13 @@ import re
 import unicodedata
 from typing import Optional
 
-from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
-
 from seal.common.setting_checks import short
 from seal.registry import ConfigurationError
 
 #: Half a surrogate pair, which UTF-8 cannot encode; an escape in JSON can produce one (`"\\udc80"`).
 SURROGATE = re.compile("[\ud800-\udfff]")
-_RESERVED = (DEFAULT_PADDING_TOKEN, DEFAULT_OOV_TOKEN)
+# AllenNLP's entries for padding and for unknown words.
+_RESERVED = ("@@PADDING@@", "@@UNKNOWN@@")
 # Control characters, blanks other than the space, and signs without a look: soft hyphens, joiners, marks of direction,
 # fillers, variations.
 _UNSEEN = re.compile(

@@ -1,6 +1,8 @@
 """The command: `scripts/convert.py`; the layouts are tested in `layouts/`."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,32 @@ def test_a_mistake_is_a_sentence_and_leaves_nothing(tmp_path, capsys, layout, na
     assert error.startswith("error: ") and error.count("\n") == 1 and str(tmp_path) in error
     assert told is None or error == f"error: {told.format(path=path)}\n"
     assert not list(out.iterdir())
+
+
+@pytest.mark.parametrize(
+    "arguments, status",
+    [
+        (["--help"], 0),
+        (["propbank", CONLL_U], 0),
+        (["propbank", "a.txt"], 2),
+        (["bgc", "a.txt"], 2),
+        (["aapd", "a.txt"], 2),
+        (["rcv1", "a.txt"], 2),
+        (["rcv1-topics", "a.txt"], 2),
+        (["nxt", "a.syntax.xml"], 2),
+    ],
+)
+def test_plain_python_is_enough(tmp_path, arguments, status):
+    """Without any installed package; in well under a second, as nothing large is imported."""
+    for name in ("a.txt", "a.syntax.xml"):
+        (tmp_path / name).write_text("no such layout\n")
+    if status == 2 or "propbank" in arguments:
+        arguments = [*arguments, "--out", "out"]
+    command = [sys.executable, "-I", "-S", convert.__file__, *arguments]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == status, run.stderr
+    assert run.stderr == "" if status == 0 else run.stderr.startswith("error: ") and run.stderr.count("\n") == 1
+    assert (tmp_path / "out").exists() == (status == 0 and "propbank" in arguments)
 
 
 def test_an_input_is_never_replaced(tmp_path, capsys):
