@@ -98,7 +98,7 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
 
 
 def suite(dataset: str) -> Suite:
-    spans = library()[dataset]["data"]["encoding"] is not None
+    spans = library()[dataset]["data"]["reader"]["encoding"] is not None
     metrics = {"accuracy": "accuracy", "exact_match": "exact sentences"}
     statistics = {"accuracy": ACCURACY, "exact_match": EXACT}
     if spans:
