@@ -39,6 +39,7 @@ BESIDE = 6
 NEEDS_MORE = {
     "energies/tag_language_model.py",
     "nets/encoders/adapters.py",
+    "nets/encoders/characters.py",
     "nets/encoders/seq2seq.py",
     "nets/encoders/transformer.py",
     "nets/stacked_net.py",

@@ -6,6 +6,7 @@ starts with `file:line`; functions here that read files say so no more.
 """
 
 from seal.dataset_readers.batches import BatchesByLength, BatchesBySize, BatchesOfFrames, PartlyLabelledBatches
+from seal.dataset_readers.characters import CharactersIndexer
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.parsing import ParsingReader
 from seal.dataset_readers.segmentation import SegmentationReader

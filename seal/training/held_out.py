@@ -2,7 +2,7 @@ import copy
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -276,8 +276,10 @@ def score(model: SealModel, data_loader: Any) -> list[Record]:
     model.eval()
     device = next(model.parameters()).device
     before = random_state()
-    batches: list[TensorDict] = Tqdm.tqdm(data_loader, desc="scoring")
-    records = [model.held_out(move_to_device(batch, device)) for batch in batches]
+    batches: Iterable[TensorDict] = Tqdm.tqdm(data_loader, desc="scoring")
+    if device.type != "cpu":
+        batches = (move_to_device(batch, device) for batch in batches)
+    records = [model.held_out(batch) for batch in batches]
     set_random_state(before)
     return records
 

@@ -19,6 +19,7 @@ import torch.distributed as dist
 from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader, TensorDict
+from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.models import Model
 from allennlp.nn.parallel import DdpAccelerator
 from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer, TrainerCallback
@@ -202,6 +203,11 @@ class AlternatingTrainer(GradientDescentTrainer):
         if self.cuda_device.type == "cuda":
             # AllenNLP does so only in distributed runs, and the generator whose state is saved is the current GPU's.
             torch.cuda.set_device(self.cuda_device)
+        else:
+            # AllenNLP's loader would look for tensors in all of the metadata, to leave them where they are.
+            for each in (loader, self._validation_data_loader):
+                if isinstance(each, MultiProcessDataLoader):
+                    each.cuda_device = None
         # This worker's number among those of all nodes; AllenNLP's `_rank` is that on its node.
         worker, workers = (dist.get_rank(), dist.get_world_size()) if self._distributed else (0, 1)
         self._seed = torch.initial_seed() + 1 + worker

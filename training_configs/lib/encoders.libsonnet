@@ -40,12 +40,12 @@ local character_net(filters) = {
   local widths = [3, 4],
   output_dim: filters * std.length(widths),
   indexer: {
-    type: 'characters',
+    type: 'seal_characters',
     min_padding_length: 4,
     character_tokenizer: { start_tokens: ['<w>'], end_tokens: ['</w>', '</w>'] },
   },
   embedder: {
-    type: 'character_encoding',
+    type: 'seal_character_encoding',
     embedding: { embedding_dim: dim, vocab_namespace: 'token_characters' },
     encoder: { type: 'cnn', embedding_dim: dim, num_filters: filters, ngram_filter_sizes: widths },
   },

@@ -12,6 +12,7 @@ from seal.registry import from_allennlp_room
 __getattr__ = from_allennlp_room(
     __name__,
     {
+        "CharacterEncoder": "characters",
         "Seq2SeqWordEncoder": "seq2seq",
         "Seq2VecTextEncoder": "seq2seq",
         "TextTransformer": "transformer",
