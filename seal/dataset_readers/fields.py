@@ -4,7 +4,7 @@ of a table, which it keeps in their order.
 """
 
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import numpy
 import torch
@@ -23,28 +23,21 @@ class KnownLabelsField(SequenceLabelField):
     namespaces have no unknown entry, and AllenNLP's field ends in a `KeyError`. Models find such labels in the
     metadata: they count them as missed in evaluation and refuse to learn from them (`seal.metrics.UnknownGold`). Labels
     that are indices bypass the vocabulary.
-    """
-
-    def index(self, vocab: Vocabulary) -> None:
-        if self._indexed_labels is None:
-            known = vocab.get_token_to_index_vocabulary(self._label_namespace)
-            self._indexed_labels = [known.get(label, 0) for label in self.labels]
-
-
-class TagsField(KnownLabelsField):
-    """
-    The tags of a sentence.
 
     # Parameters
 
     labels, sequence_field, label_namespace : as for `SequenceLabelField`
     notation : `Optional[str]`, optional (default = `None`)
-        The `TagNotation.name` of how its file writes tags of spans, which the vocabulary keeps: predictions are written
+        The `TagNotation.name` of how a file writes tags of spans, which the vocabulary keeps: predictions are written
         so, too.
     """
 
     def __init__(
-        self, labels: list[str], sequence_field: SequenceField, label_namespace: str, notation: Optional[str] = None
+        self,
+        labels: Union[Sequence[str], Sequence[int]],
+        sequence_field: SequenceField,
+        label_namespace: str = "labels",
+        notation: Optional[str] = None,
     ) -> None:
         super().__init__(labels, sequence_field, label_namespace)
         self._notation = notation
@@ -53,6 +46,11 @@ class TagsField(KnownLabelsField):
         super().count_vocab_items(counter)
         if self._notation is not None:
             counter[NOTATIONS][self._notation] += 1
+
+    def index(self, vocab: Vocabulary) -> None:
+        if self._indexed_labels is None:
+            known = vocab.get_token_to_index_vocabulary(self._label_namespace)
+            self._indexed_labels = [known.get(label, 0) for label in self.labels]
 
 
 class LabelSetField(MultiLabelField):

@@ -16,7 +16,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from seal.common.setting_checks import check_range
 from seal.common.tag_encodings import first_broken, repaired_tags
-from seal.dataset_readers.fields import TagsField
+from seal.dataset_readers.fields import KnownLabelsField
 from seal.files.paths import expanded, one_path, user_path
 from seal.files.text_lines import text_lines
 
@@ -188,11 +188,11 @@ def text_field(words: list[str], where: str) -> TextField:
 
 def tags_field(
     tags: list[str], tokens: TextField, namespace: str, where: str, notation: Optional[str] = None
-) -> TagsField:
+) -> KnownLabelsField:
     """The field of tags; an error that begins with `where` if they are not as many as the words."""
     if len(tags) != len(tokens):
         raise ConfigurationError(f"{where}found {len(tags)} tags for {len(tokens)} words.")
-    return TagsField(tags, tokens, namespace, notation)
+    return KnownLabelsField(tags, tokens, namespace, notation)
 
 
 def with_words(file_path: str, sentences: Iterable) -> Iterator:
