@@ -6,13 +6,11 @@ once, however many frames it has.
 import sys
 from typing import Any, NamedTuple, Optional
 
-import spacy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models.archival import load_archive
 from allennlp.nn.util import move_to_device
-from spacy.tokens import Doc
 
 from seal.common.length_groups import pieces_of, size_of
 from seal.dataset_readers.srl import SrlReader
@@ -139,41 +137,6 @@ class ModelPredicateFinder(PredicateFinder):
         return found
 
 
-class SpacyPredicateFinder(PredicateFinder):
-    """
-    Finds predicates by a spaCy model's part-of-speech tags: verbs, and auxiliaries except modals, to which PropBank
-    gives no frame.
-
-    # Parameters
-
-    spacy_model : `str`, optional (default = `"en_core_web_sm"`)
-        The name of a spaCy package, or a folder.
-
-    # Raises
-
-    `ConfigurationError` if it is not installed, or tags no parts of speech.
-    """
-
-    def __init__(self, spacy_model: str = "en_core_web_sm") -> None:
-        try:
-            self._spacy = spacy.load(spacy_model, exclude=["parser", "ner", "lemmatizer", "senter"])
-        except OSError as error:
-            raise ConfigurationError(
-                f"predicate_finder 'spacy' needs the spaCy model '{spacy_model}', which is not here: run "
-                f"'python -m spacy download {spacy_model}', or take the predicate_finder 'model', which "
-                "needs none."
-            ) from error
-        if not {"tagger", "morphologizer", "attribute_ruler"}.intersection(self._spacy.pipe_names):
-            raise ConfigurationError(f"spacy_model: '{spacy_model}' tags no parts of speech; take another.")
-
-    def find(self, sentences: list[IndexedSentence]) -> list[list[int]]:
-        documents = [Doc(self._spacy.vocab, words=sentence.sequence.words) for sentence in sentences]
-        return [
-            [token.i for token in document if is_verb(token.pos_, token.tag_)]
-            for document in self._spacy.pipe(documents)
-        ]
-
-
 class TaggerPredicateFinder(PredicateFinder):
     """
     Finds predicates by the tags of a `seal_tagging` model, and those that another finder finds beside them: words with
@@ -228,8 +191,3 @@ def is_verb_tag(tag: str, word: str = "") -> bool:
     if tag in ("AUX", "V"):
         return word.lower() not in MODALS
     return tag == "VERB" or tag.startswith("VB")
-
-
-def is_verb(part_of_speech: str, tag: str) -> bool:
-    """Whether PropBank gives a word of this universal part of speech and Penn Treebank tag a verb's frame."""
-    return part_of_speech == "VERB" or (part_of_speech == "AUX" and tag != "MD")

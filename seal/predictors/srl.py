@@ -27,7 +27,6 @@ from seal.predictors.predicates import (
     ModelPredicateFinder,
     PredicateFinder,
     Row,
-    SpacyPredicateFinder,
     TaggerPredicateFinder,
     as_tensors,
 )
@@ -70,12 +69,8 @@ class SrlPredictor(SentencePredictor):
     dataset_reader : `SrlReader`
     frozen, energy :
         As for `LinePredictor`.
-    predicate_finder : `str`, optional (default = `"model"`)
-        `"model"`: the head that was trained with the model. `"spacy"`: the tags of `spacy_model`.
     predicate_threshold : `float`, optional (default = `0.5`)
-        For `"model"`: words with at least this probability are predicates.
-    spacy_model : `str`, optional (default = `"en_core_web_sm"`)
-        For `"spacy"`: the name of a spaCy package, or a folder.
+        Words with at least this probability, by the head that was trained with the model, are predicates.
     predicates_from : `str`, optional (default = `None`)
         A `seal_tagging` model, by its name, archive, folder or `hf://USER/MODEL`: words that it tags as verbs are
         predicates, too. For text with words that the model was not trained on. `None`: the one that the model's
@@ -90,7 +85,7 @@ class SrlPredictor(SentencePredictor):
 
     # Raises
 
-    `ConfigurationError` as for `LinePredictor`, if an argument is out of range, or the spaCy model is missing.
+    `ConfigurationError` as for `LinePredictor`, and if an argument is out of range.
     """
 
     registered_name = "seal_srl"
@@ -102,9 +97,7 @@ class SrlPredictor(SentencePredictor):
         model: Model,
         dataset_reader: DatasetReader,
         frozen: bool = True,
-        predicate_finder: str = "model",
         predicate_threshold: float = 0.5,
-        spacy_model: str = "en_core_web_sm",
         predicates_from: Optional[str] = None,
         frames_per_batch: int = 32,
         max_words: int = MAX_WORDS,
@@ -118,13 +111,9 @@ class SrlPredictor(SentencePredictor):
         if type(predicate_threshold) not in (int, float) or not 0 <= predicate_threshold <= 1:
             raise ConfigurationError(f"predicate_threshold must be in [0, 1], found {predicate_threshold!r}.")
         check_whole_number("frames_per_batch", frames_per_batch)
-        self._finder: PredicateFinder
-        if predicate_finder == "model":
-            self._finder = ModelPredicateFinder(self._model, self.cuda_device, predicate_threshold, frames_per_batch)
-        elif predicate_finder == "spacy":
-            self._finder = SpacyPredicateFinder(spacy_model)
-        else:
-            raise ConfigurationError(f"predicate_finder must be 'model' or 'spacy', found {predicate_finder!r}.")
+        self._finder: PredicateFinder = ModelPredicateFinder(
+            self._model, self.cuda_device, predicate_threshold, frames_per_batch
+        )
         if predicates_from is None:
             predicates_from = self._model.predicates_from
         if predicates_from not in (None, ""):

@@ -2,16 +2,13 @@
 Splits raw text into words with their places, and joins words to text.
 """
 
-import html
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple, Optional
 
-import regex
 import spacy
 from allennlp.data import Vocabulary
-from nltk.tokenize.casual import URLS, TweetTokenizer
 from spacy.tokenizer import Tokenizer
 
 from seal.common.tag_encodings import Span
@@ -27,7 +24,6 @@ _RUN = re.compile(r"\S+")
 # A word such as `state-of-the-art`; and the most characters of one, or of a sign.
 _HYPHENATED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
 _LONGEST_JOINED = 60
-_ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 
 # spaCy keeps every string it has seen, and its tokens, for good. To bound the memory, the tokenizer is made anew after
 # this many texts, which takes a quarter of a second; spaCy's own `memory_zone` makes it ten times slower.
@@ -42,7 +38,7 @@ class WordSequence(NamedTuple):
 
     text : `str`
     words : `list[str]`
-        `text[start:end]` for each of the offsets; of a tweet, with its entities (`&amp;`) decoded.
+        `text[start:end]` for each of the offsets.
     offsets : `list[list[int]]`
         `[start, end)` of each word in `text`, in characters (Unicode code points, as Python counts them).
     """
@@ -129,70 +125,23 @@ class EnglishSplitter(WordSplitter):
 class TweetSplitter(WordSplitter):
     """
     Splits tweets by the rules of NLTK's `TweetTokenizer`: hashtags, names (`@somebody`), addresses and emoticons stay
-    whole. Beyond these, what the Twitter part-of-speech data keep whole does: marks in a row (`!!`, `<<`), faces
-    (`-__-`), sums (`$20`, `5%`), dates and times, `w/` and `he/she`, abbreviations (`U.S.`), words with digits or a
-    typographic apostrophe. Of the words of these tweets, set apart by blanks, it finds 99 % again in development data
-    (`scripts/tweet_words.py`).
-
-    Unlike NLTK's tokenizer, this one gives words that are parts of the text, and leaves long repetitions as they are.
-    It decodes entities and nothing else: the word of `&lt;3` is `<3`, and its offsets are those of `&lt;3`.
+    whole. Its words are parts of the text: repetitions stay as long as they are, and entities (`&amp;`) as they stand.
     """
 
     def _words(self, text: str) -> Iterator[tuple[int, int, str]]:
+        pattern = _tweet_words()
         # Run by run, since NLTK's dots of an ellipsis may have blanks between them.
         for run in _RUN.finditer(text):
-            decoded, places = _decoded(run.group())
-            for match in _tweet_words().finditer(decoded):
-                yield run.start() + places[match.start()], run.start() + places[match.end()], match.group()
+            for match in pattern.finditer(run.group()):
+                yield run.start() + match.start(), run.start() + match.end(), match.group()
 
 
 @lru_cache(maxsize=None)
-def _tweet_words() -> "regex.Pattern":
-    """The pattern of a word of a tweet. It is made when it is first used, as NLTK takes a while to import."""
-    return regex.compile(
-        "|".join(
-            [
-                URLS,
-                r"[$\u00a3\u20ac]\d[\d.,]*\w*",
-                r"\d+(?:[.,]\d+)*[%\u00a2]",
-                r"\d+(?:[/:]\d+)+",
-                r"\#\d+",
-                r"-+>+|<+-+",
-                # A face, and the same mark several times; dots are left to NLTK's ellipsis.
-                r"(?P<eye>[^\w\s])_+(?P=eye)",
-                r"<3+",
-                r"[:;=][-o]?(?:\)+|\(+)",
-                r"[!?]+",
-                r"(?P<mark>[^\w\s.@\#])(?P=mark)+",
-                r"(?:[^\W\d_]\.){2,}(?![\w@])",
-                r"(?:Mr|Mrs|Ms|Dr|St|Sen|Jr)\.(?!\S)",
-                r"w/o?(?![\w/])",
-                # Words with digits, slashes and apostrophes.
-                r"[^\W_]+(?:[/\u2019][^\W_]+)+",
-                r"[^\W\d_]+\d\w*",
-            ]
-        )
-        + "|"
-        + TweetTokenizer().WORD_RE.pattern,
-        TweetTokenizer().WORD_RE.flags,
-    )
+def _tweet_words() -> Any:
+    """NLTK's pattern of a word of a tweet. It is made when it is first used, as NLTK takes a while to import."""
+    from nltk.tokenize.casual import TweetTokenizer
 
-
-def _decoded(run: str) -> tuple[str, list[int]]:
-    """The text with its entities decoded, and the place in `run` of each of its characters and of its end."""
-    characters: list[str] = []
-    places: list[int] = []
-    position = 0
-    for entity in _ENTITY.finditer(run):
-        character = html.unescape(entity.group())
-        if len(character) != 1 or character.isspace():
-            continue
-        characters += run[position : entity.start()]
-        places += range(position, entity.start())
-        characters.append(character)
-        places.append(entity.start())
-        position = entity.end()
-    return "".join(characters) + run[position:], [*places, *range(position, len(run) + 1)]
+    return TweetTokenizer().WORD_RE
 
 
 class WhiteSpaceSplitter(WordSplitter):
@@ -225,13 +174,8 @@ class SplitAsTrained:
         typed = self._forms.characters(text)
         sequence = self._splitter.split(typed)
         offsets = self._joined(sequence)
-        # A word that is not what the text has there, such as a decoded `&amp;`, stays as the splitter gave it.
-        given = {(start, end): word for word, (start, end) in zip(sequence.words, sequence.offsets)}
-        given = {place: word for place, word in given.items() if word != typed[slice(*place)]}
-        words = [given.get((start, end), typed[start:end]) for start, end in offsets]
-        written = self._forms.words(words, typed, offsets)
-        shown = [given.get((start, end), text[start:end]) for start, end in offsets]
-        return WordSequence(text, shown, offsets), written
+        written = self._forms.words([typed[start:end] for start, end in offsets], typed, offsets)
+        return WordSequence(text, [text[start:end] for start, end in offsets], offsets), written
 
     def _joined(self, sequence: WordSequence) -> list[list[int]]:
         """The places of words, where those that a splitter has made of one sign, or hyphenated word, are one again."""

@@ -68,10 +68,7 @@ KEYS = {
 }
 ARGUMENTS = {
     "tags": "tokenizer, max_words, energy, split_sentences",
-    "frames": (
-        "predicate_finder, predicate_threshold, spacy_model, predicates_from, frames_per_batch, max_words, energy, "
-        "split_sentences"
-    ),
+    "frames": ("predicate_threshold, predicates_from, frames_per_batch, max_words, energy, split_sentences"),
     "trees": "max_words, energy, split_sentences",
     "texts": "max_words, top_k, energy, decision, probabilities",
     "features": "top_k, energy, decision, probabilities",

@@ -2,10 +2,8 @@ from types import SimpleNamespace
 from unittest import mock
 
 import pytest
-import spacy
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.predictors import Predictor
 
 from seal.models import TaggingModel
 from seal.predictors import predicates
@@ -13,10 +11,8 @@ from seal.predictors.predicates import (
     IndexedSentence,
     ModelPredicateFinder,
     Row,
-    SpacyPredicateFinder,
     TaggerPredicateFinder,
     as_tensors,
-    is_verb,
     is_verb_tag,
 )
 from seal.predictors.words import join_words
@@ -61,48 +57,6 @@ def test_the_model_finds_the_predicates_it_was_trained_on(predictor, sentences):
 def test_a_word_of_just_the_threshold_is_a_predicate(predictor, sentences, monkeypatch):
     monkeypatch.setattr(predictor._model, "predicate_logits", lambda hidden: torch.zeros(hidden.shape[:2]))
     assert ModelPredicateFinder(predictor._model, -1, 0.5).find(sentences[1:2]) == [[0, 1]]
-
-
-@pytest.fixture
-def spacy_model(tmp_path):
-    """A spaCy model that tags parts of speech by a list of words, so that no model is downloaded."""
-    pipeline = spacy.blank("en")
-    tags = pipeline.add_pipe("attribute_ruler")
-    for word, part, tag in [
-        ("peels", "VERB", "VBZ"),
-        ("eats", "VERB", "VBZ"),
-        ("is", "AUX", "VBZ"),
-        ("can", "AUX", "MD"),
-        ("her", "PRON", "PRP$"),
-    ]:
-        tags.add([[{"LOWER": word}]], {"POS": part, "TAG": tag})
-    pipeline.to_disk(tmp_path / "tagger")
-    return str(tmp_path / "tagger")
-
-
-def test_spacy_finds_verbs_and_auxiliaries_without_modals(spacy_model, sentences):
-    finder = SpacyPredicateFinder(spacy_model)
-    assert finder.find(sentences) == [[], [], [1, 3], [1], []]
-    assert finder.find([]) == []
-    assert [is_verb(*pair) for pair in [("VERB", "VB"), ("AUX", "VBD"), ("AUX", "MD"), ("NOUN", "NN")]] == [
-        True, True, False, False
-    ]  # fmt: skip
-
-
-def test_the_predictor_takes_spacys_predicates_for_its_own_words(archive, spacy_model):
-    predictor = Predictor.from_path(archive, predicate_finder="spacy", spacy_model=spacy_model)
-    record = predictor.predict("She can't peel; he  peels.")
-    assert record["words"] == ["She", "ca", "n't", "peel", ";", "he", "peels", "."]
-    assert [(frame["index"], frame["predicate"]) for frame in record["frames"]] == [(6, "peels")]
-
-
-def test_a_missing_spacy_model_is_named_with_the_way_out(tmp_path):
-    way_out = "'no_such_model'.*spacy download no_such_model.*finder 'model'"
-    with pytest.raises(ConfigurationError, match=way_out):
-        SpacyPredicateFinder("no_such_model")
-    spacy.blank("en").to_disk(tmp_path / "blank")
-    with pytest.raises(ConfigurationError, match="tags no parts of speech"):
-        SpacyPredicateFinder(str(tmp_path / "blank"))
 
 
 @pytest.mark.parametrize(

@@ -213,7 +213,6 @@ def test_rounding_makes_no_probability_larger_than_1(archive):
         ({"predicate_threshold": True}, "predicate_threshold must be"),
         ({"frames_per_batch": 0}, "frames_per_batch must be"),
         ({"frames_per_batch": 2.5}, "frames_per_batch must be"),
-        ({"predicate_finder": "nltk"}, "predicate_finder must be 'model' or 'spacy', found 'nltk'"),
     ],
 )
 def test_wrong_arguments_are_named(predictor, arguments, message):
