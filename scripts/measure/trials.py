@@ -176,7 +176,8 @@ class Trainings:
     def _run(self, params: Any, overrides: dict[str, Any], dry_run: bool = False) -> dict[str, Any]:
         from allennlp.commands.train import train_model
 
-        from seal.cli.check import check, places_named
+        from seal.cli.check import check
+        from seal.cli.error_places import places_named
         from seal.training import NonFiniteLoss
 
         with tempfile.TemporaryDirectory(prefix="tune-") as folder, quiet(self._verbose):

@@ -34,7 +34,7 @@ from PIL import Image
 
 import seal  # noqa: F401  (registers the readers)
 from scripts.convert import LAYOUTS
-from seal.cli.check import places_named
+from seal.cli.error_places import places_named
 from seal.cli.word_vectors import check_vectors
 from seal.files.input_lines import input_lines
 from seal.files.kept_arrays import VARIABLE

@@ -3,16 +3,14 @@ The sub-command `check`, and what `train` begins with: a config is compared with
 it names, before any of them is called. A mistake is one sentence, with the key and its place in the config, what was
 found and what was meant.
 
-What a constructor itself refuses is found when it is called; `placed` gives that error its place.
+What a constructor itself refuses is found when it is called; `places_named` gives that error its place.
 """
 
 import argparse
 import inspect
 import os
 import re
-import traceback
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from types import UnionType
 from typing import Any, Optional, Union, get_args, get_origin
 
@@ -20,12 +18,12 @@ import torch
 from allennlp.commands.train import TrainModel
 from allennlp.common import Lazy, Registrable
 from allennlp.common.from_params import infer_params
-from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.modules.token_embedders import Embedding
 from allennlp.training.trainer import Trainer
 
-from seal.cli.configs import read_config
-from seal.cli.word_vectors import check_vectors, unusable_vector
+from seal.cli.configs import place_of, read_config
+from seal.cli.data_check import look_at_data
+from seal.cli.word_vectors import check_vectors
 from seal.cli.workers import Workers
 from seal.common.setting_checks import check_range, short, suggest, whole_number
 from seal.files.paths import user_path
@@ -56,9 +54,16 @@ _FROM_ZERO = {"warmup_steps"}
 _SHARES = {"decay", "dropout", "layer_dropout_probability", "recurrent_dropout_probability"}
 
 
-def check(config: dict[str, Any]) -> None:
+def check(config: dict[str, Any], source: Optional[str] = None) -> None:
     """
     Checks a config for training, after its overrides.
+
+    # Parameters
+
+    config : `dict[str, Any]`
+    source : `str`, optional (default = `None`)
+        The file that it was read from: an error about a path of data then names the line and the key there, which may
+        be an argument of the library of configs.
 
     # Raises
 
@@ -73,7 +78,7 @@ def check(config: dict[str, Any]) -> None:
     parts = {key: value for key, value in config.items() if key not in _READ_BEFORE and key != "type"}
     _check_keys("", TrainModel, parts, parameters, also=(*_SEEDS, "distributed"))
     for key in _DATA:
-        _check_data(key, config.get(key))
+        _check_data(key, config.get(key), source)
 
 
 def check_overridden(config: dict[str, Any], trained: dict[str, Any]) -> None:
@@ -130,15 +135,15 @@ def _check_workers(section: Any) -> None:
     check_range('config key "distributed.timeout"', workers.timeout, least=1)
 
 
-def _check_data(key: str, path: Any) -> None:
+def _check_data(key: str, path: Any, source: Optional[str]) -> None:
     """A path of data that names a file or folder plainly; what else a path may be is the reader's to say."""
     if path == "" or (path is None and key == "train_data_path"):
         raise ConfigurationError(f'config key "{key}" must be the path of data, found {short(path)}')
     if not isinstance(path, str) or not re.fullmatch(r"[\w./~+=@% -]+", path) or os.path.exists(user_path(path)):
         return
     raise ConfigurationError(
-        f'config key "{key}": there is no file or folder {path}; put the data there (see data/README.md), or correct '
-        "the path"
+        f"{place_of(key, path, source)}: there is no file or folder {path}; put the data there (see data/README.md), "
+        "or correct the path"
     )
 
 
@@ -303,106 +308,24 @@ def _parameters(cls: type, constructor: Any) -> tuple[dict[str, inspect.Paramete
     return parameters, _parameters(base, base.__init__)[1]
 
 
-# The packages whose constructors refuse a value by a `ValueError`. Those of seal do it by a `ConfigurationError`, so a
-# `ValueError` there is a defect, as it may be in anybody else's class.
-_REFUSE_BY_VALUE_ERROR = ("allennlp", "allennlp_models", "torch")
-
-
-@contextmanager
-def places_named() -> Iterator[None]:
-    """
-    Inside, an error of a part that refuses its settings, while AllenNLP constructs it of a config, becomes a
-    `ConfigurationError` that has the place of the part.
-    """
-    try:
-        yield
-    except Exception as error:
-        message = _message(error)
-        if message is None:
-            raise
-        raise ConfigurationError(message) from error
-
-
-def _message(error: Exception) -> Optional[str]:
-    """What an error that left a constructor says, with what its frames know; `None`: it says enough."""
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    for frame in frames:
-        loaders = frame.f_locals.get("data_loaders") if frame.f_code.co_name in _HAVE_LOADERS else None
-        message = no_instance(loaders.values()) if isinstance(loaders, dict) else None
-        if message is not None:  # Whatever it led to.
-            return message
-    for frame in reversed(frames):
-        module, function, given = frame.f_globals.get("__name__"), frame.f_code.co_name, frame.f_locals
-        if module == "allennlp.modules.token_embedders.embedding" and function == "_read_pretrained_embeddings_file":
-            return unusable_vector(
-                error, *(given[name] for name in ("file_uri", "embedding_dim", "vocab", "namespace"))
-            )
-        if module == "allennlp.training.metric_tracker" and function == "combined_score":
-            missing = [name for _, name in given["self"].tracked_metrics if name not in given["metrics"]]
-            key = 'config key "trainer.validation_metric"'
-            near = [f'{key}: the model did not report "{name}"{suggest(name, given["metrics"])}' for name in missing]
-            return next(iter(near), None)
-        if function == "iter_instances":
-            return None  # It is about the data, though the loader's constructor reads them.
-        if module == "allennlp.common.from_params" and function == "from_params":
-            return _placed(error, given)
-    return None
-
-
-# Functions of AllenNLP's that have all data loaders in a variable.
-_HAVE_LOADERS = ("from_partial_objects", "make_vocab_from_params")
-
-
-def no_instance(loaders: Iterable[Any]) -> Optional[str]:
-    """What is wrong with the first of AllenNLP's loaders whose reader gives no instance; `None` if none is empty."""
-    for given in loaders:
-        loader: Any = getattr(given, "loader", given)  # One of groups of batches has that of its batches.
-        is_empty = (
-            isinstance(loader, MultiProcessDataLoader) and loader._instances is not None and not loader._instances
-        )
-        if not is_empty:
-            continue
-        info = loader.reader.get_distributed_info()
-        if info is not None and info.global_rank > 0:
-            # The first process gets the first instance, if there is one.
-            return (
-                f"{loader.data_path}: process {info.global_rank + 1} of {info.world_size} gets no instance, as there "
-                "are fewer instances than processes; take fewer processes (distributed.cuda_devices) or more data"
-            )
-        return f"{loader.data_path}: no instance is read; see what the file has, and what the dataset_reader leaves out"
-    return None
-
-
-def _placed(error: Exception, given: dict[str, Any]) -> Optional[str]:
-    """The same of an error that left the innermost part; `given` is what its `from_params` has."""
-    text, cls, history = str(error), given["cls"], getattr(given["params"], "history", "")
-    place = history.rstrip(".")
-    if isinstance(error, ConfigurationError):
-        # A class knows the name of its part, as in "encoder.dropout: ...", and not which of two encoders it is.
-        part = place.rpartition(".")[2]
-        return place + text[len(part) :] if part and re.match(rf"{re.escape(part)}[.:]", text) else None
-    if isinstance(error, TypeError):
-        unknown = re.search(r"__init__\(\) got an unexpected keyword argument '(\w+)'", text)
-        of_config = unknown is not None and unknown[1] in given.get("kwargs", ())
-        return f'config key "{history}{unknown[1]}" is unknown to {cls.__name__}' if unknown and of_config else None
-    # A class method, such as `Vocabulary.from_instances`, does more than to take settings. `io.UnsupportedOperation` is
-    # an error of both types, and about a file.
-    takes_settings = inspect.isclass(given.get("constructor_to_call") or cls)
-    refuses = takes_settings and cls.__module__.split(".")[0] in _REFUSE_BY_VALUE_ERROR
-    is_value = isinstance(error, ValueError) and not isinstance(error, OSError)
-    return f'config key "{place}": {text}' if place and refuses and is_value else None
-
-
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Adds the sub-command `check`."""
-    about = "Look for mistakes in a config: unknown keys, wrong values, data that are not there. Nothing is built."
+    about = (
+        "Look for mistakes in a config, such as unknown keys and wrong values, and in the beginnings of its data. No "
+        "net is built."
+    )
     parser = subparsers.add_parser("check", help="Look for mistakes in a config.", description=about)
     parser.add_argument("config", help="a file of jsonnet, as `seal train` takes it")
     parser.add_argument("-o", "--overrides", default="", help="JSON: settings in the place of the config's")
+    parser.add_argument(
+        "--no-data", action="store_true", help="do not read the data, which takes three seconds at most"
+    )
     parser.set_defaults(func=_check)
     return parser
 
 
 def _check(args: argparse.Namespace) -> None:
-    check(read_config(args.config, args.overrides))
-    print(f"{args.config}: no mistake found")
+    config = read_config(args.config, args.overrides)
+    check(config, args.config)
+    read = "" if args.no_data else f" (read: {'; '.join(look_at_data(config))})"
+    print(f"{args.config}: no mistake found{read}")

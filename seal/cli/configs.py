@@ -6,7 +6,9 @@ import json
 import logging
 import os
 import re
-from typing import Any
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Optional
 
 from allennlp.common import params as allennlp_params
 
@@ -77,6 +79,30 @@ def read_overrides(text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ConfigurationError(f"--overrides must be an object, found {found!r}")
     return found
+
+
+# What the library of configs calls a path of data.
+_DATA_ARGUMENTS = {
+    "train_data_path": ("train",),
+    "validation_data_path": ("dev", "valid"),
+    "test_data_path": ("test",),
+}
+
+
+def place_of(key: str, path: str, source: Optional[str]) -> str:
+    """
+    Where a config has a path of data: the line and the key under which the file `source` writes it, if that is another
+    one than `key` of the evaluated config, such as the argument of a function.
+    """
+    if source is not None:
+        with suppress(OSError, UnicodeDecodeError):
+            text = Path(source).read_text(encoding="utf-8")
+            written = re.finditer(rf"""\b(\w+)['"]?\s*\+?[:=]\s*(['"]){re.escape(path)}\2""", text)
+            found = {match[1]: text.count("\n", 0, match.start(1)) + 1 for match in written}
+            names = [name for name in _DATA_ARGUMENTS[key] if name in found] or [*found]
+            if names and key not in found:
+                return f'{source}:{found[names[0]]}: "{names[0]}"'
+    return f'config key "{key}"'
 
 
 def _with_floats(found: Any) -> Any:

@@ -14,8 +14,9 @@ from allennlp.models.archival import Archive, load_archive
 
 from seal.allennlp.model_names import model_path, ready_model
 from seal.allennlp.safe_archives import extracted_archive, opening
-from seal.cli.check import check_overridden, places_named
+from seal.cli.check import check_overridden
 from seal.cli.configs import overridden
+from seal.cli.error_places import places_named
 from seal.common.setting_checks import check_range
 from seal.files.paths import user_path
 from seal.files.whole_files import replacing

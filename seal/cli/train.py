@@ -20,8 +20,10 @@ from torch.multiprocessing import ProcessExitedException
 
 from seal.allennlp.error_sentences import BEGUN, describe
 from seal.allennlp.pretrained_encoders import note_pieces
-from seal.cli.check import check, no_instance, places_named
+from seal.cli.check import check
 from seal.cli.configs import read_config
+from seal.cli.data_check import look_at_beginnings
+from seal.cli.error_places import no_instance, places_named
 from seal.cli.run_folder import check_folder, fill_folder, locked, sort_namespaces, write_archive
 from seal.cli.word_vectors import check_read_vectors
 from seal.cli.workers import group_of, run_workers
@@ -63,6 +65,7 @@ def _train(args: argparse.Namespace) -> None:
     path = train(
         read_config(args.param_path, args.overrides),
         args.serialization_dir,
+        source=args.param_path,
         recover=args.recover,
         force=args.force,
         node_rank=args.node_rank,
@@ -82,6 +85,7 @@ def train(
     node_rank: int = 0,
     packages: Optional[list[str]] = None,
     dry_run: bool = False,
+    source: Optional[str] = None,
 ) -> Optional[str]:
     """
     Trains what a config names.
@@ -99,6 +103,8 @@ def train(
         What workers import, beside plugins.
     dry_run : `bool`, optional (default = `False`)
         Whether all is made, and nothing trained.
+    source : `str`, optional
+        The file of the config, for messages.
 
     # Returns
 
@@ -113,7 +119,8 @@ def train(
     with nullcontext() if node_rank else locked(folder):
         config = note_pieces(config)
         check_folder(folder, config, recover, force)
-        check(config)
+        check(config, source)
+        look_at_beginnings(config)
         existed = os.path.exists(folder)
         try:
             fill_folder(folder, config, force)
@@ -247,7 +254,9 @@ def _decisions(path: str) -> Iterator[str]:
         report = json.load(file)
     for score, found in report["decisions"].items():
         own, chosen = (100 * found["values"][option] for option in ("own", found["option"]))
-        yield f"{score} of validation data: {own:.2f} own, {chosen:.2f} chosen; {found['told']}"
+        # `predict` gives one output, that which is chosen for the model's score.
+        other = "" if score == report.get("score", score) else f", if model.score is '{score}'"
+        yield f"{score} of validation data: {own:.2f} own, {chosen:.2f} chosen{other}; {found['told']}"
     for rule, shares in report.get("declared", {}).items():
         least = min(shares.values())
         yield f"declared: {rule} each of {', '.join(shares)}, as at least {100 * least:.2f} % of training gold has it"

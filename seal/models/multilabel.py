@@ -184,6 +184,10 @@ class MultilabelModel(SealModel):
         return self.decision is None and super().has_learned_structure
 
     @property
+    def score_of_prediction(self) -> Optional[str]:
+        return None if self.structure is None else self.score
+
+    @property
     def threshold(self) -> torch.Tensor:
         """The least probability of a predicted label: a scalar or `(labels,)`."""
         if self.decision in (None, "half"):

@@ -383,6 +383,11 @@ class SealModel(Model, Objectives):
         return self.structure is not None and self.structure.is_fitted
 
     @property
+    def score_of_prediction(self) -> Optional[str]:
+        """The score for whose decision outputs are predicted; `None` without a structure."""
+        return None if self.structure is None else self.structure.main_score
+
+    @property
     def gives_energy(self) -> bool:
         return self.with_energy and self.loss_net is not None
 

@@ -252,7 +252,7 @@ def learn_structure(trainer: Any, held_out: HeldOut) -> dict[str, Any]:
         report = model.fit_structure(*records)
     finally:
         model.structure.to(device)
-    report["folds"] = held_out.folds
+    report.update(folds=held_out.folds, score=model.score_of_prediction)
     with open(os.path.join(folder, "structure.json"), "w", encoding="utf-8") as file:
         json.dump(report, file, indent=2)
     save_best(trainer)

@@ -13,7 +13,8 @@ from allennlp.training.metric_tracker import MetricTracker
 from allennlp.training.optimizers import Optimizer
 
 from seal.cli import check as checks
-from seal.cli.check import check, check_overridden, places_named
+from seal.cli.check import check, check_overridden
+from seal.cli.error_places import places_named
 from seal.registry import ConfigurationError
 from tests.stock_tagger import CONFIG as SMALL
 
@@ -400,7 +401,7 @@ def test_the_command(tmp_path, capsys):
 
     path = tmp_path / "config.json"
     path.write_text(json.dumps(CONFIG))
-    main(["check", str(path)])
+    main(["check", str(path), "--no-data"])
     assert capsys.readouterr().out == f"{path}: no mistake found\n"
     with pytest.raises(SystemExit) as ended:
         main(["check", str(path), "-o", '{"trainer.num_epoch": 3}'])

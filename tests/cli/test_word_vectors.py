@@ -11,7 +11,7 @@ import pytest
 from allennlp.data import Vocabulary
 from allennlp.modules.token_embedders import Embedding
 
-from seal.cli.check import places_named
+from seal.cli.error_places import places_named
 from seal.cli.word_vectors import check_read_vectors, check_vectors
 from seal.registry import ConfigurationError
 

@@ -23,7 +23,8 @@ from allennlp.training import TrainerCallback
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
 from seal.allennlp.error_sentences import describe
-from seal.cli.check import check, places_named
+from seal.cli.check import check
+from seal.cli.error_places import places_named
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "fixtures" / "srl" / "kitchen.gold_conll"

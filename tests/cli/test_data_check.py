@@ -1,0 +1,136 @@
+"""What `seal check` finds in the data of a config, and how long it takes for it."""
+
+import copy
+import itertools
+import json
+import time
+
+import pytest
+from allennlp.data import DatasetReader
+
+from seal.cli import data_check
+from seal.cli.configs import place_of
+from seal.cli.data_check import look_at_beginnings, look_at_data
+from seal.cli.train import train
+from seal.registry import ConfigurationError
+
+
+@DatasetReader.register("endless")
+class Endless(DatasetReader):
+    """Gives instances of a text reader for ever."""
+
+    def __init__(self, slow: bool = False) -> None:
+        super().__init__()
+        self._own, self._slow = DatasetReader.by_name("seal_text_multilabel")(), slow
+
+    def _read(self, file_path):
+        try:
+            while self._slow:
+                time.sleep(0.01)
+        except Exception:  # As readers have it.
+            pass
+        return (self._own.text_to_instance("a b", ["x"]) for _ in itertools.count())
+
+    def apply_token_indexers(self, instance):
+        self._own.apply_token_indexers(instance)
+
+
+def texts(path, number, wrong=None, label="x"):
+    lines = [json.dumps({"text": "a b", "labels": [label]}) for _ in range(number)]
+    if wrong is not None:
+        lines[wrong - 1] = "{"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return str(path)
+
+
+@pytest.fixture
+def config(tmp_path):
+    return {
+        "dataset_reader": {"type": "seal_text_multilabel"},
+        "train_data_path": texts(tmp_path / "train.jsonl", 120),
+        "validation_data_path": texts(tmp_path / "dev.jsonl", 5),
+        "test_data_path": texts(tmp_path / "test.jsonl", 7),
+    }
+
+
+def test_all_data_are_read_where_there_is_time(config):
+    before = copy.deepcopy(config)
+    told = look_at_data(config)
+    assert told == ["train: 120 instances", "validation: 5 instances", "test: 7 instances"] and config == before
+
+
+@pytest.mark.parametrize("key, line", [("train_data_path", 119), ("validation_data_path", 3), ("test_data_path", 7)])
+def test_what_a_reader_refuses_is_found(config, tmp_path, key, line):
+    config[key] = texts(tmp_path / "wrong.jsonl", 120, wrong=line)
+    with pytest.raises(ConfigurationError, match=f"wrong.jsonl:{line}: each line must be one JSON object"):
+        look_at_data(config)
+
+
+def test_each_path_is_read_by_its_own_reader(config):
+    config["validation_dataset_reader"] = {"type": "seal_text_multilabel", "text_keys": ["title"]}
+    with pytest.raises(ConfigurationError, match="dev.jsonl:1: the object has no 'title'"):
+        look_at_data(config)
+    config["validation_dataset_reader"] = {"type": "seal_text_multilabel", "max_tokens": 0}
+    with pytest.raises(ConfigurationError, match="^validation_dataset_reader.max_tokens|^dataset_reader.max_tokens"):
+        look_at_data(config)
+
+
+def test_a_path_without_an_instance(config, monkeypatch):
+    monkeypatch.setattr(DatasetReader.by_name("seal_text_multilabel"), "_read", lambda self, path: iter(()))
+    with pytest.raises(ConfigurationError, match="train.jsonl: no instance is read"):
+        look_at_data(config)
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_it_ends_in_time(config, slow):
+    config["dataset_reader"] = {"type": "endless", "slow": slow}
+    start = time.monotonic()
+    told = look_at_data(config, seconds=0.3)
+    assert time.monotonic() - start < 2
+    if slow:
+        assert told == ["train: nothing in time"]
+    else:
+        # The first hundred of each come before the rest of any.
+        assert [one.partition(": the first ")[0] for one in told] == ["train", "validation", "test"]
+
+
+def test_labels_that_the_training_data_lack_are_told(config, tmp_path, caplog):
+    config["validation_data_path"] = texts(tmp_path / "dev.jsonl", 5, label="new")
+    look_at_data(config)
+    assert not caplog.records  # The vocabulary is made of all data.
+    config["datasets_for_vocab_creation"] = ["train"]
+    look_at_data(config)
+    assert "dev.jsonl: 1 label that the training data lack count as missed: new" in caplog.text
+    caplog.clear()
+    config["vocabulary"] = {"tokens_to_add": {"labels": ["new"]}}
+    look_at_data(config)
+    assert not caplog.records
+
+
+def test_a_training_begins_with_the_data_that_it_reads_later(config, tmp_path, monkeypatch):
+    monkeypatch.setattr("seal.cli.train.check", lambda *_: None)
+    config["validation_data_path"] = texts(tmp_path / "wrong.jsonl", 120, wrong=3)
+    with pytest.raises(ConfigurationError, match="wrong.jsonl:3"):
+        train(config, str(tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+    # What comes later is left to the training itself.
+    config["validation_data_path"] = texts(tmp_path / "wrong.jsonl", 120, wrong=119)
+    look_at_beginnings(config)
+
+
+def test_the_limit_is_three_seconds():
+    assert data_check.SECONDS == 3
+
+
+def test_a_path_is_named_as_the_config_file_has_it(tmp_path):
+    source = tmp_path / "mine.jsonnet"
+    source.write_text("f(\n  data={ train: 'a.tsv',\n    dev: 'a.tsv' },\n  x=1, 'test': \"b.tsv\",\n)")
+    named = {"train_data_path": ("a.tsv", 2, "train"), "validation_data_path": ("a.tsv", 3, "dev")}
+    named["test_data_path"] = ("b.tsv", 4, "test")
+    for key, (path, line, name) in named.items():
+        assert place_of(key, path, str(source)) == f'{source}:{line}: "{name}"'
+    # Another one is from overrides, or put together.
+    assert place_of("test_data_path", "c.tsv", str(source)) == 'config key "test_data_path"'
+    assert place_of("test_data_path", "b.tsv", None) == 'config key "test_data_path"'
+    source.write_text('{ "train_data_path": "a.tsv" }')
+    assert place_of("train_data_path", "a.tsv", str(source)) == 'config key "train_data_path"'
