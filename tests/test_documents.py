@@ -103,6 +103,14 @@ def test_python_can_be_imported(page):
                 assert all(hasattr(module, found.name) for found in line.names)
 
 
+def test_the_recipe_of_label_sets_on_a_classifier_runs_and_prints_what_the_page_says(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    page = ROOT / "docs" / "text.md"
+    (block,) = blocks(page, "python")
+    exec(compile(block, page.name, "exec"), {})
+    assert f"```\n{capsys.readouterr().out}```" in page.read_text(encoding="utf-8")
+
+
 def test_the_implicit_gradient_as_a_function_runs():
     (block,) = blocks(ROOT / "docs" / "implicit_gradients.md", "python")
     found = {}
