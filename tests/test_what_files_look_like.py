@@ -126,6 +126,9 @@ FORMS = [
         ("d.conll", "-DOCSTART- -X- O\n\nEU B-ORG\n"), ("e.txt", '"Text";"Label"\na;b\n'),
         ("f.gold_conll", "#begin document (a); part 000\n"),
         ("g.conllu", "1\tShe\tshe\tPRON\tPRP\t_\t2\tnsubj\t_\t_\n"),
+        ("h.txt", "EU B-ORG\nsays O\n"), ("i.tsv", "\nEU\tNNP\tb_ORG\nsays\tVBZ\to\n\nno\tUH\to\n"),
+        ("j.tsv", "Rose\tN\nsells\tV\n\nIt\tN\nrains\tV\n" * 60), ("k.txt", "a\tB\nb\tI\nc\tO\n"),
+        ("l.txt", "EU ORG_B\nsays O\n"),
     ]),
     Form(PREDICT, "token files of RCV1, trees in brackets, ARFF, the blurbs of BGC", "refused",
          "this looks like a file of data.* add --use-dataset-reader", [
@@ -134,7 +137,7 @@ FORMS = [
         ("f.arff", HEAD), ("g.txt", '<book date="2018-08-18" xml:lang="en">\n<title>a</title>\n'),
     ]),
     Form(PREDICT, "lines that all have a tab, or end with a tag", "text, with a warning", 2, [
-        ("a.tsv", "a\tx\nb\ty\n"), ("b.tsv", "1\tone\n2\ttwo\n"), ("c.txt", "EU B-ORG\nsays O\n"),
+        ("a.tsv", "a\tx\nb\ty\n"), ("b.tsv", "1\tone\n2\ttwo\n"), ("c.tsv", "1\ta text B-X\n2\tb O\n"),
         ("d.tsv", "a\tO\nb\tO\n"),
     ], "each of the 2 lines .* was read as text; if the file has the format of the training data"),
     Form(PREDICT, "a packed file without its ending; UTF-16; Excel, Word, PDF, Parquet, NumPy", "refused",

@@ -7,18 +7,21 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, NoReturn, Optional
 
 from allennlp.common.file_utils import cached_path
 
 from seal.common.setting_checks import whole_number
+from seal.common.tag_notation import TagsSeen, recognise
 from seal.files.other_formats import check_text_bytes, is_data, other_format
 from seal.files.paths import user_path
 from seal.files.records import csv_records
 from seal.files.text_lines import (
+    BLANKS,
     HEAD,
     READ_ERRORS,
     NumberedLine,
+    cells_of,
     opened,
     text_lines,
     without_packing,
@@ -55,6 +58,9 @@ def shard_of(text: str) -> Shard:
 
 logger = logging.getLogger(__name__)
 
+_TAG = re.compile(r"[BIESLUMW][-_]\S+|\S+[-_][BIESLUMW]|O", re.IGNORECASE)
+# Rows at the beginning of an input by which columns are told from text.
+_ROWS_SEEN = 100
 # A row of columns: with a tab inside, or a tag at its end.
 _ROW = re.compile(r"(?!\{).*\t|.*\S[ \t]+([BIESLU]-\S+|O)\s*$")
 
@@ -137,23 +143,58 @@ def _rows_of(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLine]
 
 
 def _begin(lines: Iterator[NumberedLine], path: str) -> list[NumberedLine]:
-    """The lines up to the first that is not blank. Refuses input that is neither lines of text nor of JSON."""
+    """
+    The lines up to the first that is not blank, or more where they look like rows of columns. Refuses input that is
+    neither lines of text nor of JSON.
+    """
     name = "standard input" if path == "-" else path
     begin: list[NumberedLine] = []
+    rows: list[list[str]] = []
+    sentences = 1
     for line in lines:
         begin.append(line)
         if line.isspace():
+            sentences += bool(rows) and not begin[-2].isspace()
             continue
-        found = other_format(line, json_lines=True)
-        if found is not None:
-            raise ConfigurationError(f"{name}: this looks like {found}; a line of the input is one input.")
-        if is_data(line):
-            raise ConfigurationError(
-                f"{name}: this looks like a file of data; give the text alone, a line an input, or add "
-                "--use-dataset-reader if the file has the format of the training data."
-            )
-        break
+        if not rows:
+            found = other_format(line, json_lines=True)
+            if found is not None:
+                raise ConfigurationError(f"{name}: this looks like {found}; a line of the input is one input.")
+            if is_data(line):
+                _refuse_data(name)
+        row = cells_of(line)
+        # Words with tabs between them, or with blanks and a tag at the end.
+        by_tabs = len(row) == len(line.strip(BLANKS).split("\t"))
+        if len(row) < 2 or not (by_tabs or _TAG.fullmatch(row[-1])) or (rows and len(row) != len(rows[0])):
+            return begin
+        rows.append(row)
+        if len(rows) == _ROWS_SEEN:
+            break
+    if _are_tagged(rows, sentences):
+        _refuse_data(name)
     return begin
+
+
+def _refuse_data(name: str) -> NoReturn:
+    raise ConfigurationError(
+        f"{name}: this looks like a file of data; give the text alone, a line an input, or add --use-dataset-reader if "
+        "the file has the format of the training data."
+    )
+
+
+def _are_tagged(rows: list[list[str]], sentences: int) -> bool:
+    """
+    Whether rows of single words are words with their tags: the last column writes spans, or has few tags for many rows
+    and there are empty rows between sentences.
+    """
+    seen = TagsSeen()
+    tags = [row[-1] for row in rows]
+    seen.add(tags, "", range(len(tags)))
+    try:
+        writes_spans = recognise(seen) is not None
+    except ConfigurationError:  # In two ways.
+        writes_spans = True
+    return writes_spans or (sentences > 1 and len(seen.counts) <= len(rows) / 2)
 
 
 def _with_a_look(lines: Iterable[NumberedLine], path: str) -> Iterator[NumberedLine]:
