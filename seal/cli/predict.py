@@ -5,7 +5,6 @@ However many lines there are, few are in memory at once. A wrong line has a reco
 """
 
 import argparse
-import ctypes
 import json
 import logging
 import os
@@ -32,12 +31,8 @@ logger = logging.getLogger(__name__)
 FORMATS = ("json", "plain")
 #: The exit status where an input has an error in place of a prediction, and all else went well.
 SOME_ERRORS = 3
-#: Bytes of memory that are given back to the system as soon as they are free.
-LARGE = 2**23
 #: How many of its programs oneDNN keeps, and the variable of the environment that it takes this from.
 MOST_PROGRAMS, PROGRAMS = 32, "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
-# Of glibc's malloc.h.
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> argparse.ArgumentParser:
@@ -105,7 +100,7 @@ def predict(args: argparse.Namespace) -> None:
     """
     start = time.monotonic()
     arguments = _checked(args)
-    bound_memory()
+    limit_onednn_cache()
     archive = load_model(args)
     pipeline = Pipeline.of_archive(archive, args.archive_file, args.predictor, args.dataset_reader_choice, arguments)
     if args.silent and not args.output_file:
@@ -161,23 +156,12 @@ def _checked(args: argparse.Namespace) -> dict[str, Any]:
     return arguments
 
 
-def bound_memory() -> None:
+def limit_onednn_cache() -> None:
     """
-    Gives large tensors back, and keeps few programs of shapes.
-
-    glibc keeps the memory of large tensors, in pieces that the next ones do not fit into: where a line is long now and
-    then, half a gigabyte more than is needed. Tensors above a size that is fixed here go back to the system at once;
-    other C libraries are left as they are.
-
     oneDNN, by which PyTorch runs LSTMs on a CPU, makes a program for each shape of its input and keeps 1,024 of them.
     Groups of lines have ever new shapes, so that memory would grow for thousands of lines. A few are enough where a
     shape comes again, as in a filter of single lines; a number that the environment gives is left.
     """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_M_MMAP_THRESHOLD, LARGE)
-        # Fixed as well by the call above, at a size that would cost time.
-        mallopt(_M_TRIM_THRESHOLD, 2 * LARGE)
     # Before the first program: oneDNN reads it once.
     os.environ.setdefault(PROGRAMS, str(MOST_PROGRAMS))
 

@@ -1,19 +1,9 @@
-"""
-The workers of a distributed run. One that is killed or frozen, or a node that never comes, ends the run on every node
-in one sentence, within `distributed.timeout` seconds.
-"""
+"""The workers of a distributed run, which wait `distributed.timeout` seconds for each other."""
 
-import atexit
 import logging
-import multiprocessing
 import os
-import re
-import signal
 import socket
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple, Optional
@@ -27,8 +17,8 @@ from allennlp.common.util import find_open_port, import_module_and_submodules, p
 from allennlp.data import Vocabulary
 from allennlp.nn.parallel import DdpAccelerator
 from allennlp.training.util import make_vocab_from_params
-from torch.distributed import distributed_c10d
 
+from seal.allennlp.loading_order import end_with_the_parent
 from seal.registry import ConfigurationError
 
 logger = logging.getLogger(__name__)
@@ -103,6 +93,8 @@ def run_workers(group: Group, work: Callable[..., None], params: Params, folder:
 
 def _run_worker(rank: int, group: Group, work: Callable[..., None], params: Params, folder: str, dry: bool) -> None:
     workers = group.workers
+    # PyTorch sends SIGINT where the command is killed, which what a shell script starts with `&` ignores.
+    end_with_the_parent("spawn")
     common_logging.FILE_FRIENDLY_LOGGING = group.log_lines
     common_logging.prepare_global_logging(folder, rank=rank, world_size=workers.size)
     prepare_environment(params)
@@ -116,22 +108,20 @@ def _run_worker(rank: int, group: Group, work: Callable[..., None], params: Para
     params["trainer"].update({**given, "distributed": True})
     if device >= 0:
         torch.cuda.set_device(device)
-    with pulse_of(group.method, workers, group.node_rank * len(workers.cuda_devices) + rank):
-        settings: Any = workers.ddp_accelerator  # As the config has it.
-        accelerator = None if settings is None else DdpAccelerator.from_params(Params(settings), **given)
-        work(params, folder, dry, rank, accelerator)
+    _meet(group.method, workers, group.node_rank * len(workers.cuda_devices) + rank)
+    settings: Any = workers.ddp_accelerator  # As the config has it.
+    accelerator = None if settings is None else DdpAccelerator.from_params(Params(settings), **given)
+    work(params, folder, dry, rank, accelerator)
 
 
-@contextmanager
-def pulse_of(method: str, workers: Workers, rank: int) -> Iterator[None]:
+def _meet(method: str, workers: Workers, rank: int) -> None:
     """
-    Inside, this process is the worker of this rank among those that meet at `method`.
+    Makes this process the worker of this rank among those that meet at `method`.
 
     # Raises
 
-    `ConfigurationError` if not all of them come, or one is lost while another waits for it; it names that one.
+    `ConfigurationError` if not all of them come.
     """
-    host = socket.gethostname()
     try:
         dist.init_process_group(
             "nccl" if max(workers.cuda_devices) >= 0 else "gloo",
@@ -142,78 +132,6 @@ def pulse_of(method: str, workers: Workers, rank: int) -> Iterator[None]:
         )
     except RuntimeError as error:  # `DistStoreError` is one.
         raise ConfigurationError(
-            f"worker {rank} on {host}: not all of {workers.size} workers met at {method} within {workers.timeout:g} "
-            "s (distributed.timeout); start the command on every node, each with its --node-rank"
+            f"worker {rank} on {socket.gethostname()}: not all of {workers.size} workers met at {method} within "
+            f"{workers.timeout:g} s (distributed.timeout); start the command on every node, each with its --node-rank"
         ) from error
-    pulse = Pulse(distributed_c10d._get_default_store(), rank, workers.size, min(1.0, workers.timeout / 10))
-    try:
-        yield
-    except RuntimeError as error:
-        if not _is_of_an_exchange(error):
-            raise
-        lost = pulse.lost()
-        late = f"another worker took more than {workers.timeout:g} s to answer"
-        raise ConfigurationError(
-            f"{f'{lost} has ended or is frozen' if lost else late} (seen by worker {rank} on {host}); --recover "
-            "continues the run"
-        ) from error
-
-
-def _is_of_an_exchange(error: RuntimeError) -> bool:
-    """Whether an error is one of the libraries by which workers exchange; those of gloo have no type of their own."""
-    return isinstance(error, dist.DistError) or re.search(r"gloo|nccl|connection|socket", str(error), re.I) is not None
-
-
-class Pulse:
-    """
-    Shows the other workers that this one is alive, and which host it is on, as long as its process runs; and ends it
-    where the command that started it was killed, so that it does not write beside the run that goes on.
-
-    # Parameters
-
-    store : `torch.distributed.Store`
-        That of the group of workers.
-    rank, size : `int`
-    seconds : `float`
-        The time between two beats.
-    """
-
-    def __init__(self, store: Any, rank: int, size: int, seconds: float) -> None:
-        self._store, self._size, self._seconds = store, size, seconds
-        self._store.set(f"host-{rank}", socket.gethostname())
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._beat, args=(f"beat-{rank}",), daemon=True)
-        self._thread.start()
-        # A thread that is inside the store when Python ends aborts the process, whose work was done.
-        atexit.register(self.end)
-
-    def _beat(self, key: str) -> None:
-        command = multiprocessing.parent_process()
-        try:
-            self._store.add(key, 1)
-            while not self._ended.wait(self._seconds):
-                if command is not None and not command.is_alive():
-                    # PyTorch sends SIGINT then, which what a shell script starts with `&` ignores.
-                    os.kill(os.getpid(), signal.SIGKILL)
-                self._store.add(key, 1)
-        except RuntimeError:
-            pass  # The first worker, which has the store, has ended.
-
-    def end(self) -> None:
-        """No more beats; waits for one that is under way."""
-        self._ended.set()
-        self._thread.join(timeout=5)
-
-    def lost(self) -> str:
-        """The workers whose pulse has stopped, with their hosts, in words; empty if all have one."""
-        try:
-            before = self._beats()
-            time.sleep(3 * self._seconds)
-            after = self._beats()
-            found = [rank for rank in range(self._size) if before[rank] == after[rank]]
-            return " and ".join(f"worker {rank} on {self._store.get(f'host-{rank}').decode()}" for rank in found)
-        except RuntimeError:
-            return "worker 0, which the others meet at,"
-
-    def _beats(self) -> list[int]:
-        return [self._store.add(f"beat-{rank}", 0) for rank in range(self._size)]

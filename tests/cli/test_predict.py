@@ -14,7 +14,7 @@ import pytest
 
 import seal  # noqa: F401
 from seal.cli import predict as command
-from seal.cli.predict import bound_memory, write_records
+from seal.cli.predict import limit_onednn_cache, write_records
 from seal.files.input_lines import Shard
 from seal.predictors import pipeline
 from seal.predictors.pipeline import Pipeline
@@ -86,25 +86,15 @@ def test_what_is_predicted_survives_a_kill(tmp_path):
     assert [json.loads(line)["text"] for line in open(paths[1])] == ["0", "1", "2"]
 
 
-@pytest.mark.parametrize("has_it", [True, False])
-def test_large_tensors_go_back_to_the_system(monkeypatch, has_it):
-    set_to = []
-    library = Namespace(mallopt=lambda *settings: set_to.append(settings)) if has_it else Namespace()
-    monkeypatch.setattr(command.ctypes, "CDLL", lambda name: library)
-    bound_memory()
-    # M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of glibc's malloc.h.
-    assert set_to == ([(-3, 2**23), (-1, 2**24)] if has_it else [])
-
-
 # Prints by how many MiB an LSTM's memory grows over sentences of 300 lengths.
 _MANY_LENGTHS = """
 from pathlib import Path
 
 import torch
 
-from seal.cli.predict import bound_memory
+from seal.cli.predict import limit_onednn_cache
 
-bound_memory()
+limit_onednn_cache()
 lstm = torch.nn.LSTM(64, 100, batch_first=True, bidirectional=True, num_layers=2).eval()
 
 
@@ -135,7 +125,7 @@ def test_memory_does_not_grow_with_the_number_of_lengths():
 
 def test_the_number_of_programs_that_a_user_gives_is_left(monkeypatch):
     monkeypatch.setenv(command.PROGRAMS, "7")
-    bound_memory()
+    limit_onednn_cache()
     assert os.environ[command.PROGRAMS] == "7"
 
 
