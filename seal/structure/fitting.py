@@ -34,7 +34,7 @@ def objective_of(joint: JointScore, parts: Sequence[Competing]) -> Objective:
     What `fit` minimises: held-out data, in parts that fit into memory. Where the energies are linear, it takes a
     fraction of the time.
     """
-    linear = all(isinstance(energy, LinearEnergy) or energy.rules_out for energy in joint.energies)
+    linear = all(isinstance(energy, LinearEnergy) for energy in joint.energies)
     return (LinearSystem if linear else ByPasses)(joint, parts)
 
 

@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
 import torch
 from torch import nn
@@ -70,8 +70,6 @@ class CandidateEnergy(nn.Module, Registrable, Generic[Seen]):
     factors: tuple[str, ...] = ()
     #: The names of parameters that have no prior, as the scale of the joint score has none: weights of a further score.
     without_prior: tuple[str, ...] = ()
-    #: Whether it has nothing to learn and rules out: only candidates of the least energy are chosen.
-    rules_out = False
     #: Whether it reads the task-net's log-probability of each token, which takes time to find.
     reads_token_scores = False
 
@@ -87,23 +85,44 @@ class CandidateEnergy(nn.Module, Registrable, Generic[Seen]):
         raise NotImplementedError
 
 
-#: The `entries` of a linear energy that is 0 everywhere.
-NO_ENTRIES = (*torch.zeros(2, 0, dtype=torch.long), torch.zeros(0))
+class Features(NamedTuple):
+    """
+    The features `f_j` of candidates, or of what several candidates have in common, such as spans.
+
+    # Parameters
+
+    place : `torch.LongTensor`, `(owners, width)`
+        `j`, a place in all of the energy's parameters, one after the other.
+    value : `torch.Tensor`, `(owners, width)`, optional
+        `f_j` by default 1. Those of one place are added.
+    candidate, owner : `torch.LongTensor`, `(n,)`, optional
+        Which candidate, numbered instance after instance, has which of the owners. By default these are the candidates.
+    """
+
+    place: torch.Tensor
+    value: torch.Tensor | None = None
+    candidate: torch.Tensor | None = None
+    owner: torch.Tensor | None = None
 
 
 class LinearEnergy(CandidateEnergy[Seen]):
-    """
-    The base of energies that are linear in their parameters: `E(x, y) = sum_j theta_j f_j(x, y)`, and perhaps something
-    that all candidates of an instance have in common. Few `f_j` are not 0.
-    """
+    """The base of energies that are linear in their parameters: `E(x, y) = sum_j theta_j f_j(x, y)`."""
 
-    def entries(self, competing: Seen) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """
-        The `f_j(x, y)` that are not 0, each `(entries,)`: the number of the candidate, instance after instance; `j`, a
-        place in all of the energy's parameters, one after the other; and the value. What is given several times counts
-        so often.
-        """
+    def features(self, competing: Seen) -> list[Features]:
+        """The `f_j(x, y)` that may differ from 0. Without any, the energy is 0."""
         raise NotImplementedError
+
+    def forward(self, competing: Seen) -> torch.Tensor:
+        parameters = [parameter.flatten() for parameter in self.parameters()]
+        theta = parameters[0] if len(parameters) == 1 else torch.cat(parameters)
+        shape, terms = competing.log_prob.shape, []
+        for place, value, candidate, owner in self.features(competing):
+            cost = theta.index_select(0, place.flatten()).view(place.shape)
+            cost = cost.sum(dim=1) if value is None else (cost * value.to(cost)).sum(dim=1)
+            if candidate is not None and owner is not None:
+                cost = cost.new_zeros(shape.numel()).index_add(0, candidate, cost[owner])
+            terms.append(cost.view(shape))
+        return sum(terms[1:], terms[0]) if terms else theta.new_zeros(1, 1)
 
 
 class JointScore(nn.Module):
@@ -123,14 +142,8 @@ class JointScore(nn.Module):
 
     def forward(self, competing: Competing) -> torch.Tensor:
         """`(batch, candidates)`, `-inf` where there is no candidate."""
-        parts = competing.parts()
-        scores = [self._of_part(part) for part in parts]
-        score = scores[0] if len(scores) == 1 else torch.cat(scores, dim=1)
-        for energy in self.energies:
-            if energy.rules_out:
-                broken = [energy(part).expand(part.log_prob.shape) for part in parts]
-                score = only_least_broken(score, torch.cat(broken, dim=1))
-        return score
+        scores = [self._of_part(part) for part in competing.parts()]
+        return scores[0] if len(scores) == 1 else torch.cat(scores, dim=1)
 
     def _of_part(self, competing: Part) -> torch.Tensor:
         log_prob, absent = competing.log_prob, competing.log_prob.isneginf()
@@ -139,8 +152,7 @@ class JointScore(nn.Module):
             # Not -inf yet: the scale's gradient would be 0 times that.
             log_prob = log_prob.masked_fill(absent, 0.0)
         # Those of the candidates alone are small, and come first.
-        learned = [energy for energy in self.energies if not energy.rules_out]
-        energies = sorted((energy(competing) for energy in learned), key=torch.numel)
+        energies = sorted((energy(competing) for energy in self.energies), key=torch.numel)
         score = self.scale * log_prob - sum(energies)
         return score.masked_fill(absent, -torch.inf) if some_absent else score
 
@@ -156,6 +168,4 @@ class JointScore(nn.Module):
         rows = has_gold(competing).nonzero().squeeze(1)
         score, gold = self(competing), needed(competing.gold, "gold")[rows].unsqueeze(1)
         score = score if len(rows) == len(score) else score[rows]
-        # A row whose gold is ruled out has no finite loss; it is left out as gold that does not compete.
-        loss = score.logsumexp(dim=1) - score.gather(1, gold).squeeze(1)
-        return loss[torch.isfinite(loss)].sum()
+        return (score.logsumexp(dim=1) - score.gather(1, gold).squeeze(1)).sum()

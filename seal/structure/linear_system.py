@@ -1,12 +1,12 @@
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch.nn import functional as F
 
 from seal.common.setting_checks import needed
-from seal.structure.joint_score import Competing, JointScore, LinearEnergy, has_gold, only_least_broken
+from seal.structure.joint_score import Competing, Features, JointScore, LinearEnergy, has_gold
 
 
 class Entries(NamedTuple):
@@ -59,19 +59,18 @@ class LinearSystem(Objective):
     # Parameters
 
     joint : `JointScore`
-        Each of its energies is a `LinearEnergy`, or has nothing to learn and rules out.
+        Each of its energies is a `LinearEnergy`.
     parts : `Sequence[Competing]`
-        Instances whose gold does not compete are left out, as are candidates that an energy rules out.
+        Instances whose gold does not compete are left out.
     """
 
     def __init__(self, joint: JointScore, parts: Sequence[Competing]) -> None:
         super().__init__(joint)
-        self._learned = [energy for energy in joint.energies if isinstance(energy, LinearEnergy)]
-        self._ruling = [energy for energy in joint.energies if energy.rules_out]
+        self._energies = cast(Sequence[LinearEnergy], joint.energies)
         width = max((part.log_prob.shape[1] for part in parts), default=1)
         entries, present, gold, count = [], [], [], 0
         for part in parts:
-            rows, there = self._rows(part)
+            rows, there = has_gold(part).nonzero().squeeze(1), ~part.log_prob.isneginf()
             of_part = self._of_part(part, rows)
             entries.append(of_part._replace(row=_widened(of_part.row, part.log_prob.shape[1], width) + count * width))
             present.append(F.pad(there[rows], (0, width - there.shape[1]), value=False))
@@ -86,37 +85,21 @@ class LinearSystem(Objective):
         order = column.argsort(stable=True)
         self._x_transposed = _sparse(column[order], row[order], value[order], (self.size, count * width))
 
-    def _rows(self, part: Competing) -> tuple[torch.Tensor, torch.Tensor]:
-        """The instances that count, and which candidates compete, `(batch, candidates)`."""
-        score = part.log_prob
-        for energy in self._ruling:
-            score = only_least_broken(score, energy(part))
-        there = ~score.isneginf()
-        of_gold = there.gather(1, needed(part.gold, "gold").clamp(min=0).unsqueeze(1)).squeeze(1)
-        return (has_gold(part) & of_gold).nonzero().squeeze(1), there
-
     def _of_part(self, part: Competing, rows: torch.Tensor) -> Entries:
         """The entries of some instances, whose rows are numbered from 0 on, candidate after candidate."""
         batch, candidates = part.log_prob.shape
-        log_prob = part.log_prob.masked_fill(part.log_prob.isneginf(), 0.0)
-        every = torch.arange(batch * candidates)
-        found, start = [(every, torch.zeros_like(every), log_prob.flatten().double())], 1
-        for energy in self._learned:
-            row, column, value = energy.entries(part)
-            found.append((row, column + start, -value.double()))
+        log_prob = part.log_prob.masked_fill(part.log_prob.isneginf(), 0.0).reshape(-1, 1)
+        found, start = [_of_candidates(Features(torch.zeros_like(log_prob).long(), log_prob), candidates, rows)], 1
+        for energy in self._energies:
+            for features in energy.features(part):
+                if features.owner is None:
+                    row, column, value = _of_candidates(features, candidates, rows)
+                else:
+                    row, column, value = _of_owners(features, candidates, rows, batch)
+                found.append(Entries(row, column + start, -value))
             start += sum(parameter.numel() for parameter in energy.parameters())
         row, column, value = map(torch.cat, zip(*found))
-        number = torch.full((batch,), -1).index_put((rows,), torch.arange(len(rows)))
-        instance, candidate = number[row // candidates], row % candidates
-        kept = instance >= 0
-        instance, candidate, column, value = instance[kept], candidate[kept], column[kept], value[kept]
-        # Less what the first candidate has.
-        first = candidate == 0
-        instance, column = (torch.cat([x, x[first].repeat_interleave(candidates)]) for x in (instance, column))
-        candidate = torch.cat([candidate, torch.arange(candidates).repeat(int(first.sum()))])
-        value = torch.cat([value, -value[first].repeat_interleave(candidates)])
-        place = (instance * candidates + candidate) * self.size + column
-        place, inverse = place.unique(return_inverse=True)
+        place, inverse = (row * self.size + column).unique(return_inverse=True)
         value = torch.zeros(len(place), dtype=value.dtype).index_add(0, inverse, value)
         place, value = place[value != 0], value[value != 0]
         return Entries(place // self.size, place % self.size, value)
@@ -132,6 +115,43 @@ class LinearSystem(Objective):
         by_score = (score - log_sum).exp()
         by_score.scatter_add_(1, self._gold, torch.full_like(log_sum, -1.0))
         return loss, (self._x_transposed @ by_score.view(-1, 1)).squeeze(1)
+
+
+def _of_candidates(features: Features, candidates: int, rows: torch.Tensor) -> Entries:
+    """The entries of features that are the candidates' own, less those of the first candidate."""
+    place = features.place.view(-1, candidates, features.place.shape[1])[rows]
+    value = torch.ones(()) if features.value is None else features.value.view(-1, *place.shape[1:])[rows]
+    value = value.double().expand(place.shape)
+    # Most are the same.
+    differs = ((place != place[:, :1]) | (value != value[:, :1])).nonzero(as_tuple=True)
+    instance, candidate, number = differs
+    of_first = instance, torch.zeros_like(candidate), number
+    row = instance * candidates + candidate
+    return Entries(
+        row.repeat(2), torch.cat([place[differs], place[of_first]]), torch.cat([value[differs], -value[of_first]])
+    )
+
+
+def _of_owners(features: Features, candidates: int, rows: torch.Tensor, batch: int) -> Entries:
+    """The same of what candidates may have in common."""
+    number = torch.full((batch,), -1).index_put((rows,), torch.arange(len(rows)))
+    instance = number[needed(features.candidate, "candidate") // candidates]
+    kept = (instance >= 0).nonzero().squeeze(1)
+    instance, owner = instance[kept], needed(features.owner, "owner")[kept]
+    candidate = needed(features.candidate, "candidate")[kept] % candidates
+    first = (candidate == 0).nonzero().squeeze(1)
+    of_first = instance[first].unsqueeze(1) * candidates + torch.arange(candidates)
+    row = torch.cat([instance * candidates + candidate, of_first.flatten()])
+    owner = torch.cat([owner, owner[first].repeat_interleave(candidates)])
+    sign = torch.ones(len(row), dtype=torch.double).index_fill(0, torch.arange(len(kept), len(row)), -1)
+    # What both have is in neither.
+    code, inverse = (row * len(features.place) + owner).unique(return_inverse=True)
+    sign = torch.zeros(len(code), dtype=sign.dtype).index_add(0, inverse, sign)
+    code, sign = code[sign != 0], sign[sign != 0].unsqueeze(1)
+    owner = code % len(features.place)
+    place = features.place[owner]
+    value = sign.expand(place.shape) if features.value is None else sign * features.value[owner]
+    return Entries((code // len(features.place)).repeat_interleave(place.shape[1]), place.flatten(), value.flatten())
 
 
 def _sparse(row: torch.Tensor, column: torch.Tensor, value: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:

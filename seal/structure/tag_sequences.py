@@ -241,11 +241,6 @@ class CompetingTags:
         row, first, last = place // tokens**2, place // tokens % tokens, place % tokens
         return DistinctSpans(role, SpanFeatures(row, first, last, self.words, tokens, self.places, self.keys), number)
 
-    def summed(self, of_spans: torch.Tensor) -> torch.Tensor:
-        """The sum of what each listed span has, `(spans,)`, over those of each candidate: `(batch, candidates)`."""
-        shape = self.log_prob.shape
-        return of_spans.new_zeros(shape.numel()).index_add(0, self.listed_spans.candidate, of_spans).view(shape)
-
     def of_rows(self, rows: torch.Tensor) -> "CompetingTags":
         """Some of the instances, padded to the longest of these."""
         mask, places = self.mask[rows], rows.tolist()

@@ -4,44 +4,13 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from seal.structure.joint_score import CandidateEnergy, LinearEnergy
+from seal.structure.joint_score import CandidateEnergy, Features, LinearEnergy
 from seal.structure.span_features import looked_up
 from seal.structure.states import of_bytes, to_bytes
 from seal.structure.tag_sequences import CompetingTags
 
-#: Nats that are shown for each role too many. What is chosen does not depend on them (`only_least_broken`).
-COST = 1e4
 #: The core roles of PropBank and CoNLL-2005, of which a predicate has each at most once.
 CORE_ROLES = frozenset([f"{name}{n}" for name in ("ARG", "A") for n in range(6)] + ["ARGA", "AA"])
-
-
-@CandidateEnergy.register("at_most_once")
-class AtMostOnce(CandidateEnergy[CompetingTags]):
-    """
-    A declared constraint, with nothing to learn: each of some roles occurs at most once in an output,
-
-    `E(y) = W sum_r max(n_r(y) - 1, 0)`, `W` without bound; 10,000 nats are shown.
-
-    An output that breaks it is chosen only where all that compete do, and then one that breaks it least. Alone, with
-    the decision `likeliest`, this is decoding with unique core roles among the best paths.
-
-    # Parameters
-
-    num_roles : `int`
-    roles : `list[str]`, optional (default = `None`)
-        The roles' names; `None`: the core roles of PropBank and CoNLL-2005.
-    """
-
-    rules_out = True
-
-    def __init__(self, num_roles: int, roles: list[str] | None = None) -> None:
-        super().__init__()
-        self.roles = CORE_ROLES if roles is None else frozenset(roles)
-
-    def forward(self, competing: CompetingTags) -> torch.Tensor:
-        constrained = torch.tensor([role in self.roles for role in competing.scheme.roles])
-        counts = competing.role_counts[..., constrained.to(competing.role_counts.device)]
-        return COST * (counts - 1).clamp(min=0).sum(dim=-1).to(competing.log_prob.dtype)
 
 
 @CandidateEnergy.register("role_counts")
@@ -59,17 +28,9 @@ class RoleCounts(LinearEnergy[CompetingTags]):
         super().__init__()
         self.cost = nn.Parameter(torch.zeros(num_roles, 3))
 
-    def forward(self, competing: CompetingTags) -> torch.Tensor:
-        counts = competing.role_counts.clamp(max=2)
-        places = counts + 3 * torch.arange(counts.shape[-1], device=counts.device)
-        return self.cost.flatten().index_select(0, places.flatten()).view(counts.shape).sum(dim=-1)
-
-    def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def features(self, competing: CompetingTags) -> list[Features]:
         counts = competing.role_counts.clamp(max=2).flatten(end_dim=1)
-        # A role that is there, in place of one that is absent.
-        row, role = counts.nonzero(as_tuple=True)
-        one = torch.ones(len(row), device=row.device)
-        return row.repeat(2), torch.cat([3 * role + counts[row, role], 3 * role]), torch.cat([one, -one])
+        return [Features(counts + 3 * torch.arange(counts.shape[1], device=counts.device))]
 
 
 @CandidateEnergy.register("role_ngrams")
@@ -89,21 +50,11 @@ class RoleNgrams(LinearEnergy[CompetingTags]):
         # One row more for the mark.
         self.cost = nn.Parameter(torch.zeros(num_roles + 1, num_roles + 1))
 
-    def _pairs(self, competing: CompetingTags) -> torch.Tensor:
-        """The place of each pair among the costs, `(batch, candidates, pairs)`; fillers are the mark, and come last."""
-        roles = competing.spans.marked
-        return roles[..., :-1] * self.cost.shape[0] + roles[..., 1:]
-
-    def forward(self, competing: CompetingTags) -> torch.Tensor:
-        pairs = self._pairs(competing)
-        # Nothing between two fillers.
-        cost = F.pad(self.cost.flatten()[:-1], (0, 1))
-        return cost.index_select(0, pairs.flatten()).view(pairs.shape).sum(dim=-1)
-
-    def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        pairs = self._pairs(competing).flatten(end_dim=1)
-        row, place = (pairs < self.cost.numel() - 1).nonzero(as_tuple=True)
-        return row, pairs[row, place], torch.ones(len(row), device=row.device)
+    def features(self, competing: CompetingTags) -> list[Features]:
+        roles = competing.spans.marked.flatten(end_dim=1)
+        pairs = roles[:, :-1] * self.cost.shape[0] + roles[:, 1:]
+        # Fillers are the mark, and come last; nothing is between two of them.
+        return [Features(pairs, (pairs < self.cost.numel() - 1).float())]
 
 
 @CandidateEnergy.register("role_trigrams")
@@ -121,23 +72,12 @@ class RoleTrigrams(LinearEnergy[CompetingTags]):
         super().__init__()
         self.cost = nn.Parameter(torch.zeros(num_roles + 1, num_roles + 1, num_roles + 1))
 
-    def _triples(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor]:
-        """The place of each triple among the costs, and whether it is one, each `(batch, candidates, triples)`."""
+    def features(self, competing: CompetingTags) -> list[Features]:
         size = self.cost.shape[0]
-        padded = F.pad(competing.spans.marked, (1, 0), value=size - 1)
-        pairs = padded[..., 1:-1] * size + padded[..., 2:]
+        padded = F.pad(competing.spans.marked, (1, 0), value=size - 1).flatten(end_dim=1)
+        pairs = padded[:, 1:-1] * size + padded[:, 2:]
         # None where two marks follow.
-        return padded[..., :-2] * size * size + pairs, pairs < size * size - 1
-
-    def forward(self, competing: CompetingTags) -> torch.Tensor:
-        places, real = self._triples(competing)
-        cost = self.cost.flatten().index_select(0, places.flatten()).view(places.shape)
-        return (cost * real).sum(dim=-1)
-
-    def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        column, real = (values.flatten(end_dim=1) for values in self._triples(competing))
-        row, place = real.nonzero(as_tuple=True)
-        return row, column[row, place], torch.ones(len(row), device=row.device)
+        return [Features(padded[:, :-2] * size * size + pairs, (pairs < size * size - 1).float())]
 
 
 @CandidateEnergy.register("role_sets")
@@ -185,16 +125,11 @@ class RoleSets(LinearEnergy[CompetingTags]):
             seen = (seen - mine).clamp(min=0)
         return seen
 
-    def forward(self, competing: CompetingTags) -> torch.Tensor:
-        seen = self._seen(competing)
-        return -self.weight * seen.log1p() + self.unseen * (seen == 0)
-
-    def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def features(self, competing: CompetingTags) -> list[Features]:
         seen = self._seen(competing).flatten()
-        row = torch.arange(len(seen), device=seen.device)
-        values = torch.cat([-seen.log1p(), (seen == 0).to(seen)])
         # The weight is the first parameter, the cost of an unseen set the second.
-        return row.repeat(2), torch.arange(2, device=row.device).repeat_interleave(len(row)), values
+        place = torch.arange(2, device=seen.device).expand(len(seen), -1)
+        return [Features(place, torch.stack([-seen.log1p(), (seen == 0).to(seen)], dim=1))]
 
 
 @CandidateEnergy.register("key_roles")
@@ -266,16 +201,9 @@ class KeyRoles(LinearEnergy[CompetingTags]):
             outputs = outputs - of_gold.bincount(minlength=len(pairs))[mine].to(outputs).unsqueeze(1)
         return ((with_role + self.shrinkage * share) / (outputs + self.shrinkage)).clamp(1e-4, 1 - 1e-4)
 
-    def forward(self, competing: CompetingTags) -> torch.Tensor:
-        present = competing.role_counts > 0
-        p = self._shares(competing).unsqueeze(1)
-        return -(torch.where(present, p.log(), (1 - p).log()) @ (self.weight + self.of_role))
-
-    def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        present = competing.role_counts > 0
-        p = self._shares(competing)
-        # What a role that is there adds to all roles being absent.
-        row, role = present.flatten(end_dim=1).nonzero(as_tuple=True)
-        value = -p.logit()[row // present.shape[1], role]
+    def features(self, competing: CompetingTags) -> list[Features]:
+        present, p = competing.role_counts > 0, self._shares(competing).unsqueeze(1)
+        logs = torch.where(present, p.log(), (1 - p).log()).flatten(end_dim=1)
         # The weight is the first parameter, those of the roles follow.
-        return row.repeat(2), torch.cat([torch.zeros_like(role), role + 1]), value.repeat(2)
+        place = torch.arange(1 + logs.shape[1], device=logs.device).expand(len(logs), -1)
+        return [Features(place, -torch.cat([logs.sum(dim=1, keepdim=True), logs], dim=1))]

@@ -5,7 +5,7 @@ from torch import nn
 
 from seal.common.setting_checks import check_whole
 from seal.registry import ConfigurationError
-from seal.structure.joint_score import NO_ENTRIES, CandidateEnergy, LinearEnergy
+from seal.structure.joint_score import CandidateEnergy, Features, LinearEnergy
 from seal.structure.span_features import BUCKETS, OF_PREDICATE, SHAPES, SIDES, WORDS, SpanFeatures, looked_up
 from seal.structure.tag_sequences import CompetingTags
 
@@ -80,25 +80,12 @@ class SpanContext(LinearEnergy[CompetingTags]):
             found["shape"] = first * SHAPES + last
         return [found[name] if name in found else getattr(seen, name) for name in self._features]
 
-    def _places(self, competing: CompetingTags) -> torch.Tensor:
-        """The places of the costs of each distinct span, `(distinct, features)`."""
-        role, seen, _ = competing.distinct_spans
+    def features(self, competing: CompetingTags) -> list[Features]:
+        if not competing.words:
+            return []
+        role, seen, number = competing.distinct_spans
         start, found = role * self.cost.shape[1], []
-        for number, size in zip(self._numbers(seen), self._sizes):
-            found.append(start + number)
+        for values, size in zip(self._numbers(seen), self._sizes):
+            found.append(start + values)
             start = start + size
-        return torch.stack(found, dim=1)
-
-    def forward(self, competing: CompetingTags) -> torch.Tensor:
-        if not competing.words:
-            return self.cost.new_zeros(1, 1)
-        places = self._places(competing)
-        cost = self.cost.flatten().index_select(0, places.flatten()).view(places.shape).sum(dim=1)
-        return competing.summed(cost[competing.distinct_spans.number])
-
-    def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        if not competing.words:
-            return NO_ENTRIES
-        places = self._places(competing)[competing.distinct_spans.number]
-        candidate = competing.listed_spans.candidate.repeat_interleave(places.shape[1])
-        return candidate, places.flatten(), torch.ones(places.numel(), device=places.device)
+        return [Features(torch.stack(found, dim=1), None, competing.listed_spans.candidate, number)]

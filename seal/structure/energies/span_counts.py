@@ -5,7 +5,7 @@ from torch import nn
 
 from seal.common.setting_checks import check_range
 from seal.registry import ConfigurationError
-from seal.structure.joint_score import NO_ENTRIES, CandidateEnergy, LinearEnergy
+from seal.structure.joint_score import CandidateEnergy, Features, LinearEnergy
 from seal.structure.span_features import WORDS, SpanFeatures, looked_up, mixed
 from seal.structure.tag_sequences import CompetingTags
 
@@ -116,18 +116,10 @@ class SpanCounts(LinearEnergy[CompetingTags]):
         share = self.share[role].unsqueeze(1)
         return ((n_r + self._shrinkage * share) / (n + self._shrinkage) / share).log()
 
-    def forward(self, competing: CompetingTags) -> torch.Tensor:
+    def features(self, competing: CompetingTags) -> list[Features]:
         if not competing.words:
-            return self.weight.new_zeros(1, 1)
-        weight = self.weight[:, :1] + self.weight[:, 1:]
-        role, _, number = competing.distinct_spans
-        return competing.summed(-(weight.t()[role] * self._values(competing)).sum(dim=1)[number])
-
-    def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        if not competing.words:
-            return NO_ENTRIES
-        spans, values = competing.listed_spans, self._values(competing)[competing.distinct_spans.number]
-        contexts, width = self.weight.shape
-        of_all = (torch.arange(contexts, device=values.device) * width).expand(len(values), -1)
-        column = torch.cat([of_all, of_all + spans.role.unsqueeze(1) + 1], dim=1)
-        return spans.candidate.repeat_interleave(2 * contexts), column.flatten(), -values.repeat(1, 2).flatten()
+            return []
+        (role, _, number), (contexts, width) = competing.distinct_spans, self.weight.shape
+        of_all = (torch.arange(contexts, device=role.device) * width).expand(len(role), -1)
+        place = torch.cat([of_all, of_all + role.unsqueeze(1) + 1], dim=1)
+        return [Features(place, -self._values(competing).repeat(1, 2), competing.listed_spans.candidate, number)]

@@ -1,7 +1,7 @@
 import torch
 from torch import nn
 
-from seal.structure.joint_score import NO_ENTRIES, CandidateEnergy, LinearEnergy
+from seal.structure.joint_score import CandidateEnergy, Features, LinearEnergy
 from seal.structure.tag_sequences import CompetingTags
 
 _OF_SPAN, _OF_REST = 5, 2
@@ -51,23 +51,12 @@ class TokenScores(LinearEnergy[CompetingTags]):
         # At most 0 in each sentence, as it is in one that is padded.
         return of_span, torch.stack([rest.sum(dim=1), rest.amin(dim=1).clamp(max=0)], dim=1)
 
-    def forward(self, competing: CompetingTags) -> torch.Tensor:
+    def features(self, competing: CompetingTags) -> list[Features]:
         if competing.token_log_prob is None:
-            return self.of_rest.new_zeros(1, 1)
-        of_span, of_rest = self._values(competing)
-        energy = competing.summed(-(self.of_role[competing.listed_spans.role] * of_span).sum(dim=1))
-        return energy - (of_rest.to(self.of_rest) @ self.of_rest).view(energy.shape)
-
-    def entries(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        if competing.token_log_prob is None:
-            return NO_ENTRIES
+            return []
         of_span, of_rest = self._values(competing)
         spans, device = competing.listed_spans, of_rest.device
-        column = spans.role.unsqueeze(1) * _OF_SPAN + torch.arange(_OF_SPAN, device=device)
-        every = torch.arange(len(of_rest), device=device)
-        column_of_rest = self.of_role.numel() + torch.arange(_OF_REST, device=device).expand(len(every), -1)
-        return (
-            torch.cat([spans.candidate.repeat_interleave(_OF_SPAN), every.repeat_interleave(_OF_REST)]),
-            torch.cat([column.flatten(), column_of_rest.flatten()]),
-            -torch.cat([of_span.flatten(), of_rest.flatten()]),
-        )
+        place = spans.role.unsqueeze(1) * _OF_SPAN + torch.arange(_OF_SPAN, device=device)
+        place_of_rest = self.of_role.numel() + torch.arange(_OF_REST, device=device).expand(len(of_rest), -1)
+        every = torch.arange(len(of_span), device=device)
+        return [Features(place, -of_span, spans.candidate, every), Features(place_of_rest, -of_rest)]

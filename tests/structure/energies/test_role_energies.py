@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from seal.common.tag_encodings import tags_to_spans
-from seal.structure.energies import AtMostOnce, KeyRoles, RoleCounts, RoleNgrams, RoleSets, RoleTrigrams
-from seal.structure.joint_score import JointScore
+from seal.structure.energies import KeyRoles, RoleCounts, RoleNgrams, RoleSets, RoleTrigrams
 from seal.structure.tag_sequences import CompetingTags
 from tests.structure.makers import SCHEME, TAGS, filled, of_training
 
@@ -43,22 +42,6 @@ def test_every_energy_is_0_at_first(kind):
 def test_role_counts():
     energy = filled(RoleCounts(3))
     check(energy, competing(), lambda row, roles: sum(float(energy.cost[r, min(roles.count(r), 2)]) for r in range(3)))
-
-
-@pytest.mark.parametrize("roles, constrained", [(None, ["A0", "A1"]), (["V", "A1"], ["V", "A1"]), ([], [])])
-def test_at_most_once(roles, constrained):
-    indices = [SCHEME.roles.index(role) for role in constrained]
-    energy = AtMostOnce(3, roles)
-    check(energy, competing(), lambda row, found: 1e4 * sum(max(found.count(r) - 1, 0) for r in indices))
-    assert not list(energy.parameters())
-
-
-def test_an_output_that_breaks_a_constraint_is_chosen_only_where_all_do():
-    tags = torch.tensor([[[1, 1, 0, 3], [1, 0, 0, 3], [1, 1, 1, 3]], [[1, 1, 1, 0], [3, 3, 0, 3], [1, 1, 0, 0]]])
-    log_prob = torch.tensor([[-0.1, -30_000.0, -0.2], [-0.1, -9.0, -50_000.0]])
-    mask = torch.ones(2, 4, dtype=torch.bool)
-    part = CompetingTags(tags, log_prob, mask, SCHEME, torch.tensor([1, 2]), ["eat", "sleep"])
-    assert JointScore([AtMostOnce(3)]).probabilities(part).argmax(dim=1).tolist() == [1, 2]
 
 
 def test_role_ngrams():

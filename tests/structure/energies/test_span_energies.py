@@ -48,7 +48,7 @@ def test_each_is_0_at_first_and_where_what_it_reads_is_not_given(kind):
     blind = competing(words=[], places=[], token_log_prob=None)
     energy = filled(kind(3))
     energy.prepare(gold_alone())
-    assert not energy(blind).any() and not len(energy.entries(blind)[2])
+    assert not energy(blind).any() and not energy.features(blind)
 
 
 def test_span_features():
