@@ -70,7 +70,11 @@ def test_own_frames_keep_what_the_training_data_keep():
         log_prob = torch.tensor([[0.0, -1.0, -2.0], [-2.0, 0.0, -1.0]])[0 if twice else 1].expand(count, -1)
         order = log_prob.argsort(dim=1, descending=True)
         candidates = candidates.gather(1, order.unsqueeze(2).expand_as(candidates))
-        return TagPaths(candidates, log_prob.gather(1, order), mask_of([4] * count), candidates[:, 1], ["go"] * count)
+        # No two sentences are equal: the same frame again would say nothing of a rule.
+        words = [[f"w{row}", "go", "and", "so"] for row in range(count)]
+        return TagPaths(
+            candidates, log_prob.gather(1, order), mask_of([4] * count), candidates[:, 1], ["go"] * count, words=words
+        )
 
     structure = TagStructure(tags, "BIO", keyed=True, energies=["role_counts"])
     structure.is_shut = True
