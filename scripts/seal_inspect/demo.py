@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import threading
+from collections.abc import Iterator
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -87,11 +88,13 @@ def _load(models: list[str], cuda_device: int, predicates_from: Optional[str] = 
         for name, path in zip(names, paths)
     ]
     for other in answers[1:]:
-        if other.asks != answers[0].asks:
+        if other.task != answers[0].task:
             raise ConfigurationError(
-                f"{other.name} predicts from {other.asks}, and {answers[0].name} from {answers[0].asks}; the models "
-                "of a page take the same input."
+                f"{other.name} predicts {other.task}, and {answers[0].name} {answers[0].task}; name models of one task."
             )
+    colours = colours_of(label for one in answers for label in one.labels())
+    for one in answers:
+        one.colours = colours
     return answers
 
 
@@ -127,6 +130,14 @@ class DemoServer(ThreadingHTTPServer):
         return f"http://{_ADDRESS}:{self.server_address[1]}/"
 
 
+class _RefusedError(Exception):
+    """A request that is not answered by a model."""
+
+    def __init__(self, status: HTTPStatus, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 class _Handler(BaseHTTPRequestHandler):
     server: DemoServer
     #: A client that sends less than it has promised.
@@ -140,14 +151,25 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.path == "/models":
             with self.server.one_at_a_time:
                 models = [answers.about() for answers in self.server.answers]
-            colours = colours_of(label for model in models for label in model["labels"])
-            self._send_json(HTTPStatus.OK, {"models": models, "colours": colours})
+            self._send_json(HTTPStatus.OK, {"models": models, "colours": self.server.answers[0].colours})
         else:
             self._send_json(HTTPStatus.NOT_FOUND, {"error": f"there is no page {self.path}."})
 
     def do_POST(self) -> None:
-        if self._is_for_us():
-            self._send_json(*self._answered())
+        if not self._is_for_us():
+            return
+        try:
+            answers, given = self._asked()
+        except _RefusedError as error:
+            self._send_json(error.status, {"error": str(error)})
+            return
+        try:
+            self._send_head(HTTPStatus.OK, "application/x-ndjson")
+            for line in self._lines(answers, given):
+                self.wfile.write(json.dumps(line, allow_nan=False).encode() + b"\n")
+                self.wfile.flush()
+        except ConnectionError:
+            pass  # Who asked has left, so nothing more is predicted.
 
     def _is_for_us(self) -> bool:
         """
@@ -160,54 +182,69 @@ class _Handler(BaseHTTPRequestHandler):
         self._send_json(HTTPStatus.FORBIDDEN, {"error": "this server answers to 127.0.0.1 alone."})
         return False
 
-    def _answered(self) -> tuple[HTTPStatus, Any]:
+    def _lines(self, answers: Answers, given: str) -> Iterator[Any]:
+        """The answer, a line for each sentence as soon as it is there. Other questions get their turn in between."""
+        try:
+            # What comes as JSON was decoded, so that none stands for a byte, as in lines of files.
+            check_text(given, "the input")
+            lines = answers.answer(given)
+            while True:
+                with self.server.one_at_a_time:
+                    line = next(lines, None)
+                if line is None:
+                    return
+                yield line
+        except ConfigurationError as error:
+            yield {"error": str(error)}
+        except Exception as error:  # The page stays up.
+            logger.exception("the model failed")
+            yield {"error": f"the model failed: {type(error).__name__}: {error}"}
+
+    def _asked(self) -> tuple[Answers, str]:
+        """The model that is asked, and its input. Raises `_RefusedError` where there is something else."""
         if self.path != "/predict":
-            return HTTPStatus.NOT_FOUND, {"error": f"there is no page {self.path}."}
+            raise _RefusedError(HTTPStatus.NOT_FOUND, f"there is no page {self.path}.")
         # A form of another page can send no JSON without asking first, which nothing here allows.
         if self.headers.get_content_type() != "application/json":
-            return HTTPStatus.UNSUPPORTED_MEDIA_TYPE, {"error": "send JSON."}
+            raise _RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send JSON.")
         lengths = self.headers.get_all("Content-Length", [])
         if len(lengths) != 1 or re.fullmatch("[0-9]+", lengths[0]) is None:
             # What follows is not read, so no other request can be.
             self.close_connection = True
             status = HTTPStatus.BAD_REQUEST if lengths else HTTPStatus.LENGTH_REQUIRED
-            return status, {"error": "send one Content-Length, the number of bytes."}
+            raise _RefusedError(status, "send one Content-Length, the number of bytes.")
         length = whole_number(lengths[0])
         if length is None or length > _MOST_BYTES:
             self.close_connection = True
-            return HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {"error": f"at most {_MOST_BYTES // 2**20} MB can be sent."}
+            raise _RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {_MOST_BYTES // 2**20} MB can be sent.")
         try:
             asked = json.loads(self.rfile.read(length))
             place, given = asked["model"], asked["input"]
             answers = self.server.answers[place]
             if not isinstance(given, str) or place < 0:
                 raise TypeError
-        except (ValueError, LookupError, TypeError, RecursionError):
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
             message = "send an object with 'model', the number of a model, and 'input', a string."
-            return HTTPStatus.BAD_REQUEST, {"error": message}
-        try:
-            # What comes as JSON was decoded, so that none stands for a byte, as in lines of files.
-            check_text(given, "the input")
-            with self.server.one_at_a_time:
-                return HTTPStatus.OK, {"blocks": answers.answer(given)}
-        except ConfigurationError as error:
-            return HTTPStatus.OK, {"error": str(error)}
-        except Exception as error:  # The page stays up.
-            logger.exception("the model failed")
-            return HTTPStatus.INTERNAL_SERVER_ERROR, {"error": f"the model failed: {type(error).__name__}: {error}"}
+            raise _RefusedError(HTTPStatus.BAD_REQUEST, message) from error
+        return answers, given
 
     def _send_json(self, status: HTTPStatus, value: Any) -> None:
         self._send(status, json.dumps(value, allow_nan=False).encode(), "application/json")
 
     def _send(self, status: HTTPStatus, content: bytes, kind: str) -> None:
+        self._send_head(status, kind, len(content))
+        self.wfile.write(content)
+
+    def _send_head(self, status: HTTPStatus, kind: str, length: Optional[int] = None) -> None:
+        """Without a length, the content ends where the connection is closed."""
         self.send_response(status)
         self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(content)))
+        if length is not None:
+            self.send_header("Content-Length", str(length))
         self.send_header("Content-Security-Policy", _POLICY)
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
-        self.wfile.write(content)
 
     def log_message(self, *_: Any) -> None:
         """Nothing is logged: what a person tries is nobody's business."""

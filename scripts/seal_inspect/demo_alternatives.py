@@ -88,6 +88,14 @@ def why(model: SealModel, score: str) -> str:
     )
 
 
+def deciding_column(model: SealModel, score: str) -> Optional[str]:
+    """The column of `scores_of` whose highest number is chosen; `None` where none of them decides."""
+    structure = structure_of(model)
+    option = OWN if structure is None else _option(structure, score)
+    names = {OWN: "log-probability", "likeliest": "joint probability", _EXPECTED: _expected_name(score)}
+    return names.get(option)
+
+
 def draws_of(model: SealModel, logits: torch.Tensor, number: int) -> torch.Tensor:
     """Draws from the task-net, the same each time: `(1, number, ...)`, after its best output."""
     space = model.output_space

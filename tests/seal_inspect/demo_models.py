@@ -70,3 +70,8 @@ def png(height, width):
     pixels = numpy.random.default_rng(0).integers(0, 256, (height, width, 3), dtype=numpy.uint8)
     Image.fromarray(pixels).save(file, "PNG")
     return file.getvalue()
+
+
+def blocks_of(answers, given):
+    """All blocks of an answer."""
+    return [block for line in answers.answer(given) for block in line["blocks"]]

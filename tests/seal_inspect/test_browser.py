@@ -13,6 +13,7 @@ from seal.dataset_readers import SegmentationReader
 from seal_inspect.demo import DemoServer
 from seal_inspect.demo_alternatives import ALTERNATIVES
 from seal_inspect.demo_answers import answers_of
+from seal_inspect.label_colours import colours_of
 from tests import segmentation, trees
 from tests.seal_inspect import demo_models
 
@@ -27,13 +28,14 @@ EXAMPLES = ["Ann <b>saw</b> Bo", "wrong"]
 class Spans:
     """Answers with one frame, and with one that competed."""
 
-    asks = "text"
+    asks = task = "text"
 
     def __init__(self, name, role):
         self.name, self.role = name, role
+        self.colours = colours_of(["ARGM-MOD", "ARG1"])
 
     def about(self):
-        return {"name": self.name, "asks": self.asks, "examples": EXAMPLES, "labels": ["ARGM-MOD", "ARG1", "V"]}
+        return {"name": self.name, "asks": self.asks, "examples": EXAMPLES}
 
     def answer(self, given):
         if given == "wrong":
@@ -41,7 +43,9 @@ class Spans:
         words, spans = given.split(), [[self.role, 0, 0], ["V", 1, 1]]
         competed = {"words": words, "spans": [["V", 1, 1]], "chosen": False, "numbers": {"energy": 2.0}}
         frame = {"kind": "spans", "heading": "saw", "words": words, "spans": spans, "numbers": {"probability": 0.25}}
-        return [{**frame, "alternatives": [{**competed, "spans": spans, "chosen": True}, competed], "why": "So."}]
+        alternatives = [{**competed, "spans": spans, "chosen": True}, competed]
+        block = {**frame, "alternatives": alternatives, "decides": "energy", "why": "So."}
+        yield {"blocks": [block], "done": 1, "of": 1}
 
 
 @pytest.fixture
@@ -186,7 +190,7 @@ def test_a_tree_and_those_that_competed(browser):
     record = model.held_out(trees.batch_of())
     model.fit_structure([record], [record])
     answers = answers_of("parser", demo_models.archived(model, trees.READER, "seal_parsing"))
-    answers.sample = "Rose sells ginger"
+    answers.samples = ("Rose sells ginger",)
     with served(browser, answers) as page:
         block = first_answered(page)
         ((width, height),) = loaded(page, "img.tree")

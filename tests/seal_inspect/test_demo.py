@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 from allennlp.common.checks import ConfigurationError
@@ -19,20 +20,30 @@ from seal_inspect.demo import DemoServer, _load
 class Told:
     """Answers without a model."""
 
-    asks = "text"
+    asks = task = "text"
 
     def __init__(self, name):
         self.name = name
+        self.colours = {"ARG0": "#eeeeee"}
+        self.paused, self.yielded = threading.Event(), []
 
     def about(self):
-        return {"name": self.name, "asks": self.asks, "examples": ["a <b> c"], "labels": ["ARG0", "V"]}
+        return {"name": self.name, "asks": self.asks, "examples": ["a <b> c"]}
+
+    def labels(self):
+        return ["ARG0", "V"]
 
     def answer(self, given):
         if given == "wrong":
             raise ConfigurationError("'words' is empty; a sentence needs at least one word.")
         if given == "broken":
             raise ZeroDivisionError("division by zero")
-        return [{"kind": "text", "text": f"{self.name}: {given}"}]
+        words = given.split()
+        for done, word in enumerate(words, 1):
+            if word == "pause":
+                self.paused.wait(30)
+            yield {"blocks": [{"kind": "text", "text": f"{self.name}: {word}"}], "done": done, "of": len(words)}
+            self.yielded.append(word)
 
 
 @pytest.fixture
@@ -57,8 +68,9 @@ def served():
 
 
 def ask(send, value):
+    """The status, and the last object of the answer."""
     status, _, content = send("POST", "/predict", json.dumps(value), Content_Type="application/json")
-    return status, json.loads(content)
+    return status, json.loads(content.splitlines()[-1])
 
 
 def test_the_page_needs_nothing_from_elsewhere(served):
@@ -73,16 +85,54 @@ def test_the_page_needs_nothing_from_elsewhere(served):
 def test_models_are_named_and_answer(served):
     status, _, content = served("GET", "/models")
     assert status == 200 and [model["name"] for model in json.loads(content)["models"]] == ["one", "two"]
-    assert set(json.loads(content)["colours"]) == {"ARG0", "V", "C-V"}
-    assert ask(served, {"model": 1, "input": "hello"}) == (200, {"blocks": [{"kind": "text", "text": "two: hello"}]})
+    assert set(json.loads(content)["colours"]) == {"ARG0"}
+    _, _, content = served(
+        "POST", "/predict", json.dumps({"model": 1, "input": "good day"}), Content_Type="application/json"
+    )
+    assert [json.loads(line) for line in content.splitlines()] == [
+        {"blocks": [{"kind": "text", "text": f"two: {word}"}], "done": done, "of": 2}
+        for done, word in ((1, "good"), (2, "day"))
+    ]
+
+
+def test_a_question_is_answered_while_another_one_is_under_way_and_work_ends_when_who_asked_has_left():
+    with DemoServer(0) as server:
+        slow, quick = Told("slow"), Told("quick")
+        server.answers = [slow, quick]
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            body = json.dumps({"model": 0, "input": "a " + "b pause " * 500}).encode()
+            head = (
+                f"POST /predict HTTP/1.1\r\nHost: 127.0.0.1:{server.server_address[1]}\r\n"
+                f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            )
+            with socket.create_connection(server.server_address, timeout=30) as connection:
+                connection.sendall(head.encode() + body)
+                while b"slow: a" not in connection.recv(4096):
+                    pass
+            slow.paused.set()
+            connection = http.client.HTTPConnection(*server.server_address, timeout=30)
+            question = json.dumps({"model": 1, "input": "now"})
+            connection.request("POST", "/predict", question, {"Content-Type": "application/json"})
+            assert b"quick: now" in connection.getresponse().read()
+        finally:
+            server.shutdown()
+            thread.join()
+            server.server_close()  # Waits for no thread: they are daemons.
+        for _ in range(300):
+            if not any("process_request" in one.name for one in threading.enumerate()):
+                break
+            time.sleep(0.05)
+        assert len(slow.yielded) < 1001
 
 
 def test_a_wrong_input_shows_its_sentence_and_the_page_stays_up(served):
     assert ask(served, {"model": 0, "input": "wrong"})[1] == {
         "error": "'words' is empty; a sentence needs at least one word."
     }
-    status, told = ask(served, {"model": 0, "input": "broken"})
-    assert status == 500 and told["error"] == "the model failed: ZeroDivisionError: division by zero"
+    _, told = ask(served, {"model": 0, "input": "broken"})
+    assert told["error"] == "the model failed: ZeroDivisionError: division by zero"
     assert ask(served, {"model": 0, "input": "fine"})[0] == 200
 
 
@@ -159,15 +209,15 @@ def test_models_of_one_page_take_the_same_input(small_run):
     assert (one.name, other.name) == ("nce", "cross_entropy")
 
 
-def test_models_of_several_inputs_are_refused(monkeypatch):
+def test_models_of_several_tasks_are_refused(monkeypatch):
     def answers_of(name, archive, predicates_from):
         told = Told(name)
-        told.asks = {"a": "text", "b": "image"}[name]
+        told.task = {"a": "roles", "b": "tags"}[name]
         return told
 
     monkeypatch.setattr(demo, "load_archive", lambda path, cuda_device: None)
     monkeypatch.setattr(demo, "answers_of", answers_of)
-    with pytest.raises(ConfigurationError, match="b predicts from image, and a from text"):
+    with pytest.raises(ConfigurationError, match="b predicts tags, and a roles"):
         _load(["x/a", "x/b"], -1)
 
 
@@ -190,7 +240,7 @@ def test_control_c_ends_it(small_run, tmp_path):
         connection = http.client.HTTPConnection("127.0.0.1", int(address[1]), timeout=60)
         body = json.dumps({"model": 0, "input": "The boy broke the vase ."})
         connection.request("POST", "/predict", body, {"Content-Type": "application/json"})
-        assert "blocks" in json.loads(connection.getresponse().read())
+        assert "blocks" in json.loads(connection.getresponse().read().splitlines()[0])
         connection.close()
         started.send_signal(signal.SIGINT)
         told, noise = started.communicate(timeout=60)

@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import Archive
 
 from seal.models import MultilabelModel, ParsingModel, SegmentationModel, SrlModel, TaggingModel, TextMultilabelModel
-from seal_inspect.demo_answers.answers import LINES, Answers
+from seal_inspect.demo_answers.answers import LINES, WORDS, Answers
 from seal_inspect.demo_answers.labels import FeatureAnswers, LabelAnswers
 from seal_inspect.demo_answers.parsing import TreeAnswers
 from seal_inspect.demo_answers.segmentation import MaskAnswers

@@ -14,8 +14,8 @@ from seal.predictors.pipeline import Pipeline
 from seal_inspect.archives import tensors_of
 from seal_inspect.demo_alternatives import ALTERNATIVES, rows_of, structure_of
 
-#: How many lines of text are read.
-LINES = 20
+#: How many sentences are read, and how many words of one: the outputs that compete take a second for a hundred words.
+LINES, WORDS = 20, 150
 
 
 class Answers:
@@ -29,9 +29,11 @@ class Answers:
     archive : `Archive`
     """
 
-    #: What the page asks for, and what it shows where there is no example.
+    #: What the page asks for, and its examples where the validation data are not at hand.
     asks = "text"
-    sample = "The chef sold the old car to a neighbour ."
+    samples: tuple[str, ...] = ("The chef sold the old car to a neighbour .",)
+    #: Of what kind the models of a page are, for a message.
+    task: str
 
     def __init__(self, name: str, archive: Archive, **arguments: Any) -> None:
         self.name = name
@@ -43,31 +45,40 @@ class Answers:
         if isinstance(self.predictor, SentencePredictor):
             self.predictor.set_splitting(None)
         self._data = archive.config.get("validation_data_path")
+        #: Of the labels of all models of a page.
+        self.colours: dict[str, str] = {}
 
     def about(self) -> JsonDict:
         """What the page is told of the model."""
-        examples = self._some_examples() or [self.sample]
-        return {"name": self.name, "asks": self.asks, "examples": examples, "labels": self._labels()}
+        examples = self._some_examples() or list(self.samples)
+        return {"name": self.name, "asks": self.asks, "examples": examples}
 
-    def answer(self, given: str) -> list[JsonDict]:
-        """The blocks that the page shows for an input. Raises `ConfigurationError` if the input is wrong."""
+    def answer(self, given: str) -> Iterator[JsonDict]:
+        """
+        For each line of the input, or each sentence in it, when it is asked for: the `blocks` that the page shows, how
+        many are `done` with it, and how many there are (`of`). Raises `ConfigurationError` if the input is wrong.
+        """
+        requests = self._requests(given)
+        for done, request in enumerate(requests, 1):
+            record = self.predictor.predict_json(request)
+            if "error" in record:
+                raise ConfigurationError(record["error"])
+            yield {"blocks": list(self._blocks(request, record)), "done": done, "of": len(requests)}
+
+    def _blocks(self, request: JsonDict, record: JsonDict) -> Iterable[JsonDict]:
+        """The blocks of a line or a sentence."""
         raise NotImplementedError
 
-    def _records(self, text: str) -> Iterator[tuple[JsonDict, JsonDict]]:
-        """What each line of a text, or each sentence in it, asks for, and its record."""
+    def _requests(self, text: str) -> list[JsonDict]:
         lines = [line for line in text.splitlines() if line.strip()]
         if not lines:
             raise ConfigurationError("there is nothing to predict: the text is blank.")
         requests = [part for line in lines for part in self.predictor.requests(self.predictor.read(line))]
         if len(requests) > LINES:
             raise ConfigurationError(f"the page takes {LINES} sentences at a time, and there are {len(requests)}.")
-        for request in requests:
-            record = self.predictor.predict_json(request)
-            if "error" in record:
-                raise ConfigurationError(record["error"])
-            yield request, record
+        return requests
 
-    def _labels(self) -> list[str]:
+    def labels(self) -> list[str]:
         """The labels of spans, each of which gets a colour."""
         return []
 
@@ -94,12 +105,15 @@ class Answers:
 class SentenceAnswers(Answers):
     """Of sentences: what is predicted is one of a few whole outputs that compete."""
 
-    def answer(self, given: str) -> list[JsonDict]:
-        return [block for request, record in self._records(given) for block in self._blocks(request, record)]
-
-    def _blocks(self, request: JsonDict, record: JsonDict) -> Iterable[JsonDict]:
-        """The blocks of a sentence."""
-        raise NotImplementedError
+    def _requests(self, text: str) -> list[JsonDict]:
+        requests = super()._requests(text)
+        for request in requests:
+            words = len(request.get("words") or str(request.get("sentence", "")).split())
+            if words > WORDS:
+                raise ConfigurationError(
+                    f"a sentence has {words:,} words, and the page takes {WORDS} of one; split it, or use seal predict."
+                )
+        return requests
 
     def _best(self, outputs: list[JsonDict], columns: dict[str, torch.Tensor]) -> list[JsonDict]:
         """The task-net's best outputs with their numbers, and the chosen one wherever it is."""

@@ -12,7 +12,7 @@ from seal.predictors.line_predictor import finite
 from seal.structure.k_best_sets import k_best_sets
 from seal.structure.label_set_structure import LabelSetStructure
 from seal.two_player.objectives import TaskState
-from seal_inspect.demo_alternatives import ALTERNATIVES, broken, rows_of, scores_of, structure_of, why
+from seal_inspect.demo_alternatives import ALTERNATIVES, broken, deciding_column, rows_of, scores_of, structure_of, why
 from seal_inspect.demo_answers.answers import Answers, numbers_of
 
 #: How many labels are shown.
@@ -24,13 +24,14 @@ _NO_LINE = "Bars are the task-net's own probabilities; a whole set was chosen, i
 class LabelAnswers(Answers):
     """Labels with their probabilities and thresholds."""
 
-    sample = "Cocoa exports fell by a third."
+    samples = ("Cocoa exports fell by a third.",)
+    task = "label sets of texts"
 
     def __init__(self, name: str, archive: Archive) -> None:
         super().__init__(name, archive, probabilities=True)
 
-    def answer(self, given: str) -> list[JsonDict]:
-        return [self._block(request, record) for request, record in self._records(given)]
+    def _blocks(self, request: JsonDict, record: JsonDict) -> list[JsonDict]:
+        return [self._block(request, record)]
 
     @torch.no_grad()
     def _block(self, request: JsonDict, record: JsonDict) -> JsonDict:
@@ -57,6 +58,7 @@ class LabelAnswers(Answers):
             "text": note,
             "numbers": numbers_of(record),
             "alternatives": [] if state is None else self._alternatives(state, list(record["labels"])),
+            "decides": deciding_column(self.model, self.model.score),
             "why": why(self.model, self.model.score),
         }
 
@@ -105,7 +107,8 @@ class FeatureAnswers(LabelAnswers):
     """The same of a row of features."""
 
     asks = "features"
-    sample = '{"features": {}}'
+    samples = ('{"features": {}}',)
+    task = "label sets of features"
 
     def __init__(self, name: str, archive: Archive) -> None:
         super().__init__(name, archive)

@@ -7,12 +7,14 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 
 from seal.common.linear_trees import as_brackets, without_unknown_tags
-from seal_inspect.demo_alternatives import scores_of, structure_of, why
+from seal_inspect.demo_alternatives import deciding_column, scores_of, structure_of, why
 from seal_inspect.demo_answers.answers import SentenceAnswers, numbers_of
 
 
 class TreeAnswers(SentenceAnswers):
     """The tree of each sentence as a picture, and the other trees of the beam."""
+
+    task = "trees"
 
     def _blocks(self, request: JsonDict, record: JsonDict) -> Iterable[JsonDict]:
         from seal.predictors.readable import printer
@@ -28,6 +30,7 @@ class TreeAnswers(SentenceAnswers):
             "image": f"data:image/svg+xml;base64,{picture}",
             "numbers": numbers_of(record),
             "alternatives": self._alternatives(instance, record),
+            "decides": deciding_column(self.model, self._score),
             "why": why(self.model, self._score),
         }
 

@@ -3,6 +3,7 @@ import binascii
 import io
 import os
 import tempfile
+from collections.abc import Iterator
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -25,13 +26,14 @@ class MaskAnswers(Answers):
     """The foreground of an image, given as a data URL, laid over it."""
 
     asks = "image"
-    sample = ""
+    samples = ("",)
+    task = "masks"
 
     def __init__(self, name: str, archive: Archive) -> None:
         self._folder = tempfile.TemporaryDirectory()
         super().__init__(name, archive, folder=os.path.join(self._folder.name, "masks"))
 
-    def answer(self, given: str) -> list[JsonDict]:
+    def answer(self, given: str) -> Iterator[JsonDict]:
         path = os.path.join(self._folder.name, "image")
         start, _, content = given.partition(",")
         try:
@@ -54,7 +56,16 @@ class MaskAnswers(Answers):
             os.unlink(file)
         shown = {"text": record["description"], "image": given, **pictures}
         alternatives = self._alternatives(image)
-        return [{"kind": "mask", **shown, "numbers": numbers_of(record), "alternatives": alternatives, "why": _DRAWS}]
+        numbers = numbers_of(record)
+        block = {
+            "kind": "mask",
+            **shown,
+            "numbers": numbers,
+            "alternatives": alternatives,
+            "decides": None,
+            "why": _DRAWS,
+        }
+        yield {"blocks": [block], "done": 1, "of": 1}
 
     @torch.no_grad()
     def _alternatives(self, image: torch.Tensor) -> list[JsonDict]:

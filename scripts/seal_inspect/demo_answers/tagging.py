@@ -5,12 +5,15 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 
 from seal.common.tag_encodings import tags_to_spans
-from seal_inspect.demo_alternatives import ALTERNATIVES, broken, scores_of, structure_of, why
+from seal.predictors.record_pictures import svg_of
+from seal_inspect.demo_alternatives import ALTERNATIVES, broken, deciding_column, scores_of, structure_of, why
 from seal_inspect.demo_answers.answers import SentenceAnswers, numbers_of
 
 
 class TagAnswers(SentenceAnswers):
     """Entities or tags: a block for each sentence."""
+
+    task = "tags"
 
     def _blocks(self, request: JsonDict, record: JsonDict) -> Iterable[JsonDict]:
         # The words as the model reads them, which may write brackets and quotes in another way.
@@ -20,7 +23,7 @@ class TagAnswers(SentenceAnswers):
             record = {**record, "tags": notation.converted(record["tags"], encoding)}
         yield self._block(record, record["words"], instance, "")
 
-    def _labels(self) -> list[str]:
+    def labels(self) -> list[str]:
         tags = self.model.output_space.labels
         if self.model.output_space.encoding is None:
             return tags
@@ -34,6 +37,7 @@ class TagAnswers(SentenceAnswers):
             "spans": self._spans(record["tags"]),
             "numbers": numbers_of(record),
             "alternatives": self._alternatives(instance, record["tags"]),
+            "decides": deciding_column(self.model, self._score),
             "why": why(self.model, self._score),
         }
 
@@ -66,11 +70,23 @@ class TagAnswers(SentenceAnswers):
 
 
 class FrameAnswers(TagAnswers):
-    """Roles: a block for each frame."""
+    """Roles: a picture of all frames of a sentence, and a block for each frame."""
+
+    task = "roles"
+    samples = (
+        "My neighbour sold his old car to a student last week.",
+        "The committee asked her to explain why the bridge had collapsed.",
+        "Who told you that the meeting was moved to Friday?",
+        "If it rains tomorrow, we will stay at home and watch a film.",
+        "The company that my sister founded in 1998 now employs two hundred people.",
+        "Prices rose sharply after the government announced new taxes.",
+    )
 
     def _blocks(self, request: JsonDict, record: JsonDict) -> Iterable[JsonDict]:
         if not record["frames"]:
             yield {"kind": "text", "text": f"{' '.join(record['words'])}: no predicate was found"}
+        else:
+            yield {"kind": "picture", "svg": svg_of(record, self.colours), "text": " ".join(record["words"])}
         sentence, _ = self.predictor.prepare(request)
         for frame in record["frames"]:
             instance = self.reader.text_to_instance(sentence.words, frame["index"])

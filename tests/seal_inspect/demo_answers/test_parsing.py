@@ -5,7 +5,7 @@ import pytest
 
 from seal_inspect.demo_answers import answers_of
 from tests import trees
-from tests.seal_inspect.demo_models import archived
+from tests.seal_inspect.demo_models import archived, blocks_of
 
 
 def learned_structure():
@@ -20,7 +20,7 @@ def learned_structure():
 def test_trees_of_a_loss_net(widths):
     model = trees.model_of(beam=3, **trees.STACKED).eval()
     answers = answers_of("parser", archived(model, trees.READER, "seal_parsing"))
-    (block,) = answers.answer("Rose sells ginger")
+    (block,) = blocks_of(answers, "Rose sells ginger")
     assert widths == [3]
     energies = [one["numbers"]["energy of the loss-net"] for one in block["alternatives"]]
     assert energies[0] == pytest.approx(block["numbers"]["energy"], abs=1e-6) and len(set(energies)) == 3
@@ -31,7 +31,7 @@ def test_a_tree_and_those_that_competed(structure, widths):
     model = learned_structure() if structure else trees.model_of(beam=3).eval()
     widths.clear()
     answers = answers_of("parser", archived(model, trees.READER, "seal_parsing"))
-    (block,) = answers.answer("Rose sells ginger")
+    (block,) = blocks_of(answers, "Rose sells ginger")
     assert widths == [4 if structure else 3]
     assert block["kind"] == "tree"
     picture = base64.b64decode(block["image"].removeprefix("data:image/svg+xml;base64,")).decode()
@@ -51,6 +51,6 @@ def test_more_trees_compete_than_those_of_a_prediction_without_the_energy(widths
     model = learned_structure()
     model.structure.chosen = {"f1": "own", "exact_match": "own"}
     widths.clear()
-    (block,) = answers_of("parser", archived(model, trees.READER, "seal_parsing")).answer("Rose sells ginger")
+    (block,) = blocks_of(answers_of("parser", archived(model, trees.READER, "seal_parsing")), "Rose sells ginger")
     assert widths == [3, 4] and len(block["alternatives"]) == 4
-    assert "no choice by the energy was surely better" in block["why"]
+    assert "The task-net predicts alone" in block["why"]

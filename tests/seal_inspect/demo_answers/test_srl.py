@@ -6,7 +6,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import load_archive
 
 from seal_inspect.demo_alternatives import ALTERNATIVES
-from seal_inspect.demo_answers import LINES, answers_of
+from seal_inspect.demo_answers import LINES, WORDS, answers_of
+from tests.seal_inspect.demo_models import blocks_of
 from tests.training.runs import config
 
 SENTENCE = "The boy broke the vase ."
@@ -20,7 +21,9 @@ def frames(small_run):
 def found(answers):
     """A frame that the model finds; it is hardly trained."""
     answers.predictor._finder._threshold = 0.0
-    return answers.answer(SENTENCE)
+    picture, *blocks = blocks_of(answers, SENTENCE)
+    assert picture["kind"] == "picture" and all(f">{block['heading']} 0." in picture["svg"] for block in blocks)
+    return blocks
 
 
 def test_frames_with_what_competed(frames):
@@ -58,7 +61,7 @@ def test_examples_are_sentences_of_the_validation_data(frames):
 
 def test_a_sentence_without_a_predicate_says_so(frames):
     frames.predictor._finder._threshold = 1.0
-    assert frames.answer("Oh") == [{"kind": "text", "text": "Oh: no predicate was found"}]
+    assert blocks_of(frames, "Oh") == [{"kind": "text", "text": "Oh: no predicate was found"}]
 
 
 @pytest.mark.parametrize(
@@ -66,12 +69,13 @@ def test_a_sentence_without_a_predicate_says_so(frames):
     [
         ("  \n ", "the text is blank"),
         ('{"words": []}', "'words' is empty"),
+        ("a " * (WORDS + 1), f"a sentence has {WORDS + 1} words, and the page takes {WORDS} of one"),
         ("a\n" * (LINES + 1), f"the page takes {LINES} sentences at a time, and there are {LINES + 1}"),
     ],
 )
 def test_a_wrong_input_is_told_without_the_number_of_its_line(given, told, frames):
     with pytest.raises(ConfigurationError, match=told) as error:
-        frames.answer(given)
+        blocks_of(frames, given)
     assert "line 1" not in str(error.value)
 
 
