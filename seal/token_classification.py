@@ -3,14 +3,18 @@ What connects `seal.tagger` with token classifiers of Hugging Face: their emissi
 as their pipeline gives them. Needs transformers.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple, Optional
 
 import torch
 
 from seal.registry import ConfigurationError
 from seal.tagger import StructuredTagger
+
+# `model_max_length` of a tokenizer that knows none is far above this.
+_NO_LIMIT = 10**6
 
 
 def emissions_of(
@@ -18,7 +22,8 @@ def emissions_of(
 ) -> list[torch.Tensor]:
     """
     What a token classifier says of each word: the logits of its first sub-token, `(words, tags)` of each sentence, on
-    the CPU. A word that the tokenizer makes no token of gets 0 for each tag.
+    the CPU. A word that the tokenizer makes no token of gets 0 for each tag. A sentence that is longer than the model
+    reads is read in windows that overlap.
 
     # Parameters
 
@@ -31,7 +36,7 @@ def emissions_of(
 
     # Raises
 
-    `ConfigurationError` if the tokenizer is not a fast one, or a sentence is longer than the model reads.
+    `ConfigurationError` if the tokenizer is not a fast one.
     """
     found = []
     for sentence, tokens, logits in _read(model, tokenizer, map(list, sentences), batch_size):
@@ -93,31 +98,74 @@ def _places_of_words(text: str, tokens: Any) -> list[tuple[int, int]]:
     return [(end - len(text[start:end].lstrip()), end) for start, end in places.values()]
 
 
+class _Tokens(NamedTuple):
+    """The tokens of an input: the word of each, `None` for one that is of no word, and its place in characters."""
+
+    word_ids: list[Optional[int]]
+    offsets: list[tuple[int, int]]
+
+
 @torch.no_grad()
 def _read(
     model: Any, tokenizer: Any, inputs: Iterable[Any], batch_size: int
-) -> Iterator[tuple[Any, Any, torch.Tensor]]:
-    """Each text, or list of words, with its `tokenizers.Encoding` and the logits of its tokens, `(tokens, tags)`."""
+) -> Iterator[tuple[Any, _Tokens, torch.Tensor]]:
+    """
+    Each text, or list of words, with its tokens and their logits, `(tokens, tags)`. What is longer than the model reads
+    is read in windows that share a quarter of their tokens; a token's logits are those of the window in which it is the
+    farthest from an end that is not the text's.
+    """
     if not getattr(tokenizer, "is_fast", False):
         raise ConfigurationError(
             f"tokenizer: a fast one, which knows the word of each token, is needed, found {type(tokenizer).__name__}."
         )
-    most = min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", tokenizer.model_max_length))
-    was_training, rest, read = model.training, iter(inputs), 0
+    inside = _positions(model, tokenizer) - tokenizer.num_special_tokens_to_add()
+    shared = inside // 4
+    options = {"padding": True, "return_tensors": "pt", "return_overflowing_tokens": True}
+    if inside < _NO_LIMIT:
+        options |= {"truncation": True, "max_length": _positions(model, tokenizer), "stride": shared}
+    was_training, rest = model.training, iter(inputs)
     model.eval()
     try:
         while batch := list(islice(rest, batch_size)):
-            split = not isinstance(batch[0], str)
-            given = tokenizer(batch, padding=True, return_tensors="pt", is_split_into_words=split)
-            if given["input_ids"].shape[1] > most:
-                lengths = given["attention_mask"].sum(dim=1)
-                raise ConfigurationError(
-                    f"text {read + int(lengths.argmax())} has {int(lengths.max())} tokens, and the model reads {most}; "
-                    "give it in parts."
-                )
-            logits = model(**given.to(model.device)).logits.float().cpu()
-            for row, (text, rows) in enumerate(zip(batch, logits)):
-                yield text, given.encodings[row], rows
-            read += len(batch)
+            given = tokenizer(batch, is_split_into_words=not isinstance(batch[0], str), **options)
+            owners = given.pop("overflow_to_sample_mapping").tolist()
+            encodings = given.encodings
+            windows: list[list[tuple[Any, torch.Tensor]]] = [[] for _ in batch]
+            for start in range(0, len(owners), batch_size):
+                part = {name: rows[start : start + batch_size].to(model.device) for name, rows in given.items()}
+                for place, rows in enumerate(model(**part).logits.float().cpu(), start):
+                    windows[owners[place]].append((encodings[place], rows))
+            for text, of_text in zip(batch, windows):
+                yield (text, *_joined(of_text, inside - shared))
     finally:
         model.train(was_training)
+
+
+def _joined(windows: Sequence[tuple[Any, torch.Tensor]], step: int) -> tuple[_Tokens, torch.Tensor]:
+    """The tokens of a text without special ones, and their logits, from windows that begin `step` tokens apart."""
+    # By the place of a token in the text: how far it is from the nearer end, its word, its characters and its logits.
+    best: dict[int, tuple[float, Optional[int], tuple[int, int], torch.Tensor]] = {}
+    for number, (encoding, logits) in enumerate(windows):
+        rows = [row for row, special in enumerate(encoding.special_tokens_mask) if not special]
+        for place, row in enumerate(rows):
+            before = place if number else math.inf
+            behind = len(rows) - 1 - place if number < len(windows) - 1 else math.inf
+            depth = min(before, behind)
+            at = number * step + place
+            if at not in best or depth > best[at][0]:
+                best[at] = (depth, encoding.word_ids[row], encoding.offsets[row], logits[row])
+    found = [best[at] for at in sorted(best)]
+    rows_of_all = [row for *_, row in found]
+    logits = torch.stack(rows_of_all) if found else windows[0][1][:0]
+    return _Tokens([word for _, word, _, _ in found], [places for _, _, places, _ in found]), logits
+
+
+def _positions(model: Any, tokenizer: Any) -> int:
+    """The most tokens that a model reads at once."""
+    positions = getattr(model.config, "max_position_embeddings", None)
+    if positions is None or positions < 0:
+        return tokenizer.model_max_length
+    table = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
+    padding = getattr(table, "padding_idx", None)
+    # RoBERTa's positions begin after that of padding.
+    return min(tokenizer.model_max_length, positions if padding is None else positions - padding - 1)

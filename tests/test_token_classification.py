@@ -112,12 +112,39 @@ def test_entities_by_a_tagger_that_knows_words(model, tokenizer):
     assert any(found)
 
 
-def test_what_cannot_be_read_is_told(model, tokenizer, tagger):
+def test_a_long_sentence_is_read_in_windows_that_overlap(model, tokenizer):
+    words = [WORDS[place * 5 % 8] for place in range(100)]  # Of one piece each.
+    short, found, empty = emissions_of(model, tokenizer, [["anna"], words, []], batch_size=3)
+    assert torch.allclose(short, emissions_of(model, tokenizer, [["anna"]])[0], atol=1e-5) and empty.shape == (0, 3)
+    # 38 words between the special tokens of 40; 9 of them are also in the next window.
+    starts = [0, 29, 58, 87]
+    windows = [words[start : start + 38] for start in starts]
+    assert [len(window) for window in windows] == [38, 38, 38, 13]
+    alone = emissions_of(model, tokenizer, windows)
+    for place in range(100):
+        # In the first and in the last window, the end of the text is no border.
+        inside = {
+            number: min(
+                place - start if number else 100, start + len(window) - 1 - place if number < len(starts) - 1 else 100
+            )
+            for number, (start, window) in enumerate(zip(starts, windows))
+            if start <= place < start + len(window)
+        }
+        of_best = [alone[number][place - starts[number]] for number in inside if inside[number] == max(inside.values())]
+        assert any(torch.allclose(found[place], row, atol=1e-5) for row in of_best)
+
+
+def test_entities_of_a_long_text_have_their_places_in_it(model, tokenizer, tagger):
+    text = " ".join(WORDS[place * 5 % 12] for place in range(80))
+    (found,) = entities(model, tokenizer, [text], tagger, batch_size=2)
+    assert max(one["start"] for one in found) > len(text) / 2
+    assert all(text[one["start"] : one["end"]] == one["word"] for one in found)
+
+
+def test_what_cannot_be_read_is_told(model, tokenizer):
     slow = BertTokenizer.from_pretrained(tokenizer.name_or_path)
     with pytest.raises(ConfigurationError, match="a fast one.* is needed, found BertTokenizer"):
         emissions_of(model, slow, SENTENCES)
-    with pytest.raises(ConfigurationError, match="text 1 has 52 tokens, and the model reads 40"):
-        entities(model, tokenizer, ["anna", "anna " * 50], tagger)
 
 
 def test_marginals_of_a_crf_are_emissions():

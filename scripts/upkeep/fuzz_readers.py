@@ -79,6 +79,7 @@ READERS: dict[str, tuple[Union[str, bytes], str, dict[str, Any]]] = {
     "propbank_1": (_UP_1, ".conllu", {"type": "seal_srl", "role_spans": "subtree"}),
     "frames": ("../tests/fixtures/srl/kitchen.jsonl", ".jsonl", {"type": "seal_srl"}),
     "tags": ("tagging_sample/dev.tsv", ".tsv", {"type": "seal_tagging"}),
+    "bare_tags": (b"Anna\tB\nMeyer\tM\nHill\tE\nsails\t\n\nParis\tS\n", ".tsv", {"type": "seal_tagging"}),
     "trees": ("trees_sample/dev.mrg", ".mrg", {"type": "seal_parsing"}),
     "nxt_syntax": ("../tests/fixtures/nxt/syntax/sw0001.A.syntax.xml", ".syntax.xml", {"layout": "nxt"}),
     "nxt_terminals": (
