@@ -10,9 +10,11 @@ are the part on AllenNLP: configs name what is in there, and `seal.plugin` opens
 import os
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from seal import fast_log1p, plugin
 from seal.late_imports import LATE, late
 from seal.version import VERSION as __version__
+
+with late(*LATE):
+    from seal import fast_log1p, plugin
 
 if TYPE_CHECKING:
     import torch

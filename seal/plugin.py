@@ -32,13 +32,24 @@ def put_in_order() -> None:
     for name in IN_ORDER:
         for patch in importlib.import_module(f"seal.allennlp.{name}").PATCHES:
             patch()
-    for module in pkgutil.walk_packages(sys.modules["seal"].__path__, prefix="seal."):
-        if not _is_apart(module.name):
-            importlib.import_module(module.name)
+    import_below(sys.modules["seal"], _APART)
 
 
-def _is_apart(module: str) -> bool:
-    return any(f"{module}.".startswith(f"{name}.") for name in _APART)
+def import_below(package: ModuleType, apart: tuple[str, ...]) -> None:
+    """
+    Imports all public modules below a package, but those of these names and below them. (`pkgutil.walk_packages` would
+    import the packages among these, too.)
+    """
+    for module in pkgutil.iter_modules(package.__path__):
+        name = f"{package.__name__}.{module.name}"
+        if not module.name.startswith("_") and not _is_one_of(name, apart):
+            imported = importlib.import_module(name)
+            if module.ispkg:
+                import_below(imported, apart)
+
+
+def _is_one_of(module: str, names: tuple[str, ...]) -> bool:
+    return any(f"{module}.".startswith(f"{name}.") for name in names)
 
 
 class _Door:
@@ -52,7 +63,7 @@ class _Door:
         self._depth = 0
 
     def find_spec(self, name: str, path=None, target=None) -> Optional[ModuleSpec]:
-        if name.partition(".")[0] not in ("allennlp", "seal") or _is_apart(name):
+        if name.partition(".")[0] not in ("allennlp", "seal") or _is_one_of(name, _APART):
             return None
         if name == "allennlp":
             compat.silence_known_warnings()  # Some are raised by AllenNLP's own imports.

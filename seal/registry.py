@@ -8,10 +8,13 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from seal.late_imports import LATE, late
+
 try:
-    from allennlp.common import FromParams, Lazy, Registrable
-    from allennlp.common.checks import ConfigurationError
-    from allennlp.nn import Activation
+    with late(*LATE):
+        from allennlp.common import FromParams, Lazy, Registrable
+        from allennlp.common.checks import ConfigurationError
+        from allennlp.nn import Activation
 except ImportError:
     from collections import defaultdict
     from typing import Generic, TypeVar

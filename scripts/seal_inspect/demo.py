@@ -14,8 +14,8 @@ from typing import Any, Optional
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
-from allennlp.models.archival import load_archive
 
+from seal.allennlp.safe_archives import open_archive
 from seal.common.setting_checks import check_range, whole_number
 from seal.files.names import check_text
 from seal.files.runs import ARCHIVE
@@ -54,7 +54,10 @@ class DemoCommand(Subcommand):
             help="Try a model on a page in the browser.",
         )
         subparser.add_argument(
-            "models", nargs="+", metavar="MODEL", help="the folder of a run, or its model.tar.gz; several of one task"
+            "models",
+            nargs="+",
+            metavar="MODEL",
+            help="a trained model: its name, archive or folder; several of one task",
         )
         subparser.add_argument("--port", type=int, default=8000, help="of the page's address; 0: any that is free")
         subparser.add_argument("--cuda-device", type=int, default=-1, help="id of the GPU to use, if any")
@@ -83,10 +86,7 @@ def demo_from_args(args: argparse.Namespace) -> None:
 def _load(models: list[str], cuda_device: int, predicates_from: Optional[str] = None) -> list[Answers]:
     paths = [os.path.join(model, ARCHIVE) if os.path.isdir(model) else model for model in models]
     names = names_of(paths)
-    answers = [
-        answers_of(name, load_archive(path, cuda_device=cuda_device), predicates_from)
-        for name, path in zip(names, paths)
-    ]
+    answers = [answers_of(name, open_archive(path, cuda_device), predicates_from) for name, path in zip(names, paths)]
     for other in answers[1:]:
         if other.task != answers[0].task:
             raise ConfigurationError(

@@ -21,16 +21,17 @@ from contextvars import ContextVar
 from typing import IO, Any, Optional
 
 from allennlp.commands import evaluate
-from allennlp.common import Registrable
+from allennlp.common import Params, Registrable
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
-from allennlp.common.meta import META_NAME
+from allennlp.common.meta import META_NAME, Meta
+from allennlp.common.params import parse_overrides, with_overrides
 from allennlp.data import Vocabulary
 from allennlp.models import archival
 from allennlp.modules.token_embedders import embedding
 
 from seal.allennlp.error_sentences import describe
-from seal.allennlp.model_names import ready_model
+from seal.allennlp.model_names import model_path, ready_model
 from seal.allennlp.replacing import replace_once
 from seal.files.text_lines import bounded
 from seal.files.weights import check_finite, check_is_whole
@@ -97,6 +98,52 @@ def extracted_archive(path: str, cleanup: bool = True, with_config: bool = False
         if cleanup or not done:
             _unpacked.pop(folder, None)
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def open_archive(
+    name: str | os.PathLike,
+    cuda_device: int = -1,
+    overrides: str = "",
+    weights_file: Optional[str] = None,
+    check: Optional[Callable[[dict[str, Any]], None]] = None,
+) -> archival.Archive:
+    """
+    A trained model, as `allennlp.models.archival.load_archive` gives it, which reads the config of an archive by the
+    clients of remote storage: half a second.
+
+    # Parameters
+
+    name : `str`
+        As for `model_path`.
+    cuda_device : `int`, optional (default = `-1`)
+        A GPU; -1 for the CPU.
+    overrides : `str`, optional (default = `""`)
+        Changes of its config, as JSON.
+    weights_file : `str`, optional (default = `None`)
+        Weights in place of its own.
+    check : `Callable[[dict[str, Any]], None]`, optional (default = `None`)
+        What raises an error for a config that is overridden wrongly; it is given the config as it was trained.
+
+    # Raises
+
+    `ConfigurationError` as for `model_path` and `extracted_archive`, or where weights or config do not fit.
+    """
+    path = model_path(name)
+    with nullcontext(path) if os.path.isdir(path) else extracted_archive(path, with_config=True) as folder:
+        file = os.path.join(folder, archival.CONFIG_NAME)
+        text = config_of_archive(file)
+        trained = Params.from_file(file).params if text is None else json.loads(text)
+        if check is not None:
+            check(trained)
+        config = Params(with_overrides(trained, parse_overrides(overrides)) if overrides else trained)
+        weights = weights_file or archival.get_weights_path(folder)
+        readers = archival._load_dataset_readers(config.duplicate(), folder)
+        model = archival._load_model(config.duplicate(), weights, folder, cuda_device)
+        file = os.path.join(folder, META_NAME)
+        meta = Meta.from_path(file) if os.path.exists(file) else None
+    if meta is not None:
+        archival._check_version_compatibility(os.fspath(name), meta)
+    return archival.Archive(model, config, *readers, meta)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import Any, Optional
 from allennlp.common import params as allennlp_params
 
 from seal.cli.library_calls import explained
+from seal.files.paths import local_path
 from seal.registry import ConfigurationError
 
 logger = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ def read_config(path: str, overrides: str = "") -> dict[str, Any]:
     """
     if os.path.isdir(path):
         raise ConfigurationError(f"{path}: a config is a file, and this is a folder")
-    path = allennlp_params.cached_path(path)
+    path = local_path(path)
     try:
         text = allennlp_params.evaluate_file(path, ext_vars=allennlp_params._environment_variables())
     except (RuntimeError, ValueError) as error:

@@ -9,6 +9,7 @@ allennlp_models` does), and prints warnings and results, but no settings: these 
 """
 
 import argparse
+import gc
 import importlib
 import os
 import sys
@@ -17,6 +18,15 @@ from importlib.metadata import entry_points
 from typing import Any, NoReturn
 
 from seal.late_imports import LATE, late
+from seal.plugin import import_below
+
+#: Of AllenNLP: what is deprecated, for tests, or needs a package that is not installed, and programs.
+NOT_IMPORTED = (
+    "allennlp.common.testing",
+    "allennlp.confidence_checks.task_checklists",
+    "allennlp.sanity_checks",
+    "allennlp.tools",
+)
 
 try:
     with late(*LATE):
@@ -26,7 +36,7 @@ try:
         from allennlp.common.util import import_module_and_submodules, install_sigterm_handler
 
         # So that configs can name all that AllenNLP registers.
-        import_module_and_submodules("allennlp", exclude={"allennlp.sanity_checks", "allennlp.tools"})
+        import_below(allennlp, NOT_IMPORTED)
 except ImportError as error:
     if (error.name or "").partition(".")[0] != "allennlp":
         raise
@@ -97,6 +107,15 @@ def _commands_of_others(asked: str) -> dict[str, Any]:
     return {name: cls for name, cls in known.items() if not cls.__module__.startswith("allennlp.")}
 
 
+def _import_plugins() -> None:
+    """Those of AllenNLP's files of plugins. Where there are none but this package, which is there, AllenNLP's function
+    would import all of AllenNLP again, and look for changes on the disk before each module."""
+    if all(name in sys.modules for name in plugins.discover_plugins()):
+        sys.path += [folder for folder in [os.getcwd()] if folder not in sys.path]  # As it does.
+    else:
+        plugins.import_plugins()
+
+
 def _include(package: str) -> None:
     try:
         import_module_and_submodules(package)
@@ -122,7 +141,7 @@ def main(arguments: Sequence[str]) -> None:
     if not hasattr(args, "func"):
         parser.print_help()
         return
-    plugins.import_plugins()
+    _import_plugins()
     for package in getattr(args, "include_package", []):
         _include(package)
     args.func(args)
@@ -136,6 +155,8 @@ def _quietly() -> None:
 
 def run() -> None:
     """Runs the command of `sys.argv`."""
+    # What was imported stays to the end; without this, each collection of garbage, and the exit, would look through it.
+    gc.freeze()
     os.environ[_STARTED] = str(os.getpid())
     _quietly()
     install_sigterm_handler()

@@ -2,18 +2,16 @@
 
 import argparse
 import glob
-import json
 import os
 from contextlib import nullcontext
-from typing import Optional
+from typing import Any, Optional
 
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import check_for_gpu
-from allennlp.models import archival
-from allennlp.models.archival import Archive, load_archive
+from allennlp.models.archival import Archive
 
-from seal.allennlp.model_names import model_path, ready_model
-from seal.allennlp.safe_archives import extracted_archive, opening
+from seal.allennlp.model_names import ready_model
+from seal.allennlp.safe_archives import open_archive, opening
 from seal.cli.check import check_overridden
 from seal.cli.configs import overridden
 from seal.cli.error_places import places_named
@@ -51,19 +49,16 @@ def load_model(args: argparse.Namespace) -> Archive:
     """
     common_logging.FILE_FRIENDLY_LOGGING = args.file_friendly_logging
     check_for_gpu(args.cuda_device)
-    path = model_path(args.archive_file)
-    is_folder = os.path.isdir(path)
-    with nullcontext(path) if is_folder else extracted_archive(path, with_config=True) as folder:
-        if args.overrides:
-            with open(os.path.join(folder, archival.CONFIG_NAME), encoding="utf-8") as file:
-                trained = json.load(file)
-            # The folder of a run is the user's own.
-            with opening(None if is_folder else args.archive_file):
-                check_overridden(overridden(trained, args.overrides), trained)
-        with places_named():
-            return load_archive(
-                folder, weights_file=args.weights_file, cuda_device=args.cuda_device, overrides=args.overrides
-            )
+
+    def check(trained: dict[str, Any]) -> None:
+        # The folder of a run is the user's own.
+        with opening(None if os.path.isdir(args.archive_file) else args.archive_file):
+            check_overridden(overridden(trained, args.overrides), trained)
+
+    with places_named():
+        return open_archive(
+            args.archive_file, args.cuda_device, args.overrides, args.weights_file, check if args.overrides else None
+        )
 
 
 def check_files_and_batch_size(args: argparse.Namespace, inputs: list[str], outputs: dict[str, list[str]]) -> None:

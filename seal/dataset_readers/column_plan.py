@@ -146,7 +146,7 @@ class ColumnPlan:
         """The features, `(rows, features)`: NaN where a value is missing, sparse where the table is."""
         return self._feature_plan.features_of(table.codes)
 
-    def labels_of(self, table: ArffTable) -> sparse.csr_array:
+    def labels_of(self, table: ArffTable) -> "sparse.csr_array":
         """
         The labels of rows of the split: boolean, shape (rows, labels), indices sorted. Each must be 0 or 1, or a node
         of the hierarchy.
@@ -180,7 +180,7 @@ class ColumnPlan:
                     "names."
                 )
 
-    def _nodes_of(self, table: ArffTable) -> sparse.csr_array:
+    def _nodes_of(self, table: ArffTable) -> "sparse.csr_array":
         columns = {name: column for column, name in enumerate(self.label_names)}
         codes = table.codes[:, [self._hierarchical]]
         codes = (codes.toarray() if sparse.issparse(codes) else codes)[:, 0]

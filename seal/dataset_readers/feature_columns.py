@@ -78,7 +78,7 @@ class FeaturePlan:
             result[:, feature] = _is_code(result[:, feature], code)
         return result
 
-    def _of_sparse(self, codes: sparse.csr_array) -> sparse.csr_array:
+    def _of_sparse(self, codes: "sparse.csr_array") -> "sparse.csr_array":
         result = sparse.csc_array(codes)[:, self.columns]
         if self._ones:
             # Whole columns of codes, and not only the stored entries: a value that a sparse row leaves out has code 0,

@@ -77,7 +77,7 @@ class MultilabelData:
     """
 
     features: Matrix
-    labels: sparse.csr_array
+    labels: "sparse.csr_array"
     feature_names: list[str]
     label_names: list[str]
     source: Sequence[str]
@@ -230,7 +230,7 @@ def _data(plan: ColumnPlan, root: Optional[str], paths: Sequence[str], arrays: A
     )
 
 
-def _with_root(labels: sparse.csr_array) -> sparse.csr_array:
+def _with_root(labels: "sparse.csr_array") -> "sparse.csr_array":
     """The labels with a first one that every row has."""
     everywhere = sparse.csr_array(numpy.ones((labels.shape[0], 1), dtype=bool))
     return sparse.csr_array(sparse.hstack([everywhere, labels], format="csr"))

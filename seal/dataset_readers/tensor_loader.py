@@ -71,7 +71,7 @@ class TensorTable:
         return {name: _rows(matrix, rows, self._orders.get(name)) for name, matrix in self._matrices.items()}
 
 
-def _held(matrix: Matrix) -> Union[torch.Tensor, sparse.csr_array]:
+def _held(matrix: Matrix) -> Union[torch.Tensor, "sparse.csr_array"]:
     if not sparse.issparse(matrix):
         return torch.from_numpy(matrix)
     if is_mapped(matrix.data):
@@ -82,7 +82,7 @@ def _held(matrix: Matrix) -> Union[torch.Tensor, sparse.csr_array]:
 
 
 def _rows(
-    matrix: Union[torch.Tensor, sparse.csr_array], rows: numpy.ndarray, order: Optional[numpy.ndarray]
+    matrix: Union[torch.Tensor, "sparse.csr_array"], rows: numpy.ndarray, order: Optional[numpy.ndarray]
 ) -> torch.Tensor:
     if isinstance(matrix, torch.Tensor):
         found = matrix.index_select(0, torch.from_numpy(rows))
@@ -91,7 +91,7 @@ def _rows(
     return (found if order is None else found[:, torch.from_numpy(order)]).float()
 
 
-def dense_rows(matrix: sparse.csr_array, rows: numpy.ndarray) -> numpy.ndarray:
+def dense_rows(matrix: "sparse.csr_array", rows: numpy.ndarray) -> numpy.ndarray:
     """Rows of a sparse matrix, `(rows, columns)`, in float32; in less time than SciPy takes to cut them out."""
     starts, ends = matrix.indptr[rows], matrix.indptr[rows + 1]
     lengths = ends - starts

@@ -9,12 +9,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from typing import Any, NamedTuple, NoReturn, Optional
 
-from allennlp.common.file_utils import cached_path
-
 from seal.common.setting_checks import whole_number
 from seal.common.tag_notation import TagsSeen, recognise
 from seal.files.other_formats import check_text_bytes, is_data, other_format
-from seal.files.paths import user_path
+from seal.files.paths import local_path, user_path
 from seal.files.records import csv_records
 from seal.files.text_lines import (
     BLANKS,
@@ -104,7 +102,7 @@ def _lines_of(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLine
     """The lines of the input, or of a shard of it, with undecodable bytes as surrogates."""
     try:
         # Not every replacement of standard input (a notebook's, a test's) has bytes. It is not closed here.
-        source = nullcontext(getattr(sys.stdin, "buffer", sys.stdin)) if path == "-" else opened(cached_path(path))
+        source = nullcontext(getattr(sys.stdin, "buffer", sys.stdin)) if path == "-" else opened(local_path(path))
         with source as lines:
             if path == "-" and hasattr(lines, "peek"):
                 check_text_bytes(lines.peek(1)[:HEAD], "standard input", has_name=False)
@@ -123,7 +121,7 @@ def _lines_of(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLine
 
 def _of_shard(lines: Iterable[Any], path: str, shard: Shard) -> Iterator[tuple[int, Any]]:
     """The lines of a shard of the file, with their indices in the whole file."""
-    with opened(cached_path(path)) as whole:
+    with opened(local_path(path)) as whole:
         places = shard.lines(sum(1 for _ in whole))
     return itertools.islice(enumerate(lines), places.start, places.stop)
 
@@ -132,7 +130,7 @@ def _rows_of(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLine]
     """The rows of a CSV file, or of a shard of it, as lines of JSON."""
 
     def records() -> Iterator[tuple[int, dict[str, str]]]:
-        return csv_records(path, text_lines(cached_path(path)))
+        return csv_records(path, text_lines(local_path(path)))
 
     rows = records()
     if shard is not None:

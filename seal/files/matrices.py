@@ -10,7 +10,7 @@ from scipy import sparse
 
 from seal.files.kept_arrays import Arrays, is_mapped
 
-Matrix = Union[numpy.ndarray, sparse.csr_array]
+Matrix = Union[numpy.ndarray, "sparse.csr_array"]
 
 #: Values of a matrix that are looked at together.
 PIECE = 2**20

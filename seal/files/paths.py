@@ -8,6 +8,8 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from allennlp.common import file_utils
+
 from seal.common.setting_checks import short
 from seal.registry import ConfigurationError
 
@@ -20,6 +22,14 @@ PACKED = (".gz", ".bz2", ".xz")
 def user_path(path: str) -> str:
     """The path, with the home folder in the place of a `~` or `~user` at its start, unless a file has that name."""
     return path if not path.startswith("~") or os.path.exists(path) else os.path.expanduser(path)
+
+
+def local_path(path: str) -> str:
+    """
+    The path of a file, or where that of a URL was downloaded to. (AllenNLP's function imports the clients of remote
+    storage for local files, too.)
+    """
+    return path if os.path.exists(path) else file_utils.cached_path(path)
 
 
 def one_path(path: Any) -> str:

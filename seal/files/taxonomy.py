@@ -100,7 +100,7 @@ class Taxonomy:
         start, end = self.closure.indptr[column : column + 2]
         return [self.labels[above] for above in sorted(self.closure.indices[start:end]) if above != column]
 
-    def close(self, labels: sparse.csr_array) -> sparse.csr_array:
+    def close(self, labels: "sparse.csr_array") -> "sparse.csr_array":
         """Labels `(rows, labels)`, boolean, with every ancestor of a row's labels; indices are sorted."""
         # The product is in integers, because it counts paths, and a label may be reached along many.
         closed = labels.astype(numpy.int32) @ self.closure.astype(numpy.int32)
@@ -108,7 +108,7 @@ class Taxonomy:
         closed.sort_indices()
         return closed
 
-    def _closure(self) -> sparse.csr_array:
+    def _closure(self) -> "sparse.csr_array":
         parents: list[list[int]] = [[] for _ in self.labels]
         for parent, child in self.edges:
             parents[child].append(parent)

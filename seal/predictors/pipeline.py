@@ -11,9 +11,10 @@ from typing import Any, Optional, Union
 import torch
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.data import Instance
-from allennlp.models.archival import Archive, load_archive
+from allennlp.models.archival import Archive
 from allennlp.predictors import Predictor
 
+from seal.allennlp.safe_archives import open_archive
 from seal.common.setting_checks import check_range, short
 from seal.files.input_lines import Shard, input_lines
 from seal.files.paths import user_path
@@ -184,7 +185,7 @@ def load(
     """As `seal.load`, which imports this module."""
     with told():
         path = user_path(os.fspath(name))
-        archive = load_archive(path, cuda_device=number_of(device))
+        archive = open_archive(path, number_of(device))
         pipeline = Pipeline.of_archive(archive, path, arguments=arguments)
         if isinstance(pipeline.predictor, SentencePredictor):
             pipeline.predictor.set_splitting(split_sentences)

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Optional
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
-from allennlp.models.archival import load_archive
 from allennlp.nn.util import move_to_device
 
+from seal.allennlp.safe_archives import open_archive
 from seal.common.length_groups import pieces_of, size_of
 from seal.dataset_readers.srl import SrlReader
 from seal.models import SrlModel, TaggingModel
@@ -158,7 +158,7 @@ class TaggerPredicateFinder(PredicateFinder):
     """
 
     def __init__(self, archive_file: str, device: int, beside: PredicateFinder) -> None:
-        archive = load_archive(archive_file, cuda_device=device)
+        archive = open_archive(archive_file, device)
         if not isinstance(archive.model, TaggingModel):
             raise ConfigurationError(f"predicates_from: {archive_file} is no 'seal_tagging' model; name one.")
         tags = archive.model.output_space.labels

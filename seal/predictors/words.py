@@ -5,16 +5,18 @@ Splits raw text into words with their places, and joins words to text.
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
-import spacy
 from allennlp.data import Vocabulary
-from spacy.tokenizer import Tokenizer
 
 from seal.common.tag_encodings import Span
 from seal.common.vocabularies import WRITTEN, names_of
 from seal.dataset_readers.written_forms import WrittenForms
+from seal.late_imports import late
 from seal.predictors.sentences import sentences
+
+if TYPE_CHECKING:
+    from spacy.tokenizer import Tokenizer
 
 # spaCy's tokenizer splits a run without white space character by character, in time that grows with the square of
 # its length: 20,000 brackets take a minute. A longer run than this, which no English word is, becomes one word.
@@ -108,7 +110,7 @@ class EnglishSplitter(WordSplitter):
     finds_sentences = True
 
     def __init__(self) -> None:
-        self._tokenizer: Optional[Tokenizer] = None
+        self._tokenizer: Optional["Tokenizer"] = None
         self._texts = 0
 
     def sentences(self, text: str) -> list[tuple[int, int]]:
@@ -116,10 +118,17 @@ class EnglishSplitter(WordSplitter):
 
     def _words(self, text: str) -> Iterator[tuple[int, int, str]]:
         if self._tokenizer is None or self._texts >= _TEXTS_PER_TOKENIZER:
-            self._tokenizer, self._texts = spacy.blank("en").tokenizer, 0
+            self._tokenizer, self._texts = _english_tokenizer(), 0
         self._texts += 1
         tokens = (token for token in self._tokenizer(text) if not token.text.isspace())
         return ((token.idx, token.idx + len(token.text), token.text) for token in tokens)
+
+
+def _english_tokenizer() -> "Tokenizer":
+    # spaCy's command line, and files for thinc, are half of its import.
+    with late("h5py", "spacy.cli"):
+        import spacy
+    return spacy.blank("en").tokenizer
 
 
 class TweetSplitter(WordSplitter):

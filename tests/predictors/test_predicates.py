@@ -84,7 +84,7 @@ def test_the_tags_of_verbs_in_each_tag_set(tag, word, found):
 
 @pytest.fixture
 def tagger(monkeypatch):
-    """What `load_archive` gives: a model of parts of speech that knows five words."""
+    """What `open_archive` gives: a model of parts of speech that knows five words."""
     tags = {"gave": "VERB", "peels": "VERB", "is": "AUX", "knife": "NOUN", "can": "AUX"}
 
     def tagged(sentences):
@@ -92,7 +92,7 @@ def tagger(monkeypatch):
 
     model = mock.create_autospec(TaggingModel, instance=True)
     model.output_space = SimpleNamespace(labels=["NOUN", "VERB", "AUX", "X"])
-    monkeypatch.setattr(predicates, "load_archive", lambda *_, **__: SimpleNamespace(model=model, dataset_reader=None))
+    monkeypatch.setattr(predicates, "open_archive", lambda *_, **__: SimpleNamespace(model=model, dataset_reader=None))
     monkeypatch.setattr(
         predicates,
         "TaggingPredictor",
@@ -121,8 +121,8 @@ def test_the_predictor_asks_the_tagger_where_no_predicates_are_given(tagger, pre
 
 @pytest.mark.parametrize("given, asked", [({}, ["english-pos"]), ({"predicates_from": "t"}, ["t"])])
 def test_the_model_may_name_its_tagger(tagger, predictor, monkeypatch, given, asked):
-    names, found = [], predicates.load_archive("t")
-    monkeypatch.setattr(predicates, "load_archive", lambda name, **_: names.append(name) or found)
+    names, found = [], predicates.open_archive("t")
+    monkeypatch.setattr(predicates, "open_archive", lambda name, *_: names.append(name) or found)
     monkeypatch.setattr(predictor._model, "predicates_from", "english-pos")
     type(predictor)(predictor._model, predictor._dataset_reader, **given)
     assert names == asked
@@ -135,6 +135,6 @@ def test_a_model_that_tags_no_verbs_is_refused(tagger, monkeypatch):
     with pytest.raises(ConfigurationError, match="predicates_from: t tags no verbs; its tags are O, B-LOC"):
         TaggerPredicateFinder("t", -1, None)
     other = SimpleNamespace(model=object(), dataset_reader=None)
-    monkeypatch.setattr(predicates, "load_archive", lambda *_, **__: other)
+    monkeypatch.setattr(predicates, "open_archive", lambda *_, **__: other)
     with pytest.raises(ConfigurationError, match="predicates_from: t is no 'seal_tagging' model"):
         TaggerPredicateFinder("t", -1, None)

@@ -215,7 +215,7 @@ def test_models_of_several_tasks_are_refused(monkeypatch):
         told.task = {"a": "roles", "b": "tags"}[name]
         return told
 
-    monkeypatch.setattr(demo, "load_archive", lambda path, cuda_device: None)
+    monkeypatch.setattr(demo, "open_archive", lambda path, cuda_device: None)
     monkeypatch.setattr(demo, "answers_of", answers_of)
     with pytest.raises(ConfigurationError, match="b predicts tags, and a roles"):
         _load(["x/a", "x/b"], -1)
