@@ -57,6 +57,10 @@ def report_from_args(args: argparse.Namespace) -> str:
     """Writes the page, and returns its Markdown."""
     _check(args)
     runs = [read_run(path, name) for path, name in zip(args.runs, names_of(args.runs))]
+    kinds = {run.config["model"]["type"]: run.name for run in runs}
+    if len(kinds) > 1:
+        told = ", ".join(f"{name} is a '{kind}'" for kind, name in kinds.items())
+        raise ConfigurationError(f"the runs are of different tasks: {told}; name runs of one task.")
     figures = _Figures(args.out)
     report = Report(runs)
     report.add_summary()

@@ -11,7 +11,7 @@ from seal.files.runs import Run
 from seal.metrics import OTHER_OUTPUTS, of_prediction
 from seal.version import VERSION
 from seal_inspect.components import escaped
-from seal_inspect.runs import MISSING, differences, durations
+from seal_inspect.runs import MISSING, differences, durations, settings
 
 #: What stands for a value that a run does not have.
 NONE = "–"
@@ -20,6 +20,8 @@ NONE = "–"
 _SHORT = 20
 #: The most characters of a word that is not broken.
 _LONG_WORD = 30
+#: The parts that a page shows folded: the longest ones. A heading may begin with the name of a run.
+_FOLDED = re.compile("(^|: )(Examples|Settings|Environment|More)")
 _PAGE = Path(__file__).with_name("report_page.html")
 
 
@@ -97,7 +99,8 @@ class Report:
             self.add(self._table("setting", texts) if rows else "None.")
         for run in self._runs:
             name = "" if len(self._runs) == 1 else f" of {escaped(run.name)}"
-            self.add(f"## Settings{name}", _code(json.dumps(run.config, indent=2), "json"))
+            rows = ([key, json.dumps(value)] for key, value in settings(run.config))
+            self.add(f"## Settings{name}", table(["setting", "value"], rows))
 
     def add_environment(self) -> None:
         """The commit, the versions and the machine that each run was trained with."""
@@ -158,9 +161,29 @@ def as_html(text: str, figures: dict[str, str]) -> str:
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     reader.add_render_rule("image", image)
     reader.add_render_rule("td_open", cell)
-    title = re.sub(r"\\(.)", r"\1", re.search(r"^# (.*)", text)[1])
     page = Template(_PAGE.read_text(encoding="utf-8"), autoescape=True, keep_trailing_newline=True)
-    return page.render(title=title, body=Markup(reader.render(text)))
+    sections = [
+        {
+            "name": f"section-{number}" if number else "",
+            "title": _plain(tokens[1].content),
+            "open": _FOLDED.search(tokens[1].content) is None,
+            "heading": Markup(reader.renderer.render(tokens[: 3 * bool(number)], reader.options, {})),
+            "body": Markup(reader.renderer.render(tokens[3 * bool(number) :], reader.options, {})),
+        }
+        for number, tokens in enumerate(_sections(reader.parse(text)))
+    ]
+    return page.render(title=sections[0]["title"], sections=sections)
+
+
+def _sections(tokens: list[Any]) -> list[list[Any]]:
+    """The tokens of a text's title and summary, and those of each part with its heading, which has three tokens."""
+    starts = [place for place, token in enumerate(tokens) if token.type == "heading_open" and token.tag in ("h1", "h2")]
+    return [tokens[start:end] for start, end in zip(starts, [*starts[1:], len(tokens)])]
+
+
+def _plain(text: str) -> str:
+    """A heading without the backslashes of Markdown."""
+    return re.sub(r"\\(.)", r"\1", text)
 
 
 def shown(value: Any) -> Any:

@@ -189,3 +189,12 @@ def test_the_model_card_is_the_report_without_figures(both, tmp_path):
     text = card(str(folder))
     assert text.startswith("# Run nce") and "| commit |" in text and "predicate_f1" in text and "](" not in text
     assert "| epochs | 2 of 2 |" in text and "no model.tar.gz" not in text
+
+
+def test_runs_of_different_tasks_are_refused(both, tmp_path, report):
+    other = shutil.copytree(both[0], tmp_path / "other")
+    config = json.loads((other / "config.json").read_text())
+    config["model"]["type"] = "seal_tagging"
+    (other / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ConfigurationError, match="other is a 'seal_tagging'"):
+        report(both[0], other, "--out", str(tmp_path / "page.html"))

@@ -143,3 +143,11 @@ def test_the_environment_is_that_of_the_last_training():
 
 def test_escaped_text_has_one_line():
     assert escaped("a\n| b") == "a \\| b"
+
+
+def test_a_page_has_contents_and_folds_its_longest_parts():
+    page = as_html("# Run \\*one\n\nSummary.\n\n## Scores\n\n50\n\n## Settings\n\nmany\n", {})
+    assert "<title>Run *one</title>" in page and 'name="viewport"' in page
+    links = dict(re.findall(r'<li><a href="#([^"]+)">([^<]+)</a></li>', page))
+    folded = {name: not opened for opened, name in re.findall(r'<details( open)? id="([^"]+)">', page)}
+    assert {links[name]: folded[name] for name in folded} == {"Scores": False, "Settings": True}
