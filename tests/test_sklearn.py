@@ -33,10 +33,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
 
 from seal.constraints import AtMostOne
-from seal.sklearn import SCORES, StructuredClassifier
+from seal.sklearn import SCORES, StructuredClassifier, log_odds, set_scorer
 from seal.sklearn.label_matrix import read_labels
-from seal.sklearn.label_scorers import SetScorer
 from seal.sklearn.rows import equal_rows
+from seal.sklearn.set_scorer import SetScorer
 
 SETS = numpy.unique(numpy.random.default_rng(3).integers(2, size=(12, 6)), axis=0)
 
@@ -98,63 +98,92 @@ def corners(count, seed):
     return x, numpy.array([[1, 0, 0], [0, 1, 0], [0, 1, 1], [1, 0, 1]])[corner]
 
 
-@pytest.mark.parametrize("estimator", [LogisticRegression(C=30), OneVsRestClassifier(LogisticRegression(C=30))])
-def test_a_powerset_is_followed_where_it_knows_better(estimator):
+class Texts(ClassifierMixin, BaseEstimator):
+    """Reads rows that are no numbers, and says nothing of them."""
+
+    def fit(self, x, y):
+        self.classes_ = [0, 1]
+        return self
+
+    def predict_proba(self, x):
+        return numpy.full((len(x), 2), 0.5)
+
+
+def test_whole_sets_are_known_where_single_labels_are_not():
+    """In the corners each label is on no side of a line, and each set is."""
     (x, gold), (new, wanted) = corners(300, 0), corners(400, 1)
     found = {}
-    for most in (0, 500):
-        fitted = StructuredClassifier(estimator, powerset=most, scoring="accuracy").fit(x, gold)
-        found[most] = (fitted.predict(new) == wanted).all(axis=1).mean()
-    assert fitted.report_["powerset"] == "a term of the energy, of 4 classes"
-    alone = SetScorer(estimator, numpy.unique(gold, axis=0).astype(bool)).fit(x, gold.astype(bool), {})
-    classes = alone.log_prob(new).argmax(dim=1)
-    powerset = (alone.sets[classes] == wanted).all(axis=1).mean()
-    assert found[500] >= powerset - 0.01 and found[500] > found[0] + 0.03
+    for powerset in (False, True):
+        fitted = StructuredClassifier(powerset=powerset, scoring="accuracy").fit(x, gold)
+        found[powerset] = (fitted.predict(new) == wanted).all(axis=1).mean()
+    assert fitted.report_["powerset"] == "a term of the energy, for 4 label sets"
+    assert found[True] > found[False] + 0.03
 
 
 @pytest.mark.parametrize(
-    "estimator, most, reason",
+    "estimator, x, powerset, reason",
     [
-        (None, 3, "left out: 4 label sets would be as many classes, more than powerset=3"),
-        (LinearSVC(), 500, "left out: as a classifier of whole sets it fails (LinearSVC has no predict_proba)"),
-        (Ridge(), 500, "left out: a regressor has no classes"),
+        (None, corners(60, 0)[0], False, "left out: powerset=False"),
+        (Texts(), [[f"word {row}"] for row in range(60)], True, "could not convert string"),
+        (None, numpy.eye(60), True, "60 rows of 60 features are more than 50"),
     ],
 )
-def test_why_there_is_no_powerset(estimator, most, reason):
-    x, gold = corners(60, 0)
-    fitted = StructuredClassifier(estimator, powerset=most).fit(x, gold)
-    assert fitted.report_["powerset"] == reason and fitted.scorer_.whole is None
-    assert fitted.predict(x).shape == gold.shape
+def test_why_there_is_no_powerset(estimator, x, powerset, reason, monkeypatch):
+    monkeypatch.setattr(set_scorer, "MOST_EQUATIONS", 50)
+    gold = corners(60, 0)[1]
+    fitted = StructuredClassifier(estimator, powerset=powerset).fit(x, gold)
+    assert fitted.report_["powerset"].startswith("left out: ") and reason in fitted.report_["powerset"]
+    assert fitted.scorer_.whole is None and fitted.predict(x).shape == gold.shape
 
 
-def test_a_set_that_a_fold_lacks_is_no_class_there():
+@pytest.mark.parametrize("features", [3, 40], ids=["few features", "few rows"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scores_of_whole_sets_are_those_of_ridge_regression(features, weighted):
+    generator = numpy.random.default_rng(0)
+    x, new = generator.standard_normal((2, 20, features))
+    gold = numpy.array([[0, 1], [1, 1]])[generator.integers(2, size=20)].astype(bool)
+    weights = generator.integers(1, 4, size=20) if weighted else numpy.ones(20, dtype=int)
+    sets = numpy.array([[0, 1], [1, 1], [1, 0]], dtype=bool)
+    scorer = SetScorer(sets, 20).fit(x, gold, weights if weighted else None)
+    rows_, targets = numpy.repeat(x, weights, axis=0), numpy.repeat(gold[:, 0], weights)
+    scaler = StandardScaler().fit(rows_)
+    rows_ = scaler.transform(rows_)
+    ridge = Ridge(alpha=set_scorer.PENALTY * (rows_**2).sum() / len(rows_)).fit(rows_, targets)
+    wanted = ridge.predict(scaler.transform(new))
+    found = scorer.of(new).numpy()
+    assert found[:, 1] == pytest.approx(wanted, abs=1e-5) and found[:, 0] == pytest.approx(1 - wanted, abs=1e-5)
+    # No row has the third set.
+    assert numpy.isnan(found[:, 2]).all()
+
+
+def test_a_missing_feature_is_the_mean_of_the_others():
     x, gold = corners(40, 0)
-    scorer = SetScorer(LogisticRegression(), numpy.unique(gold, axis=0).astype(bool))
-    found = scorer.fit(x[gold[:, 2] == 0], gold[gold[:, 2] == 0].astype(bool), {}).log_prob(x)
-    assert found.isnan().any(dim=0).tolist() == (scorer.sets[:, 2] == 1).tolist()
-    torch.testing.assert_close(found[:, ~scorer.sets[:, 2]].exp().sum(dim=1), torch.ones(40), atol=1e-3, rtol=0)
+    x[3, 0] = numpy.nan
+    scorer = SetScorer(numpy.unique(gold, axis=0).astype(bool), 40).fit(x, gold.astype(bool))
+    new = numpy.array([[numpy.nan, 0.5], [numpy.nanmean(x[:, 0]), 0.5]])
+    found = scorer.of(new)
+    assert torch.isfinite(found).all()
+    torch.testing.assert_close(found[0], found[1])
+
+
+def test_sparse_rows_have_scores_of_whole_sets():
+    x, gold = corners(40, 0)
+    sets = numpy.unique(gold, axis=0).astype(bool)
+    wanted = Ridge(alpha=set_scorer.PENALTY * (x**2).sum() / 40, fit_intercept=False)
+    targets = (gold[:, None] == sets).all(axis=2)
+    wanted.fit(x, targets - targets.mean(axis=0))
+    found = SetScorer(sets, 40).fit(sparse.csr_array(x), gold.astype(bool)).of(sparse.csr_array(x))
+    assert found.numpy() == pytest.approx(wanted.predict(x) + targets.mean(axis=0), abs=1e-5)
 
 
 @pytest.mark.parametrize("sparsely", [False, True])
 def test_one_product_gives_what_each_logistic_regression_says(sparsely, monkeypatch):
-    x, gold = corners(60, 0)
-    scorer = SetScorer(OneVsRestClassifier(LogisticRegression(C=3)), numpy.unique(gold, axis=0).astype(bool))
+    x, gold = rows(60)
     x = sparse.csr_matrix(x) if sparsely else x
-    wanted = scorer.fit(x, gold.astype(bool), {}).estimator.predict_proba(x)
+    fitted = OneVsRestClassifier(LogisticRegression(C=0.1)).fit(x, gold)
+    wanted = torch.from_numpy(fitted.predict_proba(x)).logit().float()
     monkeypatch.setattr(LogisticRegression, "predict_proba", lambda self, X: pytest.fail("asked one by one"))
-    found, wanted = scorer.log_prob(x), torch.from_numpy(wanted).log().float()
-    torch.testing.assert_close(found, wanted)
-
-
-def test_a_powerset_whose_probabilities_are_much_alike_is_followed_all_the_same():
-    """Strongly regularised, its best set is right and its probabilities are hardly above others'."""
-    (x, gold), (new, wanted) = corners(300, 0), corners(400, 1)
-    weak = OneVsRestClassifier(LogisticRegression(C=0.003, solver="liblinear"))
-    fitted = StructuredClassifier(weak, energies=["set_count"], scoring="accuracy").fit(x, gold)
-    powerset = fitted.structure_.joint.energies[-1]
-    # With a prior it was 6, and 57 % of the sets were right.
-    assert float(powerset.weight) > 20
-    assert (fitted.predict(new) == wanted).all(axis=1).mean() > 0.65
+    torch.testing.assert_close(log_odds(fitted, x, 6), wanted)
 
 
 @pytest.mark.parametrize("decision", ["likeliest", "expected_score"])
@@ -220,7 +249,6 @@ def test_the_same_seed_gives_the_same_model(scoring):
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"powerset": None}, "powerset: a number of label sets, at least 0, is needed, found None"),
         ({"num_likely": -1}, "num_likely: a number of sets, at least 0, is needed, found -1"),
         ({"decision": "best"}, "decision: one of auto, own, likeliest, expected_score is needed, found 'best'"),
         ({"scoring": "f1"}, "scoring: one of f1_samples, f1_micro, accuracy is needed, found 'f1'"),
@@ -487,8 +515,7 @@ def test_scores_are_of_copies_that_have_not_seen_the_row():
     x, gold = rows(60)
     Seen.noted.clear()
     fitted = StructuredClassifier(Seen(), cv=4).fit(x, gold)
-    # One for each label, and one of whole sets.
-    number = 4 * (gold.shape[1] + 1)
+    number = 4 * gold.shape[1]
     assert len(Seen.noted) == number and set(Seen.noted) == {0}
     fitted.predict(x)
     assert set(Seen.noted[number:]) == {60}

@@ -8,18 +8,18 @@ from typing import Any
 import numpy
 import torch
 from scipy import sparse
-from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, MultiOutputRegressor
+from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter, validate_data
 
+from seal.sklearn.set_scorer import SetScorer
 from seal.structure.label_sets import ClassifierScores
 
 #: Probabilities of 0 and 1 (forests have such) have no log-odds; those of labels that never or always occur are as far
@@ -81,25 +81,24 @@ def fit_with(estimator: Any, X: Any, y: Any, params: Params, method: str = "fit"
 
 class EstimatorScores:
     """
-    A copy of an estimator and, where they are asked for, of one for whole label sets, on the same transformed rows.
+    A copy of an estimator and, where they are asked for, scores of whole label sets, on the same transformed rows.
 
     The transformers of a pipeline are fitted once, and not once for each label.
 
     # Parameters
 
     estimator : a classifier or regressor, or a pipeline that ends in one
-    sets : `numpy.ndarray`, `(sets, labels)`, boolean, optional
-        The label sets to which a classifier of whole sets gives probabilities; `None`: there is no such classifier.
+    whole : `SetScorer`, optional
+        Unfitted.
     """
 
-    def __init__(self, estimator: Any, sets: numpy.ndarray | None = None) -> None:
+    def __init__(self, estimator: Any, whole: SetScorer | None = None) -> None:
         self._given = estimator
-        self._sets = sets
+        self.whole = whole
+        #: Why there are no scores of whole sets though they were asked for.
+        self.failure: str | None = None
         self.transformers: Any = None
         self.labels: LabelScorer
-        self.whole: SetScorer | None = None
-        #: Why there is no classifier of whole sets though it was asked for.
-        self.failure: str | None = None
 
     def fit(self, X: Any, gold: numpy.ndarray, params: Params) -> "EstimatorScores":
         """Fits to `gold`, `(rows, labels)`, boolean. Raises what the estimator raises."""
@@ -118,11 +117,11 @@ class EstimatorScores:
         else:
             assert first_error is not None
             raise first_error
-        if self._sets is not None:
+        if self.whole is not None:
             try:
-                self.whole = SetScorer(estimator, self._sets).fit(rows, gold, params)
-            except Exception as error:
-                self.failure = str(error)
+                self.whole.fit(rows, gold, params.get("sample_weight"))
+            except ValueError as error:
+                self.whole, self.failure = None, str(error)
         return self
 
     def of(self, X: Any) -> ClassifierScores:
@@ -131,7 +130,7 @@ class EstimatorScores:
         logits = self.labels.log_odds(rows)
         if self.whole is None:
             return ClassifierScores(logits)
-        return ClassifierScores(logits, torch.from_numpy(self.whole.sets), self.whole.log_prob(rows))
+        return ClassifierScores(logits, torch.from_numpy(self.whole.sets), self.whole.of(rows))
 
     def of_no_rows(self) -> ClassifierScores:
         """Scores of no rows, which many estimators refuse."""
@@ -230,55 +229,8 @@ class LabelScorer:
         return scores
 
 
-class SetScorer:
-    """
-    A classifier of whole label sets, whose classes are those that its training rows have: the powerset of an estimator.
-
-    # Parameters
-
-    estimator : a classifier
-        Of several labels: its form for classes, which is itself or what it fits to each label.
-    sets : `numpy.ndarray`, `(sets, labels)`, boolean
-        Those that may be asked for.
-    """
-
-    def __init__(self, estimator: Any, sets: numpy.ndarray) -> None:
-        several = isinstance(estimator, (MultiOutputClassifier, ClassifierChain))
-        self._given = estimator.estimator if several else estimator
-        self.sets = sets
-        self._places = {row.tobytes(): place for place, row in enumerate(sets)}
-
-    def fit(self, X: Any, gold: numpy.ndarray, params: Params) -> "SetScorer":
-        """Raises what the estimator raises, and `ValueError` if it has no probabilities."""
-        classes = numpy.array([self._places[row.tobytes()] for row in gold])
-        self.estimator = clone(self._given)
-        with warnings.catch_warnings():
-            # Many sets are usual here.
-            warnings.filterwarnings("ignore", message="The number of unique classes is greater")
-            fit_with(self.estimator, X, classes, params)
-        if not hasattr(self.estimator, "predict_proba"):
-            raise ValueError(f"{type(self._given).__name__} has no predict_proba")
-        return self
-
-    def log_prob(self, X: Any) -> torch.Tensor:
-        """Of each set in nats, NaN of those that no row of `fit` has: `(rows, sets)`."""
-        found = numpy.log(numpy.clip(_of_classes(self.estimator, X), LEAST, 1.0))
-        whole = numpy.full((len(found), len(self.sets)), numpy.nan, dtype=numpy.float32)
-        whole[:, self.estimator.classes_] = found
-        return torch.from_numpy(whole)
-
-
-def _of_classes(estimator: Any, X: Any) -> numpy.ndarray:
-    """`predict_proba`, `(rows, classes)`; of logistic regressions, one a class, by one product for all of them."""
-    found = _logistic_decisions(estimator, X, len(getattr(estimator, "classes_", ())))
-    if found is None:
-        return estimator.predict_proba(X)
-    found = expit(found)
-    return found / found.sum(axis=1, keepdims=True)
-
-
 def _logistic_decisions(estimator: Any, X: Any, number: int) -> numpy.ndarray | None:
-    """The log-odds of logistic regressions, one a label or class, by one product, `(rows, number)`; else `None`."""
+    """The log-odds of logistic regressions, one a label, by one product, `(rows, number)`; `None` of others."""
     singles = getattr(estimator, "estimators_", [])
     if not isinstance(estimator, _ONE_A_LABEL) or len(singles) != number:
         return None

@@ -24,6 +24,7 @@ from seal.sklearn.label_scorers import (
     tags_of,
 )
 from seal.sklearn.rows import equal_rows, telling_missing_text
+from seal.sklearn.set_scorer import SetScorer
 from seal.structure.label_set_structure import ENERGIES, LabelSetStructure
 from seal.structure.label_sets import ClassifierScores
 
@@ -74,10 +75,10 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         training data does. Labels are called by their number: `Implication({"3": "0"})`.
     num_likely : `int`, optional (default = `0`)
         As for `LabelSetStructure`: so many sets beside those of the training data compete.
-    powerset : `int`, optional (default = `500`)
-        A classifier of whole sets, the same `estimator` with a class for each label set, is fitted beside, and what it
-        says of a set is a term of the energy (`powerset`). It is left out, and `report_["powerset"]` says why, where
-        there are more label sets than this, or the estimator cannot give probabilities of classes. 0: never.
+    powerset : `bool`, optional (default = `True`)
+        A ridge regression of whole label sets is fitted beside, in closed form, and what it says of a set is a term of
+        the energy (`powerset`). Where rows are no numbers, or many rows have many features, it is left out, and
+        `report_["powerset"]` says so.
     random_state : `int`, optional (default = `0`)
         Of the folds.
     max_samples : `int`, optional (default = `20000`)
@@ -116,7 +117,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         energies=None,
         constraints=None,
         num_likely=0,
-        powerset=500,
+        powerset=True,
         random_state=0,
         max_samples=20000,
         n_jobs=None,
@@ -147,7 +148,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for name, known in (("decision", DECISIONS), ("scoring", SCORES)):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name}: one of {', '.join(known)} is needed, found {getattr(self, name)!r}.")
-        for name, what, least in (("max_samples", "rows", 1), ("powerset", "label sets", 0), ("num_likely", "sets", 0)):
+        for name, what, least in (("max_samples", "rows", 1), ("num_likely", "sets", 0)):
             value = getattr(self, name)
             if not _is_int(value) or value < least:
                 raise ValueError(f"{name}: a number of {what}, at least {least}, is needed, found {value!r}.")
@@ -166,16 +167,17 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X, gold, groups = indexable(X, labels.gold, groups)
         same = equal_rows(X)
         groups = same if groups is None else equal_rows(groups)
-        sets = numpy.unique(gold, axis=0)
-        told = self._why_no_powerset(sets)
+        sets, counts = numpy.unique(gold, axis=0, return_counts=True)
+        # What occurs once is no class for the copy that scores its row.
+        classes = sets[counts > 1] if self.powerset else sets[:0]
         with telling_missing_text(X):
-            scores, failure = self._held_out(None if told else sets, X, gold, same, groups)
+            scores, failure = self._held_out(classes, X, gold, same, groups)
         energies = list(ENERGIES if self.energies is None else self.energies)
+        told = f"a term of the energy, for {len(classes)} label sets"
         if scores.log_prob is not None:
             energies.append("powerset")
-            told = f"a term of the energy, of {len(sets)} classes"
-        elif failure is not None:
-            told = f"left out: as a classifier of whole sets it fails ({failure})"
+        else:
+            told = "left out: " + (failure or ("no label set occurs twice" if self.powerset else "powerset=False"))
         self.structure_ = LabelSetStructure(
             gold.shape[1],
             energies,
@@ -189,8 +191,8 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         report["decisions"] = {name: decisions[score] for name, score in SCORES.items()}
         self.report_ = {**report, "powerset": told}
         with self._step("the estimator of all rows"):
-            scorer = EstimatorScores(self._estimator(), sets if scores.log_prob is not None else None)
-            self.scorer_ = scorer.fit(X, gold, {})
+            whole = None if scores.log_prob is None else SetScorer(classes, len(gold))
+            self.scorer_ = EstimatorScores(self._estimator(), whole).fit(X, gold, {})
         self.estimator_ = self.scorer_.estimator
         self.encoding_ = labels.encoding
         return self
@@ -291,20 +293,12 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.verbose > 1:
             print(f"[{type(self).__name__}] {text}", flush=True)
 
-    def _why_no_powerset(self, sets: numpy.ndarray) -> str | None:
-        """Why there is no classifier of whole sets; `None` where it can be tried."""
-        if not 0 < len(sets) <= self.powerset:
-            return f"left out: {len(sets)} label sets would be as many classes, more than powerset={self.powerset}"
-        if is_regressor(self._estimator()):
-            return "left out: a regressor has no classes"
-        return None
-
     def _held_out(
-        self, sets: numpy.ndarray | None, X: Any, gold: numpy.ndarray, same: numpy.ndarray, groups: numpy.ndarray
+        self, sets: numpy.ndarray, X: Any, gold: numpy.ndarray, same: numpy.ndarray, groups: numpy.ndarray
     ) -> tuple[ClassifierScores, str | None]:
         """
-        The scores of each row by a copy of the estimator that has seen neither it nor one that equals it, and why the
-        classifier of `sets` fails, if it does.
+        The scores of each row by copies that have seen neither it nor one that equals it, and why there are none of
+        `sets`, if so.
         """
         with warnings.catch_warnings():
             if groups is same:
@@ -327,7 +321,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise ValueError("cv: each row must be held out once; a shuffled split of a part of the rows does not do.")
         parts = Parallel(n_jobs=self.n_jobs)(
             delayed(_scores_of_fold)(
-                EstimatorScores(self._estimator(), sets),
+                EstimatorScores(self._estimator(), SetScorer(sets, len(gold)) if len(sets) else None),
                 X,
                 gold,
                 seen,
@@ -339,7 +333,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         )
         logits = torch.empty(gold.shape)
         failure = next((failure for _, failure in parts if failure is not None), None)
-        log_prob = None if sets is None or failure is not None else torch.empty(len(gold), len(sets))
+        log_prob = None if len(sets) == 0 or failure is not None else torch.empty(len(gold), len(sets))
         for (_, unseen), (scores, _) in zip(folds, parts, strict=True):
             logits[unseen] = scores.logits
             if log_prob is not None:
@@ -378,14 +372,7 @@ def _scores_of_fold(
     """The scores of the rows `unseen` by a copy fitted to the rows `seen`, and why that of whole sets fails."""
     with _print_elapsed_time("StructuredClassifier", message):
         scorer.fit(_safe_indexing(X, seen), gold[seen], params)
-        rows = _safe_indexing(X, unseen)
-        try:
-            return scorer.of(rows), scorer.failure
-        except Exception as error:
-            if scorer.whole is None:
-                raise
-            scorer.whole = None
-            return scorer.of(rows), str(error)
+        return scorer.of(_safe_indexing(X, unseen)), scorer.failure
 
 
 def _is_int(value: Any) -> bool:

@@ -1,9 +1,9 @@
 from collections.abc import Sequence
 
 import torch
-from torch import nn
 
 from seal.structure.joint_score import Competing, JointScore, LinearEnergy, has_gold
+from seal.structure.lbfgs import minimise
 from seal.structure.linear_system import LinearSystem, Objective
 
 
@@ -45,6 +45,7 @@ def fit(
     max_steps: int = 60,
     restart: bool = True,
     tolerance: float = 1e-7,
+    products: bool = True,
 ) -> float:
     """
     Learns the scale and the energies of a joint score by minimising
@@ -65,6 +66,8 @@ def fit(
         Whether to start at 0, or at the parameters as they are: those for another penalty are a good start.
     tolerance : `float`, optional (default = `1e-7`)
         In nats an instance: a step that gains less is the last one.
+    products : `bool`, optional (default = `True`)
+        Whether energies that are products of parameters (`factors`) are learned; otherwise they stay 0.
 
     # Returns
 
@@ -73,47 +76,37 @@ def fit(
     """
     if restart:
         reset(joint)
-    else:
+    if products:
         _leave_zero(joint)
     if objective.count == 0:
         return float("nan")
-    theta = nn.Parameter(objective.theta())
-    optimizer = torch.optim.LBFGS(
-        [theta],
-        max_iter=max_steps,
-        history_size=20,
-        tolerance_grad=1e-5,
-        tolerance_change=tolerance,
-        line_search_fn="strong_wolfe",
-    )
+    has_prior = _has_prior(joint)
 
-    has_prior = _has_prior(joint).to(theta)
+    def mean_loss(theta: torch.Tensor) -> tuple[float, torch.Tensor]:
+        loss, gradient = objective.loss_and_gradient(theta)
+        penalised = theta * has_prior
+        value = loss + l2 / 2 * float(penalised.square().sum())
+        return value / objective.count, (gradient + l2 * penalised) / objective.count
 
-    def closure() -> torch.Tensor:
-        loss, gradient = objective.loss_and_gradient(theta.detach())
-        penalised = theta.detach() * has_prior
-        theta.grad = (gradient + l2 * penalised) / objective.count
-        return (loss + l2 / 2 * penalised.square().sum()) / objective.count
-
-    optimizer.step(closure)
-    objective.set_theta(theta.detach())
-    return objective.loss_and_gradient(theta.detach())[0] / objective.count
+    start = objective.theta()
+    has_prior = has_prior.to(start)
+    theta = minimise(mean_loss, start, max_steps, tolerance)
+    objective.set_theta(theta)
+    return objective.loss_and_gradient(theta)[0] / objective.count
 
 
 @torch.no_grad()
 def reset(joint: JointScore) -> None:
-    """Sets the scale to 1 and the energies' parameters to 0, but for a little noise in factors of products."""
+    """Sets the scale to 1 and the energies' parameters to 0."""
     joint.scale.fill_(1.0)
     for energy in joint.energies:
         for parameter in energy.parameters():
             parameter.zero_()
-        for name in energy.factors:
-            _jitter(energy.get_parameter(name))
 
 
 @torch.no_grad()
 def _leave_zero(joint: JointScore) -> None:
-    """Gives factors of products that are 0 everywhere, as after a large penalty, the start that `reset` gives."""
+    """Gives factors of products that are 0 everywhere, where a product has no slope, a little noise to start from."""
     for energy in joint.energies:
         for name in energy.factors:
             parameter = energy.get_parameter(name)
@@ -132,5 +125,5 @@ def _has_prior(joint: JointScore) -> torch.Tensor:
 
 def _jitter(parameter: torch.Tensor) -> None:
     """The same small start every time."""
-    noise = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(0)) * 0.01
+    noise = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(0)) * 0.1
     parameter.copy_(noise.to(parameter))

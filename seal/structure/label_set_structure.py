@@ -15,7 +15,9 @@ from seal.structure.calibration import Observed, logistic
 from seal.structure.decisions import Likeliest
 from seal.structure.joint_score import log_prob_of
 from seal.structure.k_best_sets import k_best_sets
+from seal.structure.label_set_objective import LabelSetObjective, is_factored
 from seal.structure.label_sets import ClassifierScores, CompetingLabelSets, LikelySets, SetIndex, known_sets
+from seal.structure.linear_system import Objective
 from seal.structure.scores import LABEL_SET_SCORES, Ratio, gold_among_candidates, label_set_scores
 from seal.structure.states import take_shapes
 from seal.structure.structure import Structure, declare, logger, make_energies
@@ -86,7 +88,8 @@ class LabelSetStructure(Structure):
     exact_match = "subset_accuracy"
     # Few rows choose a large penalty, for which the energies are found in a third of the steps.
     penalties_fall = True
-    tolerance = 1e-5
+    tolerance = 1e-4
+    weighs_products = True
 
     def __init__(
         self,
@@ -140,7 +143,7 @@ class LabelSetStructure(Structure):
         gold: torch.Tensor,
         valid_logits: torch.Tensor | ClassifierScores | None = None,
         valid_gold: torch.Tensor | None = None,
-        folds: int = 5,
+        folds: int = 3,
         groups: torch.Tensor | None = None,
         say: Callable[[str], None] = logger.info,
         valid_groups: torch.Tensor | None = None,
@@ -186,23 +189,28 @@ class LabelSetStructure(Structure):
         if valid_logits is None:
             q = torch.zeros(len(gold), 3 + self._offers_powerset(scores), gold.shape[1], dtype=torch.float)
             reached, judged = torch.zeros(2, len(gold), dtype=torch.bool)
-            penalties, learned = None, True
+            first: dict = {}
+            chosen, learned = None, True
             observed = []
             parts = self._judged_parts(len(gold), folds, groups)
             for number, (rest, held) in enumerate(parts):
                 say(f"Judging {int(held.sum())} rows, part {number + 1} of {len(parts)}.")
                 some = None if groups is None else groups[rest]
-                report = self._learn(scores[rest], gold[rest], scores[held], gold[held], some, None, penalties)
+                report = self._learn(
+                    scores[rest], gold[rest], scores[held], gold[held], some, None, chosen, number == 0
+                )
                 learned = learned and self._learned
-                # The first part chooses the penalty for all: trying them takes most of the time, and all parts together
-                # choose no better (docs/measurements/energies.md).
-                penalties = penalties or ([report["l2"]] if self._learned else None)
+                # The first part chooses the settings for all: trying them takes most of the time, and all parts
+                # together choose no better (docs/measurements/energies.md). Each part starts where the last has ended.
+                first = first or report
+                chosen = chosen or ((report["l2"], not report["left_out"]) if self._learned else None)
                 q[held] = self._outputs(scores[held])
                 observed.append(self._observed(scores[held], gold[held]))
                 reached[held] = self._reaches(scores.logits[held], gold[held])
                 judged |= held
             if len(gold) <= self.most_rows:
-                report = self._learn(scores, gold, scores, gold, groups, say, penalties)
+                report = self._learn(scores, gold, scores, gold, groups, say, chosen, False)
+                report["penalties"] = first["penalties"]
             else:
                 # Those that were judged would not be among the few that energies are learned from.
                 self._know(gold)
@@ -273,7 +281,9 @@ class LabelSetStructure(Structure):
         self.sets, self.counts = known_sets(gold, self.most_sets)
         self._index = None
 
-    def _learn(self, scores, gold, valid_scores, valid_gold, groups=None, say=logger.info, penalties=None) -> dict:
+    def _learn(
+        self, scores, gold, valid_scores, valid_gold, groups=None, say=logger.info, chosen=None, restart=True
+    ) -> dict:
         self._know(gold)
         # Where the validation rows are the training rows themselves, the penalty must not see their own counts either.
         same = valid_scores is scores
@@ -286,7 +296,16 @@ class LabelSetStructure(Structure):
             scores, gold, own = scores[kept], gold[kept], own[kept]
         training = self._parts(scores, gold, own)
         validation = training if same else self._parts(valid_scores, valid_gold)
-        return self.learn(training, training[0], validation, say, penalties)
+        return self.learn(training, training[0], validation, say, chosen, restart)
+
+    def _objective(self, parts: Sequence[Any]) -> Objective:
+        if self.num_likely or not is_factored(self.joint):
+            return super()._objective(parts)
+        return LabelSetObjective(self.joint, parts)
+
+    def _mean_loss(self, parts: Sequence[Any]) -> float:
+        objective = self._objective(parts)
+        return objective.loss_and_gradient(objective.theta())[0] / objective.count if objective.count else float("inf")
 
     def _parts(self, scores: ClassifierScores, gold, own: torch.Tensor | None = None) -> list[CompetingLabelSets]:
         """`own`, `(rows,)`, is that of `CompetingLabelSets`."""

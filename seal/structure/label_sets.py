@@ -71,6 +71,8 @@ class CompetingLabelSets:
     likely : `LikelySets`, optional
     set_log_prob : `torch.Tensor`, `(batch, candidates)`, optional
         Of the known sets, by a classifier of whole sets; NaN of those that it does not know.
+    weights : `torch.Tensor`, `(batch,)`, optional
+        How often each instance counts in the loss.
     """
 
     logits: torch.Tensor
@@ -80,6 +82,7 @@ class CompetingLabelSets:
     own: int | torch.Tensor = 0
     likely: "LikelySets | None" = None
     set_log_prob: torch.Tensor | None = None
+    weights: torch.Tensor | None = None
     #: Whether the training data have none of them, the instance itself left out.
     unseen = False
 
@@ -90,16 +93,22 @@ class CompetingLabelSets:
             alone = (gold >= 0) & (self.counts[gold] <= self.own)
             dropped = torch.where(alone, gold, -1)
             self.gold = torch.where(alone, -1, gold)
-        # log P(y|x) = sum_l y_l z_l - softplus(z_l)
-        self.log_prob = self.product(self.logits) - F.softplus(self.logits).sum(dim=1, keepdim=True)
-        if dropped is not None:
-            rows = (dropped >= 0).nonzero().squeeze(1)
-            self.log_prob[rows, dropped[rows]] = -torch.inf
+        self._dropped = dropped
         if self.likely is not None:
             self.likely.leave_out_known(dropped)
             if self.gold is not None:
                 place = self.likely.gold_place()
                 self.gold = torch.where((self.gold < 0) & (place >= 0), len(self.sets) + place, self.gold)
+
+    @cached_property
+    def log_prob(self) -> torch.Tensor:
+        """Of the known sets: `(batch, candidates)`."""
+        # log P(y|x) = sum_l y_l z_l - softplus(z_l)
+        found = self.product(self.logits) - F.softplus(self.logits).sum(dim=1, keepdim=True)
+        if self._dropped is not None:
+            rows = (self._dropped >= 0).nonzero().squeeze(1)
+            found[rows, self._dropped[rows]] = -torch.inf
+        return found
 
     @property
     def is_own(self) -> bool:
@@ -177,12 +186,20 @@ class CompetingLabelSets:
         if len(rows) == len(gold):
             return self
         some = copy.copy(self)
-        some.__dict__.pop("log_counts", None)
-        some.logits, some.gold, some.log_prob = self.logits[rows], gold[rows], self.log_prob[rows]
+        for name in ("log_prob", "log_counts", "log_counts_of_gold", "known_set_log_prob"):
+            some.__dict__.pop(name, None)
+        some.logits, some.gold = self.logits[rows], gold[rows]
+        some._dropped = None if self._dropped is None else self._dropped[rows]
         some.own = self.own[rows] if isinstance(self.own, torch.Tensor) else self.own
         some.likely = None if self.likely is None else self.likely.of_rows(rows)
         some.set_log_prob = None if self.set_log_prob is None else self.set_log_prob[rows]
+        some.weights = None if self.weights is None else self.weights[rows]
         return some
+
+    def total_weight(self) -> float:
+        """How many instances these count for whose gold competes."""
+        there = needed(self.gold, "gold") >= 0
+        return float(there.sum() if self.weights is None else self.weights[there].sum())
 
     def product(self, weights: torch.Tensor) -> torch.Tensor:
         """`sum_l w_l y_l`: `(labels,)` to `(candidates,)`, `(batch, labels)` to `(batch, candidates)`."""
@@ -198,16 +215,36 @@ class CompetingLabelSets:
         The logarithm of the candidates' counts, an instance's own occurrence left out: `(candidates,)`, or `(batch,
         candidates)` for training data.
         """
-        logs = self.counts.clamp(min=1).log()
-        if not self.is_own:
+        logs = log_of_counts(self.counts)
+        of_gold = self.log_counts_of_gold
+        if of_gold is None:
             return logs
         logs = logs.repeat(len(self.logits), 1)
         gold = needed(self.gold, "gold")
         rows = ((gold >= 0) & (gold < len(self.sets))).nonzero().squeeze(1)
-        gold = gold[rows]
-        own = self.own[rows] if isinstance(self.own, torch.Tensor) else int(self.own)
-        logs[rows, gold] = (self.counts[gold] - own).clamp(min=1).log()
+        logs[rows, gold[rows]] = of_gold[rows]
         return logs
+
+    @cached_property
+    def log_counts_of_gold(self) -> torch.Tensor | None:
+        """
+        The logarithm of the count of each instance's gold, its own occurrences left out, 0 where it is no known set:
+        `(batch,)`; `None` for data that is no training data.
+        """
+        if not self.is_own:
+            return None
+        gold = needed(self.gold, "gold")
+        known = (gold >= 0) & (gold < len(self.sets))
+        own = self.own if isinstance(self.own, torch.Tensor) else int(self.own)
+        left = self.counts[torch.where(known, gold, 0)] - own
+        return log_of_counts(left).masked_fill(~known, 0.0)
+
+    @cached_property
+    def known_set_log_prob(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """`set_log_prob` with 0 for sets that the classifier does not know, and 1 for these and 0 for the others."""
+        log_prob = needed(self.set_log_prob, "log_prob of ClassifierScores, by the energy 'powerset',")
+        absent = log_prob.isnan()
+        return log_prob.masked_fill(absent, 0.0), absent.to(log_prob)
 
 
 class LikelySets:
@@ -271,6 +308,11 @@ class LikelySets:
 
 #: What energies of label sets see.
 AnyLabelSets: TypeAlias = CompetingLabelSets | LikelySets
+
+
+def log_of_counts(counts: torch.Tensor) -> torch.Tensor:
+    """0 for what does not occur, as for what occurs once."""
+    return counts.clamp(min=1).log()
 
 
 def known_sets(gold: torch.Tensor, limit: int = 20000) -> tuple[torch.Tensor, torch.Tensor]:

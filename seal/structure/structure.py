@@ -15,10 +15,14 @@ from seal.structure.decisions import ExpectedScore
 from seal.structure.fitting import fit, objective_of, reset
 from seal.structure.gate import Verdict, gains_before, gate
 from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, has_gold, log_prob_of, only_least_broken
+from seal.structure.linear_system import Objective
 from seal.structure.scores import Ratio
 from seal.structure.states import of_bytes, to_bytes
 
 logger = logging.getLogger(__name__)
+
+#: The weight of the L2 penalty, and whether energies that are products of parameters are kept.
+Settings = tuple[float, bool]
 
 
 class Structure(nn.Module, Registrable):
@@ -51,6 +55,8 @@ class Structure(nn.Module, Registrable):
     penalties_fall = False
     #: As for `fit`.
     tolerance = 1e-7
+    #: Whether energies that are products of parameters are left out where they do not gain on held-out data.
+    weighs_products = False
 
     def __init__(
         self,
@@ -208,21 +214,37 @@ class Structure(nn.Module, Registrable):
         gold: Competing,
         validation: Sequence[Competing],
         say: Callable[[str], None] | None = logger.info,
-        penalties: Sequence[float] | None = None,
+        chosen: Settings | None = None,
+        restart: bool = True,
     ) -> dict:
         """
-        Learns the joint score on `training` with each penalty (of `penalties`, where these are given), and keeps the
-        one of the best likelihood on `validation`. `gold` has the training data's gold outputs as its only candidates.
-        Where gold competes in no instance, nothing is learned, and the gate stays shut. `say` is given a sentence of
-        what came out; with `None` nothing is said.
+        Learns the joint score on `training`. `gold` has the training data's gold outputs as its only candidates. Where
+        gold competes in no instance, nothing is learned, and the gate stays shut.
+
+        Held-out likelihood on `validation` chooses the penalty, and, with `weighs_products`, whether energies that are
+        products of parameters are kept, which can lose where they learn what training data have by chance: they are
+        learned last, from the other energies' optimum on.
+
+        # Parameters
+
+        training, validation : `Sequence[Competing]`
+        gold : `Competing`
+        say : `Callable[[str], None]`, optional
+            Is given a sentence of what came out; with `None` nothing is said.
+        chosen : `Settings`, optional
+            What an earlier call chose. Without it, validation data choose.
+        restart : `bool`, optional (default = `True`)
+            Whether to start at 0, or at the parameters that were learned before.
+
+        # Returns
+
+        `dict`
+            `penalties`, what was tried; `scale`, `l2` and `left_out`, the names of energies that are left out.
         """
         self.joint.requires_grad_(True)
-        best: dict = {}
-        weights: dict[str, torch.Tensor] = {}
-        found = []
         for energy in self.joint.energies:
             energy.prepare(gold)
-        objective = objective_of(self.joint, training)
+        objective = self._objective(training)
         self._learned = objective.count > 0
         if not self._learned:
             reset(self.joint)
@@ -233,22 +255,58 @@ class Structure(nn.Module, Registrable):
                     "instances the gold output is among those that compete. More training data may have it; so may %s.",
                     self.more_candidates,
                 )
-            return {"penalties": [], "scale": 1.0, "l2": None}
-        tried = sorted(self.penalties if penalties is None else penalties, reverse=self.penalties_fall)
-        for number, l2 in enumerate(tried):
-            trained = fit(self.joint, objective, l2, restart=number == 0, tolerance=self.tolerance)
-            heldout = mean_loss(self.joint, validation)
-            found.append({"l2": l2, "loss": trained, "validation_loss": heldout, "scale": self.joint.scale.item()})
-            if not best or heldout < best["validation_loss"]:
-                best, weights = found[-1], copy.deepcopy(self.joint.state_dict())
-            else:
-                break
-        self.joint.load_state_dict(weights)
+            return {"penalties": [], "scale": 1.0, "l2": None, "left_out": []}
+        found: list[dict] = []
+        if chosen is not None:
+            l2, products = chosen
+            loss = fit(self.joint, objective, l2, restart=restart, tolerance=self.tolerance, products=products)
+            found.append({"l2": l2, "loss": loss, "scale": self.joint.scale.item()})
+        else:
+            l2, products = self._search(objective, validation, restart, found)
         self.joint.requires_grad_(False)
         self.joint.eval()
+        left_out = [] if products else [energy_name(energy) for energy in self.joint.energies if energy.factors]
+        scale = self.joint.scale.item()
         if say is not None:
-            say(f"The energy is learned: scale of the log-probability {best['scale']:.2f}, L2 {best['l2']:g}.")
-        return {"penalties": found, "scale": best["scale"], "l2": best["l2"]}
+            told = f", without {', '.join(left_out)}" if left_out else ""
+            say(f"The energy is learned{told}: scale of the log-probability {scale:.2f}, L2 {l2:g}.")
+        return {"penalties": found, "scale": scale, "l2": l2, "left_out": left_out}
+
+    def _search(
+        self, objective: Objective, validation: Sequence[Competing], restart: bool, found: list[dict]
+    ) -> Settings:
+        """Learns with each of some settings, one after the other; the best one's parameters stay. Fills `found`."""
+        best: dict = {}
+        weights: dict[str, torch.Tensor] = {}
+
+        def is_better(l2: float, products: bool, restart: bool) -> bool:
+            nonlocal best, weights
+            loss = fit(self.joint, objective, l2, restart=restart, tolerance=self.tolerance, products=products)
+            heldout = self._mean_loss(validation)
+            found.append({"l2": l2, "loss": loss, "validation_loss": heldout, "scale": self.joint.scale.item()})
+            if best and heldout >= best["validation_loss"]:
+                return False
+            best, weights = {**found[-1], "products": products}, copy.deepcopy(self.joint.state_dict())
+            return True
+
+        last = self.weighs_products and any(energy.factors for energy in self.joint.energies)
+        for number, l2 in enumerate(sorted(self.penalties, reverse=self.penalties_fall)):
+            if not is_better(l2, not last, restart and number == 0):
+                break
+        self.joint.load_state_dict(weights)
+        if last and not is_better(best["l2"], True, False):
+            self.joint.load_state_dict(weights)
+        return best["l2"], best["products"]
+
+    def _objective(self, parts: Sequence[Competing]) -> Objective:
+        """What `learn` minimises."""
+        return objective_of(self.joint, parts)
+
+    @torch.no_grad()
+    def _mean_loss(self, parts: Sequence[Competing]) -> float:
+        """The mean of `-log q(gold|x)` over the instances whose gold competes; infinite where there is none."""
+        count = sum(int(has_gold(part).sum()) for part in parts)
+        return sum(float(self.joint.loss(part)) for part in parts) / count if count else float("inf")
 
     def _verdict(self, score: str, options: dict[str, Ratio], groups: torch.Tensor | None) -> Verdict:
         """What the gate chooses for a score; the first option is the task-net's own output."""
@@ -260,6 +318,12 @@ class Structure(nn.Module, Registrable):
     def _reasons(self, score: str, verdict: Verdict) -> dict[str, Any]:
         """Why this was chosen, plain values and a sentence."""
         return {**verdict.reasons(), "told": verdict.told_as(score, self.instances)}
+
+
+def energy_name(energy: CandidateEnergy) -> str:
+    """By which a kind of energy is registered."""
+    names = CandidateEnergy.list_available()
+    return next((name for name in names if CandidateEnergy.by_name(name) is type(energy)), type(energy).__name__)
 
 
 def declare(
@@ -307,10 +371,3 @@ def make_energies(
                 )
         made.append(kind(size, **options))
     return made
-
-
-@torch.no_grad()
-def mean_loss(joint: JointScore, parts: Sequence[Competing]) -> float:
-    """The mean of `-log q(gold|x)` over the instances whose gold competes; infinite where there is none."""
-    count = sum(int(has_gold(part).sum()) for part in parts)
-    return sum(float(joint.loss(part)) for part in parts) / count if count else float("inf")

@@ -270,7 +270,7 @@ class TagStructure(CandidateStructure):
         gold = self.gold_of(training)
         choosing = [self.competing(part) for part in validation]
         parts = self.to_learn(training, gold, self.groups_of(training))
-        self.learn(parts, gold, choosing, say=None, penalties=[l2])
+        self.learn(parts, gold, choosing, say=None, chosen=(l2, True))
 
     def _ratios(
         self, parts: Sequence[TagPaths], competing: Sequence[CompetingTags], chosen: dict[str, list[torch.Tensor]]

@@ -9,17 +9,22 @@ from seal.structure.energies import (
     KeyRoles,
     LabelPairs,
     LabelScores,
+    Powerset,
     RoleCounts,
     RoleNgrams,
     RoleSets,
     RoleTrigrams,
+    SetCount,
+    SetSize,
     SpanContext,
     SpanCounts,
     TokenScores,
 )
 from seal.structure.fitting import ByPasses, fit, objective_of
 from seal.structure.joint_score import JointScore
-from seal.structure.label_sets import CompetingLabelSets
+from seal.structure.label_set_objective import LabelSetObjective
+from seal.structure.label_sets import CompetingLabelSets, SetIndex, known_sets
+from seal.structure.lbfgs import minimise
 from seal.structure.linear_system import LinearSystem
 from seal.structure.tag_sequences import CompetingTags, find_gold
 from tests.structure.makers import SCHEME, TAGS, own_gold
@@ -74,6 +79,63 @@ def test_the_loss_of_linear_energies_and_its_gradient_are_those_of_autograd(kind
     wanted, wanted_gradient = ByPasses(joint.double(), parts).loss_and_gradient(theta)
     assert loss == pytest.approx(wanted, rel=1e-6)
     torch.testing.assert_close(gradient, wanted_gradient, rtol=1e-4, atol=1e-5)
+
+
+def label_sets(rows, seed, own, sets, counts, log_prob=None):
+    """Rows with sets of which some do not compete."""
+    generator = torch.Generator().manual_seed(seed)
+    gold = torch.randint(2, (rows, 4), generator=generator)
+    of_sets = torch.randn(rows, len(sets), generator=generator).log_softmax(dim=1)
+    of_sets[:, 1] = torch.nan
+    logits = 3 * torch.randn(rows, 4, generator=generator)
+    return CompetingLabelSets(logits, sets, counts, SetIndex(sets).of(gold), own, set_log_prob=of_sets)
+
+
+SET_KINDS = [LabelScores, SetCount, SetSize, LabelPairs, Powerset]
+
+
+@pytest.mark.parametrize("kinds", [*([kind] for kind in SET_KINDS), SET_KINDS], ids=lambda kinds: kinds[-1].__name__)
+def test_the_loss_of_label_sets_and_its_gradient_are_those_of_autograd(kinds):
+    sets, counts = known_sets(torch.randint(2, (14, 4), generator=torch.Generator().manual_seed(7)))
+    own = torch.ones(30).index_fill(0, torch.arange(5), 2.0)
+    parts = [label_sets(30, 0, own, sets, counts), label_sets(9, 1, 0, sets, counts), label_sets(5, 2, 1, sets, counts)]
+    assert any((part.gold < 0).any() for part in parts)
+    joint = JointScore([kind(4) for kind in kinds])
+    quick, slow = LabelSetObjective(joint, parts), ByPasses(joint, parts)
+    assert quick.count == slow.count
+    theta = torch.randn(quick.size, generator=torch.Generator().manual_seed(3))
+    loss, gradient = quick.loss_and_gradient(theta)
+    wanted, wanted_gradient = slow.loss_and_gradient(theta)
+    assert loss == pytest.approx(wanted, rel=1e-5)
+    torch.testing.assert_close(gradient, wanted_gradient, rtol=1e-4, atol=1e-4)
+
+
+def test_the_minimum_of_a_quadratic_function():
+    generator = torch.Generator().manual_seed(0)
+    root = torch.randn(30, 30, generator=generator, dtype=torch.double)
+    matrix = root @ root.T + torch.eye(30, dtype=torch.double)
+    wanted = torch.randn(30, generator=generator, dtype=torch.double)
+
+    def function(theta):
+        slope = matrix @ (theta - wanted)
+        return float((theta - wanted) @ slope / 2), slope
+
+    found = minimise(function, torch.zeros(30, dtype=torch.double), max_steps=200, tolerance=0.0)
+    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-4)
+
+
+def test_the_minimum_of_a_curved_valley():
+    """Rosenbrock's function, whose minimum is 0 at 1, 1."""
+    evaluations = []
+
+    def function(theta):
+        x, y = theta.tolist()
+        evaluations.append((x, y))
+        slope = torch.tensor([-400 * x * (y - x**2) - 2 * (1 - x), 200 * (y - x**2)], dtype=torch.double)
+        return 100 * (y - x**2) ** 2 + (1 - x) ** 2, slope
+
+    found = minimise(function, torch.tensor([-1.2, 1.0], dtype=torch.double), max_steps=200, tolerance=0.0)
+    assert found.tolist() == pytest.approx([1, 1], abs=1e-4) and len(evaluations) < 100
 
 
 def test_both_ways_learn_the_same():

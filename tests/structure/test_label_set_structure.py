@@ -100,7 +100,7 @@ def test_where_no_gold_set_competes_nothing_is_learned_and_the_gate_stays_shut(w
 def test_penalties_are_tried_from_the_largest_on_until_one_is_worse():
     (logits, gold), (new, wanted) = rows(60), rows(seed=1)
     # All labels are found too seldom, which a large penalty forbids to mend.
-    structure = LabelSetStructure(5, penalties=(1e-3, 1.0, 10.0, 1000.0))
+    structure = LabelSetStructure(5, ["label_scores", "set_count"], penalties=(1e-3, 1.0, 10.0, 1000.0))
     report = structure.fit(logits - 4, gold, new - 4, wanted)
     tried = [found["l2"] for found in report["penalties"]]
     losses = [found["validation_loss"] for found in report["penalties"]]
@@ -108,6 +108,30 @@ def test_penalties_are_tried_from_the_largest_on_until_one_is_worse():
     better = [after < before for before, after in zip(losses, losses[1:])]
     assert all(better[:-1]) and (not better[-1] or len(tried) == 4)
     assert report["l2"] == min(report["penalties"], key=lambda found: found["validation_loss"])["l2"]
+
+
+def pairs(rows, seed, together):
+    """Log-odds that say nothing; the labels 0 and 1 are in gold together or not at all, if `together`."""
+    generator = torch.Generator().manual_seed(seed)
+    gold = torch.randint(2, (rows, 6), generator=generator).bool()
+    if together:
+        gold[:, 1] = gold[:, 0]
+    return 0.1 * torch.randn(rows, 6, generator=generator), gold
+
+
+@pytest.mark.parametrize("gains", [True, False])
+def test_pairs_of_labels_are_kept_where_they_gain_on_held_out_rows(gains):
+    structure = LabelSetStructure(6, ["label_scores", "label_pairs"])
+    # All sets are known.
+    logits, gold = torch.zeros(128, 6), torch.cartesian_prod(*[torch.tensor([False, True])] * 6).repeat(2, 1)
+    of_pairs = pairs(150, 0, together=True)
+    report = structure.fit(
+        torch.cat([logits, of_pairs[0]]), torch.cat([gold, of_pairs[1]]), *pairs(400, 1, together=gains)
+    )
+    assert report["left_out"] == ([] if gains else ["label_pairs"])
+    assert bool(structure.joint.energies[1].vectors.any()) == gains
+    tried = [one["validation_loss"] for one in report["penalties"]]
+    assert (tried[-1] < min(tried[:-1])) == gains
 
 
 def test_what_a_classifier_of_whole_sets_says_alone_is_an_option_for_exact_match():

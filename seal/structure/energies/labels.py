@@ -1,15 +1,64 @@
 """Energies of label sets."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import nn
 
 from seal.common.setting_checks import check_whole, needed
 from seal.structure.joint_score import CandidateEnergy
-from seal.structure.label_sets import AnyLabelSets
+from seal.structure.label_sets import AnyLabelSets, CompetingLabelSets, log_of_counts
+
+
+@dataclass
+class Terms:
+    """
+    The parts of `-E(x, y)` over known label sets,
+
+    `sum_l y_l u_l(x) + v(y) + sum_k c_k M_k(x, y) + [y = gold] g(x)`.
+
+    # Parameters
+
+    labels : `torch.Tensor`, `(labels,)` or `(batch, labels)`, optional
+        `u`.
+    sets : `torch.Tensor`, `(candidates,)`, optional
+        `v`.
+    gold : `torch.Tensor`, `(batch,)`, optional
+        `g`, by which an instance's own occurrence is left out of counts.
+    matrices : `tuple`, optional
+        Pairs of a scalar `c` and a constant `M`, `(batch, candidates)`.
+    """
+
+    labels: torch.Tensor | None = None
+    sets: torch.Tensor | None = None
+    gold: torch.Tensor | None = None
+    matrices: tuple[tuple[torch.Tensor, torch.Tensor], ...] = ()
+
+    def __add__(self, other: "Terms") -> "Terms":
+        return Terms(
+            _sum(self.labels, other.labels),
+            _sum(self.sets, other.sets),
+            _sum(self.gold, other.gold),
+            self.matrices + other.matrices,
+        )
+
+
+def _sum(one: torch.Tensor | None, other: torch.Tensor | None) -> torch.Tensor | None:
+    if one is None or other is None:
+        return one if other is None else other
+    return one + other
+
+
+class LabelSetEnergy(CandidateEnergy[AnyLabelSets]):
+    """The base of the energies here, of which `LabelSetObjective` needs no more than `Terms`."""
+
+    def terms(self, competing: CompetingLabelSets) -> Terms:
+        """Of known sets, where these are all that compete."""
+        raise NotImplementedError
 
 
 @CandidateEnergy.register("label_scores")
-class LabelScores(CandidateEnergy[AnyLabelSets]):
+class LabelScores(LabelSetEnergy):
     """
     `E(x, y) = -sum_l y_l (a_l z_l + b_l)` with the task-net's log-odds `z`: some labels' scores deserve more trust than
     others, and some labels are found too seldom.
@@ -31,9 +80,12 @@ class LabelScores(CandidateEnergy[AnyLabelSets]):
             return -competing.product(self.bias)
         return -competing.product(self.scale * competing.logits + self.bias)
 
+    def terms(self, competing: CompetingLabelSets) -> Terms:
+        return Terms(labels=self.bias if self.scale is None else self.scale * competing.logits + self.bias)
+
 
 @CandidateEnergy.register("label_pairs")
-class LabelPairs(CandidateEnergy[AnyLabelSets]):
+class LabelPairs(LabelSetEnergy):
     """
     `E(y) = -sum_{i<j} y_i y_j u_i' D u_j` with vectors `u` of a low dimension and signs `D`, half of them -1, so that
     labels can attract and repel each other.
@@ -62,9 +114,12 @@ class LabelPairs(CandidateEnergy[AnyLabelSets]):
         alone = competing.product(self.vectors.square() @ self.signs)
         return (alone - whole) / 2
 
+    def terms(self, competing: CompetingLabelSets) -> Terms:
+        return Terms(sets=-self(competing))
+
 
 @CandidateEnergy.register("set_size")
-class SetSize(CandidateEnergy[AnyLabelSets]):
+class SetSize(LabelSetEnergy):
     """
     `E(y) = u_{|y|}`: a parameter for each number of labels.
 
@@ -83,9 +138,12 @@ class SetSize(CandidateEnergy[AnyLabelSets]):
     def forward(self, competing: AnyLabelSets) -> torch.Tensor:
         return self.of_size[competing.sizes().clamp(max=len(self.of_size) - 1)]
 
+    def terms(self, competing: CompetingLabelSets) -> Terms:
+        return Terms(sets=-self(competing))
+
 
 @CandidateEnergy.register("set_count")
-class SetCount(CandidateEnergy[AnyLabelSets]):
+class SetCount(LabelSetEnergy):
     """
     `E(y) = -w log n(y)`, where `n(y)` is how often the set `y` occurs in the training data, and `E(y) = -u` where it
     does not.
@@ -110,9 +168,16 @@ class SetCount(CandidateEnergy[AnyLabelSets]):
             return -self.unseen
         return -self.weight * competing.log_counts
 
+    def terms(self, competing: CompetingLabelSets) -> Terms:
+        logs = log_of_counts(competing.counts)
+        left_out = competing.log_counts_of_gold
+        if left_out is None:
+            return Terms(sets=self.weight * logs)
+        return Terms(sets=self.weight * logs, gold=self.weight * (left_out - logs[needed(competing.gold, "gold")]))
+
 
 @CandidateEnergy.register("powerset")
-class Powerset(CandidateEnergy[AnyLabelSets]):
+class Powerset(LabelSetEnergy):
     """
     `E(x, y) = -w log P'(y|x)` with the probability that a classifier of whole sets, whose classes are the label sets of
     its training data, gives to the set; `E(x, y) = -u` for a set that is no class. Needs `ClassifierScores` with these
@@ -134,6 +199,9 @@ class Powerset(CandidateEnergy[AnyLabelSets]):
     def forward(self, competing: AnyLabelSets) -> torch.Tensor:
         if competing.unseen:
             return -self.no_class
-        log_prob = needed(competing.set_log_prob, "log_prob of ClassifierScores, by the energy 'powerset',")
-        absent = log_prob.isnan()
-        return -torch.where(absent, self.no_class, self.weight * log_prob.masked_fill(absent, 0.0))
+        known, absent = competing.known_set_log_prob
+        return -(self.weight * known + self.no_class * absent)
+
+    def terms(self, competing: CompetingLabelSets) -> Terms:
+        known, absent = competing.known_set_log_prob
+        return Terms(matrices=((self.weight, known), (self.no_class, absent)))

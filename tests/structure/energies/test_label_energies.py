@@ -1,5 +1,6 @@
 """The energies of label sets against their formulas, a set at a time."""
 
+import dataclasses
 import math
 
 import pytest
@@ -45,7 +46,7 @@ def test_powerset(competing):
             wanted[2] = -no_class
         assert values(energy, competing)[row].tolist() == pytest.approx(wanted)
     assert torch.equal(scores[torch.tensor([2])].of_sets(competing.sets[[0]]), log_prob[2:, 1:2])
-    competing.set_log_prob = None
+    competing = dataclasses.replace(competing, set_log_prob=None)
     with pytest.raises(ConfigurationError, match="log_prob of ClassifierScores, by the energy 'powerset', is needed"):
         energy(competing)
 

@@ -1,0 +1,111 @@
+"""The loss of a joint score over known label sets, by two products of matrices for each evaluation."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from seal.common.setting_checks import needed
+from seal.structure.energies.labels import LabelSetEnergy, Terms
+from seal.structure.joint_score import JointScore
+from seal.structure.label_sets import CompetingLabelSets
+from seal.structure.linear_system import Objective
+
+
+class LabelSetObjective(Objective):
+    """
+    `sum_i w_i (log sum_y exp score(x_i, y) - score(x_i, gold_i))` over instances whose gold competes, with the weights
+    `w_i` of the instances. All scores of an instance are
+
+    `score(x, y) = sum_l y_l u_l(x) + v(y) + sum_k c_k M_k(x, y) + [y = gold] g(x)`,
+
+    where `u`, `v`, `c` and `g` depend on the parameters and are small (`Terms`). The gradient by them needs
+    `q(y|x)` alone: by `u` it is `sum_y q(y|x) y_l - gold_l`. The scores of all sets are found once an evaluation, and
+    nothing of their size is kept for autograd.
+
+    # Parameters
+
+    joint : `JointScore`
+        Its energies are all of `LabelSetEnergy`.
+    parts : `Sequence[CompetingLabelSets]`
+        Without likely sets.
+    """
+
+    def __init__(self, joint: JointScore, parts: Sequence[CompetingLabelSets]) -> None:
+        super().__init__(joint)
+        self._joint = joint
+        self._parts = [part.with_gold() for part in parts]
+        self._parts = [part for part in self._parts if len(part.logits)]
+        self.count = sum(part.total_weight() for part in self._parts)
+
+    @torch.enable_grad()
+    def loss_and_gradient(self, theta: torch.Tensor) -> tuple[float, torch.Tensor]:
+        self.set_theta(theta)
+        self._joint.zero_grad()
+        total = 0.0
+        for part in self._parts:
+            loss = loss_of_gold(terms_of(self._joint, part), part)
+            loss.backward()
+            total += loss.item()
+        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters]
+        return total, torch.cat([gradient.flatten() for gradient in gradients])
+
+
+def is_factored(joint: JointScore) -> bool:
+    """Whether `LabelSetObjective` can be used."""
+    return all(isinstance(energy, LabelSetEnergy) for energy in joint.energies)
+
+
+def terms_of(joint: JointScore, competing: CompetingLabelSets) -> Terms:
+    """Those of all energies and of the task-net's log-probability together, less what all sets of a row share."""
+    terms = Terms(labels=joint.scale * competing.logits)
+    for energy in joint.energies:
+        terms = terms + energy.terms(competing)
+    return terms
+
+
+def loss_of_gold(terms: Terms, competing: CompetingLabelSets) -> torch.Tensor:
+    """The loss of instances whose gold competes, in nats; a scalar."""
+    matrices = [matrix for _, matrix in terms.matrices]
+    factors = [factor for factor, _ in terms.matrices]
+    zero = competing.logits.new_zeros(())
+    return _LossOfGold.apply(
+        competing,
+        matrices,
+        needed(terms.labels, "labels"),
+        zero if terms.sets is None else terms.sets,
+        zero if terms.gold is None else terms.gold,
+        *factors,
+    )
+
+
+class _LossOfGold(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, competing: CompetingLabelSets, matrices, labels, sets, of_gold, *factors) -> torch.Tensor:
+        gold = needed(competing.gold, "gold").unsqueeze(1)
+        score = labels @ competing.sets.T
+        score += sets
+        for factor, matrix in zip(factors, matrices):
+            score.addcmul_(factor, matrix)
+        if of_gold.dim():
+            score.scatter_add_(1, gold, of_gold.unsqueeze(1))
+        log_sum = score.logsumexp(dim=1, keepdim=True)
+        losses = (log_sum - score.gather(1, gold)).squeeze(1)
+        if competing.weights is not None:
+            losses = losses * competing.weights
+        # q(y|x) - [y = gold], in place
+        by_score = score.sub_(log_sum).exp_()
+        by_score.scatter_add_(1, gold, torch.full_like(log_sum, -1.0))
+        if competing.weights is not None:
+            by_score *= competing.weights.unsqueeze(1)
+        ctx.gradients = (
+            by_score @ competing.sets,
+            by_score.sum(dim=0) if sets.dim() else None,
+            by_score.gather(1, gold).squeeze(1) if of_gold.dim() else None,
+            *((by_score * matrix).sum() for matrix in matrices),
+        )
+        return losses.sum()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor):
+        return None, None, *(None if one is None else gradient * one for one in ctx.gradients)
