@@ -102,7 +102,7 @@ def learn(args: argparse.Namespace) -> None:
             f"--settings: an object of energies, constraints and num_candidates is needed, found {short(settings)}."
         )
     labels, emissions, transitions = _scores(args.scores)
-    given = _lines(args.gold, ["tags"])
+    given: dict[str, Any] = _lines(args.gold, ["tags"])
     encoding = None if args.encoding == "none" else args.encoding
     tagger = StructuredTagger(labels, encoding, transitions, score=args.score, **settings)
     valid: Any = 0.25
@@ -134,7 +134,7 @@ def apply(args: argparse.Namespace) -> None:
     wanted = [_ARGUMENTS[name] for name in tagger.needs]
     if wanted and args.inputs is None:
         raise ConfigurationError(f"--inputs: {args.folder} has learned with '{wanted[0]}'; give a file that has it.")
-    given = {} if args.inputs is None else _lines(args.inputs, wanted)
+    given: dict[str, Any] = {} if args.inputs is None else _lines(args.inputs, wanted)
     given.pop("gold", None)
     if args.k is None:
         records: list[dict[str, Any]] = [{"tags": tags} for tags in tagger.predict(emissions, **given)]

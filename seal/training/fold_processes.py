@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from logging.handlers import QueueHandler
 from multiprocessing.connection import Connection, wait
-from multiprocessing.pool import ExceptionWithTraceback
+from multiprocessing.pool import ExceptionWithTraceback  # type: ignore[attr-defined]
 from typing import Any, Optional
 
 import torch
