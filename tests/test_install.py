@@ -181,6 +181,8 @@ def test_a_wheel_brings_the_core_and_the_library_of_configs(tmp_path):
     library = {path.name for path in (ROOT / "training_configs" / "lib").glob("*.libsonnet")}
     assert {Path(name).name for name in names if name.endswith(".libsonnet")} == library
     assert all(name.startswith("seal/config_library/") for name in names if name.endswith(".libsonnet"))
+    models = {path.name for path in (ROOT / "seal" / "ready_models").glob("*.tar.gz")}
+    assert {Path(name).name for name in names if name.startswith("seal/ready_models/")} >= models
     packages = (ROOT / "seal", ROOT / "scripts" / "seal_inspect")
     assert sum(name.endswith(".py") for name in names) == sum(len(list(one.rglob("*.py"))) for one in packages)
     assert "seal_inspect/demo_page.html" in names

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy
 import pytest
 import torch
+from allennlp.predictors import Predictor
 from PIL import Image
 
 import seal
@@ -198,3 +199,51 @@ def test_a_program_that_loads_a_model_imports_no_more_than_the_command():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
     assert (done.stdout, done.stderr) == ("True False\nTrue\n", "")
+
+
+def test_long_text_and_other_languages(tagger):
+    text = "Rose sells ginger in York, and Kay buys it. " * 2300
+    record = tagger(text)
+    assert len(text) > 100_000 and len(record.sentences) == 2300
+    assert not any("error" in one for one in record.sentences)
+    assert [text[start:end] for start, end in record.sentences[-1]["offsets"]] == record.sentences[-1]["words"]
+    for other in (
+        "\u732b\u306f\u3069\u3053\u3067\u3059\u304b\u3002",
+        "\u041a\u0442\u043e \u044d\u0442\u043e?",
+        "\U0001f600",
+    ):
+        assert "".join(tagger(other)["words"]) == other.replace(" ", "")
+
+
+def test_a_text_without_sentences_is_one_and_may_be_too_long(tagger):
+    with pytest.raises(InputError, match="100,000 words, and at most 10,000 are read"):
+        tagger("a " * 100_000)
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "no archive"])
+def test_a_damaged_model_is_named(ready, damage):
+    whole = (ready / "english-pos.tar.gz").read_bytes()
+    broken = {"cut": whole[:4000], "changed": whole[:4000] + b"x" * 40 + whole[4040:], "no archive": b"x"}
+    (ready / "english-pos.tar.gz").write_bytes(broken[damage])
+    with pytest.raises(ValueError, match=r"english-pos\.tar\.gz is not a model archive .*damaged") as error:
+        seal.load("english-pos")
+    assert "\n" not in str(error.value)
+
+
+def test_a_model_of_another_version_is_told_in_a_sentence(ready, tmp_path):
+    shutil.unpack_archive(ready / "english-pos.tar.gz", tmp_path / "inside")
+    config = json.loads((tmp_path / "inside" / "config.json").read_text())
+    config["model"]["type"] = "seal_of_tomorrow"
+    (tmp_path / "inside" / "config.json").write_text(json.dumps(config))
+    (tmp_path / "inside" / "SHA256SUMS").unlink(missing_ok=True)
+    shutil.make_archive(str(ready / "later"), "gztar", tmp_path / "inside")
+    with pytest.raises(ValueError, match="seal_of_tomorrow"):
+        seal.load("later")
+
+
+def test_evaluate_and_allennlp_take_a_model_by_its_name(ready, capsys):
+    data = Path(__file__).parents[2] / "data" / "tagging_sample" / "test.tsv"
+    capsys.readouterr()
+    main(["evaluate", "english-pos", str(data)])
+    assert "f1" in json.loads(capsys.readouterr().out)
+    assert Predictor.from_path("english-pos").predict("Rose") == close(seal.load("english-pos")("Rose"))
