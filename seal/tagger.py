@@ -255,8 +255,9 @@ class StructuredTagger:
         predicates: Iterable[int] | None = None,
     ) -> list[list[Candidate]]:
         """
-        For each sentence at most `k` of the sequences that compete (by default all), those of the highest joint
-        probability, the best first; of a sentence without a token that counts none. Otherwise as `predict`.
+        For each sentence at most `k` of the sequences that compete (by default all), those that are likeliest to be
+        right by tagger and energy together, the likeliest first; of a sentence without a token that counts none.
+        Otherwise as `predict`.
         """
         if k is not None and (not isinstance(k, Integral) or k < 1):
             raise ConfigurationError(f"k: a whole number of at least 1 is needed, found {k}.")
@@ -374,7 +375,7 @@ class StructuredTagger:
         competing = structure.competing(paths)
         names = energy_names(structure)
         terms = torch.stack(structure.terms(competing), dim=-1).tolist() if names else None
-        joint = structure.probabilities(competing).tolist()
+        joint = structure.calibrated(competing).tolist()
         chosen = find_gold(competing.tags * paths.mask.unsqueeze(1), structure.decide(paths, score)[0], paths.mask)
         log_prob, inner = paths.log_prob.tolist(), inner_labels(self.labels, self.encoding)
         for row, (sequences, length) in enumerate(zip(paths.tags.tolist(), paths.mask.sum(dim=1).tolist())):

@@ -25,7 +25,8 @@ class Candidate:
     terms : `dict[str, float]`
         What each term of the energy says of it, low is good.
     joint : `float`
-        `q(y|x)`, its probability among the candidates by tagger and energy together, 0 to 1.
+        How likely it is to be right by tagger and energy together, 0 to 1, calibrated on the data by which `fit` chose;
+        the candidates' sum is the probability that the right sequence is one of them.
     chosen : `bool`
         Whether `predict` gives it.
     """

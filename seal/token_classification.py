@@ -55,7 +55,7 @@ def entities(
     """
     The entities of each text, in the form of `pipeline("token-classification", aggregation_strategy="first")`: of each
     its `entity_group`, `score`, `word`, `start` and `end` (characters). The score is the probability, 0 to 1, that
-    this span is an entity of this group, by tagger and energy together.
+    this span is an entity of this group, by tagger and energy together, if one of the competing sequences is right.
 
     # Parameters
 
@@ -80,9 +80,10 @@ def entities(
     found: list[list[dict[str, Any]]] = []
     for candidates, ends, (text, _, _) in zip(predicted, places, read):
         found.append([])
+        total = sum(one.joint for one in candidates)
         for label, first, last in next((one.spans for one in candidates if one.chosen), []):
             start, end = ends[first][0], ends[last][1]
-            score = sum(one.joint for one in candidates if (label, first, last) in one.spans)
+            score = sum(one.joint for one in candidates if (label, first, last) in one.spans) / total
             entity = {"entity_group": label, "score": score, "word": text[start:end], "start": start, "end": end}
             found[-1].append(entity)
     return found

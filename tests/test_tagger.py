@@ -69,8 +69,10 @@ def test_candidates_have_the_probability_the_energy_and_the_joint_probability(fi
         assert len(candidates) == 20 and sum(one.chosen for one in candidates) == 1
         scale = float(fitted.structure_.joint.scale)
         joint = [scale * one.log_prob - one.energy for one in candidates]
-        expected = torch.tensor(joint, dtype=torch.double).softmax(dim=0)
-        assert expected.tolist() == pytest.approx([one.joint for one in candidates], abs=1e-5)
+        expected = (torch.tensor(joint, dtype=torch.double) / fitted.structure_.calibration.temperature).softmax(dim=0)
+        competes = sum(one.joint for one in candidates)
+        assert 0 < competes < 1
+        assert (competes * expected).tolist() == pytest.approx([one.joint for one in candidates], abs=1e-5)
         assert [one.joint for one in candidates] == sorted((one.joint for one in candidates), reverse=True)
         for one in candidates:
             assert one.log_prob == pytest.approx(

@@ -14,6 +14,8 @@ from seal.structure.structure import Structure
 #: How many other outputs are shown.
 ALTERNATIVES = 6
 _EXPECTED = "expected_score"
+#: The column of how likely an output is to be right.
+PROBABILITY = "probability"
 
 
 def structure_of(model: SealModel) -> Optional[Structure]:
@@ -38,7 +40,7 @@ def scores_of(model: SealModel, log_prob: torch.Tensor, competing: Any, score: s
 
     `dict[str, torch.Tensor]`
         By the names of columns, `(candidates,)` each: the task-net's log-probability, the structure's energy and each
-        of its terms, the joint probability and, where that decides, the expected score.
+        of its terms, how probable it is by both, calibrated, and, where that decides, the expected score.
     """
     columns, structure = {"log-probability": log_prob[0]}, structure_of(model)
     if structure is None:
@@ -46,7 +48,7 @@ def scores_of(model: SealModel, log_prob: torch.Tensor, competing: Any, score: s
     terms = {_words(energy): term[0] for energy, term in zip(structure.joint.energies, structure.terms(competing))}
     columns["energy"] = sum(terms.values(), torch.zeros_like(log_prob[0]))
     columns |= terms
-    columns["joint probability"] = structure.probabilities(competing)[0]
+    columns[PROBABILITY] = structure.calibrated(competing)[0]
     if _option(structure, score) == _EXPECTED:
         columns[_expected_name(score)] = structure.expected_scores(competing)[0]
     return columns
@@ -74,17 +76,19 @@ def why(model: SealModel, score: str) -> str:
     if option == OWN:
         return f"The task-net predicts alone: no choice by the energy is expected to gain {score}."
     if option == "likeliest":
-        return "Chosen is the output of the highest joint probability: its log-probability, scaled, less its energy."
+        rules = any(one is not None for one in (structure.declared, structure.kept))
+        which = "likeliest output of those that keep the rules" if rules else "likeliest output"
+        return f"Chosen is the {which}: that of the highest log-probability, scaled, less its energy."
     if option == _EXPECTED:
         return (
             f"Chosen is the output of the highest {_expected_name(score)}: of all that compete, each weighted by its "
-            "joint probability, it has most in common with the others. Another may be likelier as a whole."
+            "probability, it has most in common with the others. Another may be likelier as a whole."
         )
     blend = chosen["blend"]
     own = f"{1 - blend:g} times the task-net's own, and {blend:g} times " if blend < 1 else ""
     return (
         f"Chosen is no single set, but each label whose probability is at least {chosen['threshold']:.3f}: "
-        f"{own}the joint probability of all sets that have the label."
+        f"{own}the probability, before calibration, of all sets that have the label."
     )
 
 

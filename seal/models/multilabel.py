@@ -138,6 +138,11 @@ class MultilabelModel(SealModel):
         probabilities : `torch.FloatTensor`, `(rows, labels)`
             Those of the task-net; or the relaxed labels that `inference` found.
         predicted : `torch.BoolTensor`, `(rows, labels)`
+        marginals : `torch.FloatTensor`, `(rows, labels)`
+            How likely each label is to be right, by the structure's calibration, if `with_probability` is set and there
+            is one.
+        probability : `torch.FloatTensor`, `(rows,)`
+            The same of the predicted labels as a whole.
         energy : `torch.FloatTensor`, `(rows,)`
             The energy of the predicted labels, if `with_energy` is set and there is a loss-net.
         loss : `torch.Tensor`, a scalar
@@ -162,6 +167,10 @@ class MultilabelModel(SealModel):
             if self.has_learned_structure:
                 scores = [self.score] if labels is None else list(self._decided)
                 decided = self.structure.decide_all(state.logits, scores)
+            if self.gives_probability:
+                _, output["marginals"], output["probability"] = self.structure.decide_with_probability(
+                    state.logits, self.score
+                )
             output["predicted"] = decided[self.score] if decided else output["probabilities"] >= self.threshold
             if self.gives_energy:
                 outputs = output["predicted"].to(state.logits).unsqueeze(1)

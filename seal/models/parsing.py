@@ -113,7 +113,10 @@ class ParsingModel(SealModel):
         num_steps : `torch.LongTensor`, `(rows,)`
             The length of each. Not in training.
         log_prob : `torch.FloatTensor`, `(rows,)`
-            The log-probability of these trees, in nats. Not in training.
+            The log-probability of these trees under the task-net, in nats. Not in training.
+        probability : `torch.FloatTensor`, `(rows,)`
+            How likely these trees are to be right, by the structure's calibration, if `with_probability` is set and
+            there is one. Not in training.
         energy : `torch.FloatTensor`, `(rows,)`
             The energy of these trees, if `with_energy` is set and there is a loss-net. Not in training.
         """
@@ -128,8 +131,15 @@ class ParsingModel(SealModel):
         if not self.training:
             beam = self.last_beam = self.search(tokens, self.chooses)
             chosen = torch.zeros(len(beam.symbols), dtype=torch.long, device=beam.symbols.device)
+            probability = None
             if self.chooses:
-                chosen = self.structure.decide(self.candidates(beam, metadata or [])).to(chosen.device)
+                candidates = self.candidates(beam, metadata or [])
+                found, probability = self.structure.choose(candidates, with_probability=self.gives_probability)
+                chosen = found.to(chosen.device)
+            elif self.gives_probability:
+                probability = self._probability_of_own(tokens, beam, metadata or [])
+            if probability is not None:
+                output["probability"] = probability
             rows = torch.arange(len(chosen), device=chosen.device)
             predicted, mask = beam.symbols[rows, chosen], beam.mask[rows, chosen]
             output |= {"symbols": predicted, "num_steps": mask.sum(dim=1), "log_prob": beam.log_prob[rows, chosen]}
@@ -161,6 +171,13 @@ class ParsingModel(SealModel):
         """What is predicted without a structure; `beam` has the trees that compete, a wider search's."""
         same = self.beam >= self.structure.num_candidates
         return self._best(beam if same else self.search(tokens, competing=False))
+
+    def _probability_of_own(
+        self, tokens: TextFieldTensors, own: TreeBeam, metadata: list[dict[str, Any]]
+    ) -> torch.Tensor:
+        """How likely the first tree of each row of a beam is to be right, `(rows,)`, by those that compete."""
+        competing = self.candidates(self.search(tokens, competing=True), metadata)
+        return self.structure.probability_of(competing, self._best(own), own.log_prob[:, 0])
 
     def energies(self, tokens: TextFieldTensors, beam: TreeBeam) -> torch.Tensor:
         """The loss-net's energy of each tree of a beam: `(rows, candidates)`."""

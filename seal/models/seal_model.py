@@ -296,6 +296,8 @@ class SealModel(Model, Objectives):
                 self.starts_from[name] = net.pretrained_file
         #: Whether `forward` also returns the energy of what is predicted, outside training.
         self.with_energy = False
+        #: Whether `forward` also returns how likely to be right what is predicted is, where the structure says so.
+        self.with_probability = False
         #: Gold that the vocabulary lacks: a subclass refuses it in training and counts it in evaluation.
         self.unknown_gold = UnknownGold(output_space.labels, output_space.namespace, self.gold_key)
         #: The training losses that `get_metrics` reports.
@@ -386,6 +388,11 @@ class SealModel(Model, Objectives):
     def score_of_prediction(self) -> Optional[str]:
         """The score for whose decision outputs are predicted; `None` without a structure."""
         return None if self.structure is None else self.structure.main_score
+
+    @property
+    def gives_probability(self) -> bool:
+        """Whether the structure says how likely an output is to be right, and that is asked for."""
+        return self.with_probability and self.has_learned_structure and self.structure.calibration is not None
 
     @property
     def gives_energy(self) -> bool:

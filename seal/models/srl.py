@@ -138,7 +138,10 @@ class SrlModel(TagModel):
             The most probable legal tags, or those that the structure chose; without meaning in a row without a
             predicate.
         log_prob : `torch.FloatTensor`, `(rows,)`
-            The log-probability of those tags, in nats.
+            The log-probability of those tags under the task-net, in nats.
+        probability : `torch.FloatTensor`, `(rows,)`
+            How likely those tags are to be right, by the structure's calibration, if `with_probability` is set and
+            there is one; without meaning in a row without a predicate.
         predicate_prob : `torch.FloatTensor`, `(rows, words)`
             The probability that a word is a predicate; without meaning in a row with a predicate.
         energy : `torch.FloatTensor`, `(rows,)`
@@ -169,26 +172,24 @@ class SrlModel(TagModel):
         return output
 
     def _predict(self, output, state: TaskState, frames, metadata) -> torch.Tensor:
-        """Adds `tags` and `log_prob`; returns the task-net's own tags."""
+        """Adds `tags`, `log_prob` and, where it is given, `probability`; returns the task-net's own tags."""
         logits, mask = state.logits, needed(state.mask, "mask")
-        if not self.chooses:
-            output["tags"] = self.output_space.decode(logits, mask)
-            output["log_prob"] = self.output_space.log_prob(logits, output["tags"].unsqueeze(1), mask).squeeze(1)
-            return output["tags"]
+        output["tags"] = own = torch.zeros_like(mask, dtype=torch.long)
+        output["log_prob"] = at_least_float(logits).new_zeros(len(logits))
         # The best of the candidates is what decoding would find; only frames have some.
         rows = frames.nonzero().squeeze(1)
-        if len(rows) == len(frames):
-            paths = self.paths(state, metadata)
-            output["tags"], output["log_prob"] = self.structure.decide(paths)
-            return paths.tags[:, 0]
-        own = torch.zeros_like(mask, dtype=torch.long)
-        output["tags"], output["log_prob"] = own, at_least_float(logits).new_zeros(len(logits))
-        if len(rows):
-            paths = self.paths(state.of_rows(rows), (metadata[row] for row in rows.tolist()))
-            tags, log_prob = self.structure.decide(paths)
-            output["tags"] = own.index_put((rows,), tags)
+        if self.gives_probability:
+            output["probability"] = output["log_prob"]
+        if len(rows) and (self.chooses or self.gives_probability):
+            of_frames = state if len(rows) == len(frames) else state.of_rows(rows)
+            tags, log_prob, best, probability = self._decided(of_frames, [metadata[row] for row in rows.tolist()])
+            output["tags"], own = own.index_put((rows,), tags), own.index_put((rows,), best)
             output["log_prob"] = output["log_prob"].index_put((rows,), log_prob)
-            own = own.index_put((rows,), paths.tags[:, 0])
+            if probability is not None:
+                output["probability"] = output["probability"].index_put((rows,), probability.to(log_prob))
+        if not self.chooses:
+            output["tags"] = own = self.output_space.decode(logits, mask)
+            output["log_prob"] = self.output_space.log_prob(logits, own.unsqueeze(1), mask).squeeze(1)
         return own
 
     def paths(

@@ -59,6 +59,19 @@ class TagModel(SealModel):
         words = [list(row["words"]) for row in metadata]
         return TagPaths(outputs, log_prob, mask, token_log_prob=token_log_prob, words=words)
 
+    def _decided(
+        self, state: TaskState, metadata: Iterable[dict[str, Any]]
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, Optional[torch.Tensor]]:
+        """
+        What the structure chooses: tags, `(rows, words)`, and their log-probability under the task-net, `(rows,)`; the
+        task-net's own tags; and, where it is asked for, how likely the chosen ones are to be right, `(rows,)`.
+        """
+        paths = self.paths(state, metadata)
+        tags, log_prob, probability = self.structure.decide_with_probability(
+            paths, with_probability=self.gives_probability
+        )
+        return tags, log_prob, paths.tags[:, 0], probability
+
     def structure_settings(self) -> dict[str, Any]:
         return {"tags": self.output_space.labels, "encoding": self.output_space.encoding, "keyed": self.keyed}
 
@@ -155,7 +168,10 @@ class TaggingModel(TagModel):
             The best legal tags, as the output space decodes them, of the task-net or of the relaxed tags that
             `inference` found. Not in training.
         log_prob : `torch.FloatTensor`, `(rows,)`
-            The log-probability of those tags, in nats. Not in training.
+            The log-probability of those tags under the task-net, in nats. Not in training.
+        probability : `torch.FloatTensor`, `(rows,)`
+            How likely those tags are to be right, by the structure's calibration, if `with_probability` is set and
+            there is one. Not in training.
         energy : `torch.FloatTensor`, `(rows,)`
             The energy of those tags, if `with_energy` is set and there is a loss-net. Not in training.
         cost_augmented_tags : `torch.LongTensor`, `(rows, words)`
@@ -180,13 +196,17 @@ class TaggingModel(TagModel):
         elif not self.training:
             logits = space.to_logits(self.infer(state).unsqueeze(1)).squeeze(1)
         if not self.training:
+            probability = None
             if self.chooses:
-                paths = self.paths(state, metadata or [])
-                output["tags"], output["log_prob"] = self.structure.decide(paths)
-                own = paths.tags[:, 0]
+                output["tags"], output["log_prob"], own, probability = self._decided(state, metadata or [])
             else:
                 output["tags"] = own = self._decode(state, logits)
                 output["log_prob"] = space.log_prob(logits, own.unsqueeze(1), mask).squeeze(1)
+                if self.gives_probability and self.inference is None:
+                    # That of the best path, which decoding has found, too.
+                    *_, probability = self._decided(state, metadata or [])
+            if probability is not None:
+                output["probability"] = probability
             if self.gives_energy:
                 output["energy"] = self.energy(state, output["tags"].unsqueeze(1)).squeeze(1)
             if tags is not None:

@@ -168,6 +168,7 @@ class LinePredictor(Predictor):
         if self._model.training:
             self._model.eval()
         self._model.with_energy = self._energy
+        self._model.with_probability = True
 
     def load_line(self, line: str) -> JsonDict:
         """
@@ -318,6 +319,16 @@ def _can_be_written(value: Any) -> bool:
 def finite(value: float) -> Optional[float]:
     """The value, or `None` where it is infinite or NaN, which strict JSON cannot hold."""
     return value if math.isfinite(value) else None
+
+
+def probabilities_of(calibrated: Optional[float], own: Optional[float]) -> JsonDict:
+    """
+    The entries of a record of how likely an output is to be right: what the structure says, beside the task-net's
+    `probability_own`; or, where there is no structure or it has learned nothing, the task-net's alone.
+    """
+    if calibrated is None:
+        return {"probability": own}
+    return {"probability": finite(float(calibrated)), "probability_own": own}
 
 
 def without(instance: Instance, field: str) -> Instance:
@@ -573,7 +584,8 @@ class SentencePredictor(LinePredictor):
             return found
         record = {"words": sequence.words, "offsets": sequence.offsets, **found}
         # A sum of rounded logarithms may be a little over 0.
-        record["probability"] = finite(math.exp(min(float(output["log_prob"]), 0.0)))
+        own = finite(math.exp(min(float(output["log_prob"]), 0.0)))
+        record |= probabilities_of(output.get("probability"), own)
         if self._energy:
             record["energy"] = finite(float(output["energy"]))
         return record

@@ -27,6 +27,7 @@ from seal.predictors.line_predictor import (
     decodable,
     finite,
     keys_of,
+    probabilities_of,
 )
 
 # What a list of several rows consists of, and one row does not.
@@ -38,8 +39,11 @@ class LabelSetPredictor(LinePredictor):
     The labels that a `MultilabelModel` predicts. A record has
 
     - `id`: the line's, if it has one; with `--use-dataset-reader`, where the input is from (`file:line`).
-    - `labels`: the predicted labels with their probabilities, the likeliest first. Where the energy predicts
-      (`model.inference`), the relaxed labels that it found, in [0, 1], are given as probabilities.
+    - `labels`: the predicted labels with their probabilities, the likeliest first: of a model with a structure that has
+      learned something, how likely each is to be right, calibrated on validation data, otherwise the task-net's. Where
+      the energy predicts (`model.inference`), the relaxed labels that it found, in [0, 1], are given as probabilities.
+    - `probability`: the same of the predicted labels as a whole, but where the energy predicts.
+    - `probability_own`: with such a structure, what the task-net says of them.
     - `top`: the `top_k` likeliest labels, predicted or not, each with `label` and `probability`.
     - `energy`: the loss-net's energy of the predicted labels together; low is good.
     - `probabilities`: the probability of every label, in the order of the model's vocabulary.
@@ -97,9 +101,16 @@ class LabelSetPredictor(LinePredictor):
         self._set_model()
         with _deciding(self._model, self._decision):
             output = self._model(**inputs)
-        probabilities = output["probabilities"].cpu().numpy()
+        own = output["probabilities"].cpu()
+        probabilities = output["marginals"].cpu().numpy() if "marginals" in output else own.numpy()
         predicted = self._labels(probabilities, output["predicted"])
         records: list[JsonDict] = [{"labels": labels} for labels in predicted]
+        if self._model.inference is None:
+            chosen = output["predicted"].cpu()
+            of_sets = torch.where(chosen, own.double(), 1 - own.double()).prod(dim=1).tolist()
+            calibrated = output["probability"].tolist() if "probability" in output else [None] * len(records)
+            for record, *found in zip(records, calibrated, map(finite, of_sets)):
+                record |= probabilities_of(*found)
         if self._top_k is not None:
             best = numpy.argsort(-probabilities, axis=1, kind="stable")[:, : self._top_k]
             values = numpy.take_along_axis(probabilities, best, axis=1).tolist()

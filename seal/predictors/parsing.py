@@ -39,7 +39,9 @@ class ParsingPredictor(SentencePredictor):
     - `tree`: in the treebank's brackets. No part of speech is predicted: that of each word is `XX`.
     - `constituents`: the `label`, `start` and `end` (indices of the first word and of the last, inclusive) and `text`
       of each, before those inside it.
-    - `probability`: the probability of the tree, in [0, 1].
+    - `probability`: how likely the tree is to be right, in [0, 1]: of a model with a structure that has learned
+      something, calibrated on validation data, otherwise the task-net's.
+    - `probability_own`: in the first case, the task-net's.
     - `energy`: where it was asked for, the loss-net's energy of the tree; low is good.
 
     # Parameters

@@ -61,8 +61,8 @@ def readable(record: dict[str, Any]) -> str:
         # An empty line, so that the next sentence does not look like a part of the tree.
         return f"{' '.join(record['words'])}{numbers_of(record)}\n{as_text(record['tree'])}\n"
     if "labels" in record:
-        labels = [f"{name} {number_of(value)}" for name, value in record["labels"].items()]
-        shown = ", ".join(labels) + numbers_of({"energy": record.get("energy")}) if labels else "no label"
+        labels = [f"{name} {probability_text(value)}" for name, value in record["labels"].items()]
+        shown = (", ".join(labels) or "no label") + numbers_of(record)
         # A vector of features is not for reading.
         return f"{record['input']}\n  {shown}" if isinstance(record.get("input"), str) else shown
     if "description" in record:
@@ -82,7 +82,7 @@ def numbers_of(record: dict[str, Any]) -> str:
     """The probability and the energy of a record or a frame, after some blanks; empty without either."""
     parts: list[str] = []
     if record.get("probability") is not None:
-        parts.append(number_of(record["probability"]))
+        parts.append(probability_text(record["probability"]))
     if record.get("energy") is not None:
         parts.append(f"energy {number_of(record['energy'])}")
     return "    " + ", ".join(parts) if parts else ""
@@ -91,3 +91,10 @@ def numbers_of(record: dict[str, Any]) -> str:
 def number_of(value: Any) -> str:
     """A number with two digits after the point."""
     return "not finite" if value is None else f"{value:.2f}"
+
+
+def probability_text(value: Any) -> str:
+    """Two digits, of which neither 0.00 nor 1.00 stands for anything in between."""
+    if value is not None and 0 < value < 0.01:
+        return "<0.01"
+    return ">0.99" if value is not None and 0.99 < value < 1 else number_of(value)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple, Optional
 
-from seal.predictors.readable import number_of, numbers_of, printer, readable
+from seal.predictors.readable import numbers_of, printer, probability_text, readable
 from seal.structure.pictures import COLOURS, GREY, INK, Drawing
 
 #: Of labels that `COLOURS` lacks; the label says which one, everywhere the same.
@@ -152,7 +152,7 @@ def _of_labels(record: dict[str, Any]) -> str:
         drawing.text(_MARGIN, y + 13, name, 13)
         drawing.box(left, y + 2, _BAR, 13, "#eeeeee")
         drawing.box(left, y + 2, _BAR * min(max(value or 0.0, 0.0), 1.0), 13, "#9db8d2")
-        drawing.text(left + _BAR + 10, y + 13, number_of(value), 12, GREY)
+        drawing.text(left + _BAR + 10, y + 13, probability_text(value), 12, GREY)
     return drawing.end()
 
 

@@ -20,6 +20,7 @@ from seal.predictors.line_predictor import (
     check_whole_number,
     finite,
     noted_groups,
+    probabilities_of,
     read_request,
 )
 from seal.predictors.predicates import (
@@ -60,7 +61,9 @@ class SrlPredictor(SentencePredictor):
         - `spans`: `role`, `start` and `end` (indices of the first word and of the last, inclusive) and
           `text`.
         - `description`: the words with the spans in brackets.
-        - `probability`: the probability of the whole frame, in [0, 1].
+        - `probability`: how likely the whole frame is to be right, in [0, 1]: of a model with a structure that has
+          learned something, calibrated on validation data, otherwise the task-net's.
+        - `probability_own`: in the first case, the task-net's.
         - `energy`: where it was asked for, the loss-net's energy of the frame; low is good.
 
     # Parameters
@@ -178,15 +181,15 @@ class SrlPredictor(SentencePredictor):
     def _decode(self, rows: list[Row]) -> list[JsonDict]:
         output = self._model(**as_tensors(rows, self.cuda_device))
         # A sum of rounded logarithms may be a little over 0.
-        probability = output["log_prob"].double().clamp(max=0).exp()
-        numbers: dict[str, list[float]] = {"probability": probability.tolist()}
-        if self._energy:
-            numbers["energy"] = output["energy"].tolist()
+        own = output["log_prob"].double().clamp(max=0).exp().tolist()
+        calibrated = output["probability"].tolist() if "probability" in output else [None] * len(rows)
         tags = self._model.make_output_human_readable({"tags": output["tags"]})["tags"]
         frames = []
         for i, row in enumerate(rows):
             frame = _frame(row, tags[i][: row.sentence.num_words])
-            frame.update((name, finite(values[i])) for name, values in numbers.items())
+            frame |= probabilities_of(calibrated[i], finite(own[i]))
+            if self._energy:
+                frame["energy"] = finite(output["energy"][i].item())
             frames.append(frame)
         return frames
 

@@ -45,7 +45,9 @@ class TaggingPredictor(SentencePredictor):
     - `spans`: where the tags encode entities, the `label`, `start` and `end` (indices of the first word and of the
       last, inclusive) and `text` of each.
     - `description`: one line to read: the words with the entities in brackets, or each word with its tag, `word/TAG`.
-    - `probability`: the probability of all tags together, in [0, 1].
+    - `probability`: how likely all tags together are to be right, in [0, 1]: of a model with a structure that has
+      learned something, calibrated on validation data, otherwise the task-net's.
+    - `probability_own`: in the first case, the task-net's.
     - `energy`: where it was asked for, the loss-net's energy of the tags; low is good.
 
     # Parameters

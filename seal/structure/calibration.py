@@ -64,15 +64,12 @@ class Observed:
 
 def features_of(score: torch.Tensor, log_prob: torch.Tensor) -> torch.Tensor:
     """
-    By which the probability that gold is among the candidates is found: 1, the log-odds of `sum_k P(y_k|x)`, and
-    `max_k log q(y_k|x)`. `(batch, 3)`; parameters as for `Calibration.log_probabilities`.
+    By which the probability that gold is among the candidates is found: 1, and the log-odds of `sum_k P(y_k|x)`.
+    `(batch, 2)`; parameters as for `Calibration.log_probabilities`.
     """
     mass = _mass(score, log_prob)
     # `logit` of a sum that rounding has brought to 1 or above is the largest one.
-    logit = torch.logit(mass, eps=math.exp(-_MOST)).clamp(-_MOST, _MOST)
-    # Where there is no candidate at all, the largest of none is taken as 0.
-    top = score.double().log_softmax(dim=1).amax(dim=1).nan_to_num(0.0)
-    return torch.stack([torch.ones_like(mass), logit, top], dim=1)
+    return torch.stack([torch.ones_like(mass), torch.logit(mass, eps=math.exp(-_MOST))], dim=1)
 
 
 def _mass(score: torch.Tensor, log_prob: torch.Tensor) -> torch.Tensor:
@@ -88,7 +85,7 @@ class Calibration:
 
     `P(y|x) = (1 - r(x)) P(y|x; task-net) / (1 - sum_k P(y_k|x; task-net))` where it does not,
 
-    `r(x) = sigmoid(w . f(x))`, the probability that gold competes, with `f` of `features_of`.
+    `r(x) = sigmoid(w_0 + w_1 logit sum_k P(y_k|x; task-net))`, the probability that gold competes.
 
     The temperature `T` (Guo et al., 2017, "On calibration of modern neural networks") and the weights `w` are those of
     the largest likelihood on instances from which neither the task-net nor the energies have learned.

@@ -388,12 +388,28 @@ class LabelSetStructure(Structure):
         learned, `sigmoid(z_l)`.
         """
         scores = ClassifierScores.of(logits)
-        if not calibrated:
-            return self._outputs(scores)[:, 0]
+        if calibrated:
+            return self._calibrated_marginals(scores, partial(self._outputs, scores))
+        return self._outputs(scores)[:, 0]
+
+    def _calibrated_marginals(self, scores: ClassifierScores, outputs: Callable[[], torch.Tensor]) -> torch.Tensor:
         if self._label_weights is None:
             return scores.logits.sigmoid()
-        features = _label_features(scores.logits, self._outputs(scores)[:, 0])
+        features = _label_features(scores.logits, outputs()[:, 0])
         return (features @ features.new_tensor(self._label_weights)).sigmoid().to(scores.logits)
+
+    @torch.no_grad()
+    def decide_with_probability(
+        self, logits: torch.Tensor | ClassifierScores, score: str = "f1"
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """
+        The labels of `decide`, the calibrated `marginals` of all labels, and the `probability_of` the decided sets, at
+        little more than the cost of one.
+        """
+        scores = ClassifierScores.of(logits)
+        outputs = cache(partial(self._outputs, scores))
+        labels = self._decide(scores, score, outputs)
+        return labels, self._calibrated_marginals(scores, outputs), self.probability_of(scores, labels)
 
     @torch.no_grad()
     def probability_of(self, logits: torch.Tensor | ClassifierScores, labels: torch.Tensor) -> torch.Tensor:
@@ -472,18 +488,18 @@ class LabelSetStructure(Structure):
     ) -> dict:
         """`decide` for several scores at the cost of one."""
         outputs = cache(partial(self._outputs, logits))
-        decided = {}
-        for score in scores:
-            deciding = self._deciding(logits, score, outputs)
-            settings = self.chosen[score]
-            if deciding is None:
-                decided[score] = outputs()[:, settings["output"]].bool()
-                continue
-            found = _passing(*deciding, settings.get("never_nothing", False))
-            if self.has_rules:
-                found = self._keeping(ClassifierScores.of(logits).logits, found, settings["blend"], outputs)
-            decided[score] = found
-        return decided
+        return {score: self._decide(logits, score, outputs) for score in scores}
+
+    def _decide(
+        self, logits: torch.Tensor | ClassifierScores, score: str, outputs: Callable[[], torch.Tensor]
+    ) -> torch.Tensor:
+        deciding, settings = self._deciding(logits, score, outputs), self.chosen[score]
+        if deciding is None:
+            return outputs()[:, settings["output"]].bool()
+        found = _passing(*deciding, settings.get("never_nothing", False))
+        if self.has_rules:
+            found = self._keeping(ClassifierScores.of(logits).logits, found, settings["blend"], outputs)
+        return found
 
     @torch.no_grad()
     def _keeping(

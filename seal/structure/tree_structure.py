@@ -1,6 +1,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Optional
 
@@ -143,6 +143,23 @@ class TreeStructure(CandidateStructure):
     def decide(self, candidates: TreeCandidates, score: Optional[str] = None) -> torch.Tensor:
         """The index of the candidate that the decision for `score`, by default the main one, chooses, `(batch,)`."""
         return self.choose(candidates, score)[0]
+
+    @torch.no_grad()
+    def probability_of(
+        self, candidates: TreeCandidates, trees: Sequence[list[str]], log_prob: torch.Tensor
+    ) -> torch.Tensor:
+        """
+        How likely trees, one for each sentence, are to be gold, whether they compete or not; `log_prob`, `(batch,)`, is
+        what the task-net says of them. `(batch,)`, 0 to 1; what the task-net says where there is no calibration.
+        """
+        if self.calibration is None:
+            return log_prob.double().clamp(max=0).exp()
+        competing = replace(candidates, gold=list(trees)).competing()
+        place, score = needed(competing.gold, "gold").to(log_prob.device), self.joint_scores(competing)
+        inside = self.calibration.log_probabilities(score, competing.log_prob)
+        inside = inside.gather(1, place.clamp(min=0).unsqueeze(1)).squeeze(1)
+        others = self.calibration.of_others(score, competing.log_prob, log_prob.unsqueeze(1)).squeeze(1)
+        return torch.where(place >= 0, inside, others).exp()
 
     def similarity(self, competing: CompetingTrees, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
         found = torch.zeros(*kept.shape, kept.shape[1], dtype=torch.double)

@@ -19,8 +19,10 @@ def test_labels_are_those_of_the_task_net(decision, thresholds):
     probabilities, labels = by_hand(made._model, ROWS_IN_ORDER, thresholds)
     assert len({tuple(names) for names in labels}) > 1
     for i, (record, row, names) in enumerate(zip(records, probabilities, labels)):
-        assert list(record) == ["id", "labels", "top", "probabilities"] and record["id"] == i
+        assert list(record) == ["id", "labels", "probability", "top", "probabilities"] and record["id"] == i
         assert list(record["labels"]) == names
+        of_set = numpy.prod([p if name in names else 1 - p for p, name in zip(row, LABELS)])
+        assert record["probability"] == pytest.approx(of_set, abs=1e-6)
         for name, value in record["labels"].items():
             assert value == pytest.approx(row[LABELS.index(name)], abs=1e-6)
         assert list(record["probabilities"]) == LABELS
@@ -50,7 +52,7 @@ def test_energies_are_those_of_the_predicted_labels():
             energy = loss_net(loss_net.encode(inputs, made._model.task_net(inputs)[1], None), labels).item()
         assert record["energy"] == pytest.approx(energy, abs=1e-5)
         # Two predictors of one model do not affect each other.
-        assert list(plain.predict(row)) == ["labels"] and not made._model.with_energy
+        assert list(plain.predict(row)) == ["labels", "probability"] and not made._model.with_energy
         assert list(plain.predict(row)["labels"]) == by_hand(made._model, [row])[1][0]
 
 
@@ -253,7 +255,7 @@ def test_raw_features_become_what_the_reader_makes_of_the_file(tmp_path, standar
     for record, other in zip(of_file, found):
         assert record["probabilities"] == pytest.approx(other["probabilities"], abs=1e-6)
     first = made.predict_instance(next(iter(reader.read(data["path"]))))
-    assert first.keys() == {"id", "labels", "probabilities"}
+    assert first.keys() == {"id", "labels", "probability", "probabilities"}
 
 
 def test_what_a_missing_value_counts_as_is_the_readers(tmp_path):

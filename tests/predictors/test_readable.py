@@ -105,3 +105,13 @@ def test_a_tree_to_read():
     assert lines[0] == "old tea    0.50"
     # The label above, the words below.
     assert "NP" in lines[1] and lines[-1].split() == ["old", "tea"]
+
+
+@pytest.mark.parametrize(
+    "probability, shown",
+    [(1e-9, "<0.01"), (0.0, "0.00"), (0.01, "0.01"), (0.987, "0.99"), (0.9999, ">0.99"), (1.0, "1.00")],
+)
+def test_a_small_probability_is_not_shown_as_none(probability, shown):
+    frame = {"description": "It [V rains]", "probability": probability}
+    assert readable({"words": ["It", "rains"], "frames": [frame]}).endswith(f"    {shown}")
+    assert readable({"labels": {"wet": probability}, "probability": probability}) == f"wet {shown}    {shown}"

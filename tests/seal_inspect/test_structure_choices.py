@@ -51,7 +51,7 @@ def test_frames(structured):
     assert score_of(found, "f1") == pytest.approx(metrics["f1"])
     assert score_of(found, "f1", own=True) == pytest.approx(metrics["f1_own"])
     assert score_of(found, "exact_match", own=True) == pytest.approx(metrics["exact_match_own"])
-    assert found.changed() and "highest joint probability" in found.why
+    assert found.changed() and "likeliest output" in found.why
     for example in found.examples:
         choice = example.choice
         assert choice.energy_of_predicted <= choice.energy_of_own + 1e-4

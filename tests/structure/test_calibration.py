@@ -53,7 +53,7 @@ def test_without_data_the_temperature_is_one():
 def test_what_is_ruled_out_shares_what_is_left_and_fillers_have_nothing():
     score = torch.tensor([[1.0, 0.0, -torch.inf, -torch.inf]])
     log_prob = torch.tensor([0.2, 0.3, 0.1, 0.0]).log().unsqueeze(0)
-    calibration = Calibration(2.0, [math.log(4), 0.0, 0.0])
+    calibration = Calibration(2.0, [math.log(4), 0.0])
     first = math.exp(0.5) / (math.exp(0.5) + 1)
     expected = torch.tensor([[0.8 * first, 0.8 * (1 - first), 0.2 * 0.1 / 0.5, 0.0]])
     assert torch.allclose(calibration.log_probabilities(score, log_prob).exp().float(), expected, atol=1e-6)
@@ -160,7 +160,7 @@ def test_a_chosen_sequence_has_its_own_probability_and_no_other_decision():
     assert float(probability.mean()) == pytest.approx(0.8, abs=0.05) and float(log_prob.exp().mean()) < 0.6
     together = structure.calibrated(structure.competing(new)).sum(dim=1)
     assert float(together.mean()) == pytest.approx(0.8, abs=0.05)
-    structure.calibration = Calibration(7.0, [-3.0, 1.0, 1.0])
+    structure.calibration = Calibration(7.0, [-3.0, 1.0])
     for score, (tags, log_prob) in before.items():
         again = structure.decide(new, score)
         assert torch.equal(again[0], tags) and torch.equal(again[1], log_prob)

@@ -132,4 +132,5 @@ class SentenceAnswers(Answers):
 
 
 def numbers_of(record: JsonDict) -> dict[str, Any]:
-    return {key: record[key] for key in ("probability", "energy") if key in record}
+    names = {"probability": "probability", "probability_own": "by the task-net alone", "energy": "energy"}
+    return {name: record[key] for key, name in names.items() if key in record}

@@ -12,13 +12,22 @@ from seal.predictors.line_predictor import finite
 from seal.structure.k_best_sets import k_best_sets
 from seal.structure.label_set_structure import LabelSetStructure
 from seal.two_player.objectives import TaskState
-from seal_inspect.demo_alternatives import ALTERNATIVES, broken, deciding_column, rows_of, scores_of, structure_of, why
+from seal_inspect.demo_alternatives import (
+    ALTERNATIVES,
+    PROBABILITY,
+    broken,
+    deciding_column,
+    rows_of,
+    scores_of,
+    structure_of,
+    why,
+)
 from seal_inspect.demo_answers.answers import Answers, numbers_of
 
 #: How many labels are shown.
 LABELS = 30
 _LINE = "A label is predicted where its bar, the probability by which it is chosen, reaches the line."
-_NO_LINE = "Bars are the task-net's own probabilities; a whole set was chosen, in which other things count, too."
+_NO_LINE = "Bars are the probabilities of single labels; a whole set was chosen, in which other things count, too."
 
 
 class LabelAnswers(Answers):
@@ -68,7 +77,7 @@ class LabelAnswers(Answers):
 
     @torch.no_grad()
     def _alternatives(self, state: TaskState, chosen: list[str]) -> list[JsonDict]:
-        """The best label sets and the chosen one: by the joint probability or, without a structure, the task-net's."""
+        """The best label sets and the chosen one: by their probability or, without a structure, the task-net's."""
         model, structure = self.model, structure_of(self.model)
         names = model.output_space.labels
         predicted = torch.tensor([[name in chosen for name in names]]).to(state.logits)
@@ -79,11 +88,13 @@ class LabelAnswers(Answers):
         else:
             sets, columns, places = _competing_sets(model, structure, state.logits, predicted)
         if not any(bool((one == predicted).all()) for one in sets):
-            # Of a set that does not compete, only the task-net and the loss-net say something.
-            own = model.output_space.log_prob(state.logits, predicted.unsqueeze(0))[0]
-            none = own.new_tensor([torch.nan])
+            # Of a set that does not compete, no energy of the structure says something.
+            known = {"log-probability": model.output_space.log_prob(state.logits, predicted.unsqueeze(0))[0]}
+            if structure is not None:
+                known[PROBABILITY] = structure.probability_of(state.logits, predicted)
+            none = state.logits.new_tensor([torch.nan])
             for name, values in columns.items():
-                columns[name] = torch.cat([values, own if name == "log-probability" else none])
+                columns[name] = torch.cat([values, known.get(name, none)])
             places.append(len(columns["log-probability"]) - 1)
             sets = torch.cat([sets, predicted])
         columns = {name: values[places] for name, values in columns.items()}
@@ -135,7 +146,7 @@ def _competing_sets(
     competing = structure.competing(logits)
     log_prob = torch.cat([part.log_prob for part in competing.parts()], dim=1)
     columns = scores_of(model, log_prob, competing, model.score)
-    joint = columns["joint probability"]
+    joint = columns[PROBABILITY]
     places = [place for place in joint.topk(min(ALTERNATIVES, len(joint))).indices.tolist() if joint[place] > 0]
     known = int(structure.set_index().of(predicted)[0])
     if known >= 0 and known not in places:

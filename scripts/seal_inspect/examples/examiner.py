@@ -21,6 +21,8 @@ class Examiner:
 
     def __init__(self, model: SealModel) -> None:
         self._model = model
+        # Calibration is a part of what is found.
+        model.with_probability = True
         self.found = Findings()
         self.found.unit = self.unit
         self.found.statistics = self.statistics()
@@ -60,6 +62,13 @@ class Examiner:
         of_gold, *others = weighed.energies
         energies = of_gold if known else None, *others
         return Choice(own, _nearness(own_counts), _nearness(counts), weighed.competes and known, *energies)
+
+    @staticmethod
+    def _probabilities(output: dict[str, torch.Tensor]) -> torch.Tensor:
+        """How likely each whole output is to be right: by the structure or, without one, by the task-net."""
+        if "probability" in output:
+            return output["probability"].double().cpu()
+        return output["log_prob"].double().clamp(max=0).exp().cpu()
 
     def _numbers(self, state: TaskState, predicted: torch.Tensor) -> Iterable[dict[str, float]]:
         """The loss and the energies of each row."""

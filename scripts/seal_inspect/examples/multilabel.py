@@ -32,6 +32,8 @@ class LabelExaminer(Examiner):
         weighed = None
         if self._structured:
             weighed = weighed_sets(self._model, state.logits, state.gold, output["predicted"])
+        self.found.confidences.append(output.get("marginals", output["probabilities"]).cpu().numpy().ravel())
+        self.found.hits.append(gold.ravel())
         self._rows.append((output["probabilities"].cpu().numpy(), gold, numpy.array(list(map(len, missed)))))
         for place, (instance, row) in enumerate(zip(instances, numbers)):
             wanted = [names[label] for label in numpy.flatnonzero(gold[place])] + missed[place]
@@ -72,8 +74,6 @@ class LabelExaminer(Examiner):
         if not self._rows:
             return
         probabilities, gold, missed = (numpy.concatenate(part) for part in zip(*self._rows))
-        self.found.confidences.append(probabilities.ravel())
-        self.found.hits.append(gold.ravel())
         for threshold in numpy.linspace(0.05, 0.95, 19):
             predicted = probabilities >= threshold
             sizes = predicted.sum(axis=1) + gold.sum(axis=1) + missed

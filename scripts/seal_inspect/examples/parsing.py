@@ -56,7 +56,7 @@ class TreeExaminer(Examiner):
             wanted, ours_of_row = (counted_brackets(symbols, item["tags"]) for symbols in (gold, found))
             sides = wanted, ours_of_row, wanted & ours_of_row
             self.found.count_labels(*([label for label, *_ in side.elements()] for side in sides))
-        self.found.confidences.append(output["log_prob"].cpu().double().clamp(max=0).exp().numpy())
+        self.found.confidences.append(self._probabilities(output).numpy())
         self.found.hits.append(numpy.array(right))
 
 

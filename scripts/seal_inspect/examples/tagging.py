@@ -51,8 +51,7 @@ class TagExaminer(Examiner):
             self.found.confusions.update(self._confused(gold, ours))
             named.append((instances[row]["metadata"].metadata["source"], words, gold, ours))
             right.append(list(gold) == ours)
-        log_prob = output["log_prob"].cpu()[rows]
-        self.found.confidences.append(log_prob.double().clamp(max=0).exp().numpy())
+        self.found.confidences.append(self._probabilities(output)[rows].numpy())
         self.found.hits.append(numpy.array(right))
         all_numbers = list(self._numbers(state, tags))
         metadata = [batch["metadata"][row] for row in rows.tolist()]

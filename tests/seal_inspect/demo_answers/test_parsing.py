@@ -40,7 +40,7 @@ def test_a_tree_and_those_that_competed(structure, widths):
     assert block["text"] == next(one["text"] for one in block["alternatives"] if one["chosen"])
     names = set(block["alternatives"][0]["numbers"])
     assert names == {"log-probability"} | (
-        {"energy", "tree rules", "tree attachments", "joint probability"} if structure else set()
+        {"energy", "tree rules", "tree attachments", "probability"} if structure else set()
     )
     scores = [one["numbers"]["log-probability"] for one in block["alternatives"]]
     assert len(scores) == (4 if structure else 3) and scores == sorted(scores, reverse=True)
@@ -52,5 +52,6 @@ def test_more_trees_compete_than_those_of_a_prediction_without_the_energy(widths
     model.structure.chosen = {"f1": "own", "exact_match": "own"}
     widths.clear()
     (block,) = blocks_of(answers_of("parser", archived(model, trees.READER, "seal_parsing")), "Rose sells ginger")
-    assert widths == [3, 4] and len(block["alternatives"]) == 4
+    # The probability of its own tree is that among those that compete.
+    assert widths == [3, 4, 4] and len(block["alternatives"]) == 4
     assert "The task-net predicts alone" in block["why"]

@@ -95,4 +95,4 @@ def test_a_structure_says_what_each_term_says(small_run):
         terms = [numbers[name] for name in ("role counts", "role ngrams", "role sets", "key roles")]
         assert whole == pytest.approx(sum(terms), abs=1e-4)
     assert sum(one["chosen"] for one in alternatives) == 1
-    assert sum(one["numbers"]["joint probability"] for one in alternatives) <= 1.0001
+    assert sum(one["numbers"]["probability"] for one in alternatives) <= 1.0001
