@@ -27,6 +27,9 @@ score. p: paired bootstrap over the test rows, seeds pooled, after Holm over the
 The same command goes on where a stopped one was. Writes to DIR a run for each data set, classifier and seed,
 results.csv and results.md.
 
+`python scripts/structure.py calibration MODEL FILE` measures how far the probabilities of a model can be trusted; see
+`calibration --help`.
+
 example:
   python scripts/structure.py --data sample,bibtex,text:reuters --seeds 3
 """
@@ -125,6 +128,11 @@ def main(argv: Optional[list[str]] = None) -> int:
     # Set before torch and the libraries below scikit-learn are imported.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     argv = sys.argv[1:] if argv is None else argv
+    if argv[:1] == ["calibration"]:
+        from scripts.measure import calibration
+
+        asked = calibration.parser("structure.py calibration").parse_args(argv[1:])
+        return exit_status(lambda: calibration.run(asked))
     arguments = parser().parse_args(argv)
     command = f"python scripts/structure.py {shlex.join(argv)}"
     return exit_status(lambda: run(arguments, command), stopped="stopped; the same command goes on from here")

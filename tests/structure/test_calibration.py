@@ -1,6 +1,9 @@
 """Calibration against data whose probabilities are known, and closed forms."""
 
 import math
+from collections import Counter, defaultdict
+from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -9,7 +12,10 @@ from torch.nn import functional as F
 from seal.constraints import AtMostOne
 from seal.structure import LabelSetStructure, TagPaths, TagStructure
 from seal.structure.calibration import Calibration, Observed, logistic
+from seal.tagger import StructuredTagger, cross_fit
 from tests.label_sets import all_sets
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def drawn(temperature, share, count=20000, candidates=6):
@@ -187,3 +193,44 @@ def test_a_calibration_is_saved_with_the_structure():
     state = structure._state()
     again._set_state({"chosen": state["chosen"]})
     assert again.calibration is None and torch.equal(again.marginals(logits, calibrated=True), logits.sigmoid())
+
+
+def test_on_the_sample_candidates_are_as_likely_as_they_are_right():
+    """With a tagger that counts the tags of words: what it says alone is far from that."""
+    sentences, choosing, new = (read_sample(name) for name in ("train", "dev", "test"))
+    labels = sorted({tag for _, tags in sentences for tag in tags})
+    tagger = StructuredTagger(labels)
+    valid = {"emissions": counted_emissions(labels, sentences, choosing), "gold": [tags for _, tags in choosing]}
+    tagger.fit(cross_fit(partial(counted_emissions, labels), sentences), [tags for _, tags in sentences], valid=valid)
+    found = tagger.predict_k(counted_emissions(labels, sentences, new))
+    chosen = [next(one for one in candidates if one.chosen) for candidates in found]
+    right = torch.tensor([one.tags == list(tags) for one, (_, tags) in zip(chosen, new)]).float()
+    joint = torch.tensor([one.joint for one in chosen])
+    alone = torch.tensor([one.log_prob for one in chosen]).exp()
+    assert float(joint.mean()) == pytest.approx(float(right.mean()), abs=0.08)
+    assert abs(float(alone.mean() - right.mean())) > 0.2
+    for half in joint.argsort().chunk(2):
+        assert float(joint[half].mean()) == pytest.approx(float(right[half].mean()), abs=0.1)
+
+
+def read_sample(name):
+    """The sentences of the sample of entities, words and tags each."""
+    parts = (ROOT / "data" / "tagging_sample" / f"{name}.tsv").read_text(encoding="utf-8").strip().split("\n\n")
+    return [tuple(zip(*(line.split("\t")[::2] for line in part.splitlines()))) for part in parts]
+
+
+def counted_emissions(labels, seen, unseen):
+    """The log-odds of each word's tags, by how often it had them and by how often a tag followed the word before."""
+    tables = [defaultdict(Counter), defaultdict(Counter)]
+    for words, tags in seen:
+        for before, word, tag in zip(("", *words), words, tags):
+            tables[0][word][tag] += 1
+            tables[1][before][tag] += 1
+    found = []
+    for words, _ in unseen:
+        counts = [
+            torch.tensor([[table[key][tag] + 0.3 for tag in labels] for key in keys])
+            for table, keys in zip(tables, (words, ("", *words[:-1])))
+        ]
+        found.append(sum(table.log() - table.sum(dim=1, keepdim=True).log() for table in counts))
+    return found
