@@ -52,7 +52,7 @@ class Explanation:
 
     words : `list[str]`
     candidates : `list[Candidate]`
-        The best first, by joint probability.
+        The likeliest first, by `Candidate.joint`.
     """
 
     words: list[str]

@@ -48,7 +48,9 @@ def scores_of(model: SealModel, log_prob: torch.Tensor, competing: Any, score: s
     terms = {_words(energy): term[0] for energy, term in zip(structure.joint.energies, structure.terms(competing))}
     columns["energy"] = sum(terms.values(), torch.zeros_like(log_prob[0]))
     columns |= terms
-    columns[PROBABILITY] = structure.calibrated(competing)[0]
+    # Outputs that a rule excludes are not chosen, whatever they have.
+    excluded = structure.joint_scores(competing).isneginf()
+    columns[PROBABILITY] = structure.calibrated(competing).masked_fill(excluded, torch.nan)[0]
     if _option(structure, score) == _EXPECTED:
         columns[_expected_name(score)] = structure.expected_scores(competing)[0]
     return columns
@@ -96,7 +98,7 @@ def deciding_column(model: SealModel, score: str) -> Optional[str]:
     """The column of `scores_of` whose highest number is chosen; `None` where none of them decides."""
     structure = structure_of(model)
     option = OWN if structure is None else _option(structure, score)
-    names = {OWN: "log-probability", "likeliest": "joint probability", _EXPECTED: _expected_name(score)}
+    names = {OWN: "log-probability", "likeliest": PROBABILITY, _EXPECTED: _expected_name(score)}
     return names.get(option)
 
 

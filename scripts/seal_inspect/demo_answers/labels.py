@@ -146,7 +146,7 @@ def _competing_sets(
     competing = structure.competing(logits)
     log_prob = torch.cat([part.log_prob for part in competing.parts()], dim=1)
     columns = scores_of(model, log_prob, competing, model.score)
-    joint = columns[PROBABILITY]
+    joint = columns[PROBABILITY].nan_to_num(0.0)
     places = [place for place in joint.topk(min(ALTERNATIVES, len(joint))).indices.tolist() if joint[place] > 0]
     known = int(structure.set_index().of(predicted)[0])
     if known >= 0 and known not in places:
