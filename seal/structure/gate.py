@@ -103,7 +103,8 @@ def gate(
     first option is the task-net's own output, whose gain is 0.
 
     The gains `g` of the others over it have the prior `N(m, C)`, by earlier data sets. Their differences on the
-    validation data are `d ~ N(g, S)`, where `S` is the covariance of the influence functions, summed by group. So
+    validation data are `d ~ N(g, S)`, where `S` is the covariance of the influence functions, summed by group, and of
+    what differed between validation and test data before. So
 
     `g | d ~ N(m + C (C + S)^-1 (d - m), C - C (C + S)^-1 C)`.
 
@@ -124,7 +125,7 @@ def gate(
     if not others:
         return Verdict(own, values, {}, {}, {}, 0, 0, False)
     mean = torch.tensor([earlier[name].mean for name in others], dtype=torch.double)
-    covariance = covariance_of([earlier[name] for name in others])
+    covariance = _covariance([earlier[name].spread for name in others])
     gains, errors, number = paired(
         [options[name] for name in others], options[own], [earlier[n] for n in others], groups
     )
@@ -164,7 +165,7 @@ def paired(
     """
     The gains of some options over `own` on the same instances, `(options,)`, the covariance of their errors, `(options,
     options)`, and the number of groups. The covariance is that of the sums of the influence functions over the groups,
-    with `EARLIER_GROUPS` further ones whose deviation is that of earlier data sets.
+    with `EARLIER_GROUPS` further ones whose deviation is that of earlier data sets; and of their `transfer`.
     """
     gains = torch.tensor([option.value - own.value for option in options], dtype=torch.double)
     instances = len(own.numerators)
@@ -176,20 +177,17 @@ def paired(
         _, number = groups.cpu().unique(return_inverse=True)
         sums = sums.new_zeros(int(number.max()) + 1, len(options)).index_add(0, number, sums)
     size = instances / len(sums)
-    further = torch.tensor([one.deviation * size for one in earlier], dtype=torch.double)
-    further = EARLIER_GROUPS * _correlations(len(earlier)) * further * further.unsqueeze(1)
+    further = EARLIER_GROUPS * size**2 * _covariance([one.deviation for one in earlier])
     of_group = (sums.T @ sums + further) / (len(sums) - 1 + EARLIER_GROUPS)
-    return gains, of_group * len(sums) / instances**2, len(sums)
+    transfer = _covariance([one.transfer for one in earlier])
+    return gains, of_group * len(sums) / instances**2 + transfer, len(sums)
 
 
-def covariance_of(earlier: list[Gains]) -> torch.Tensor:
-    """Of the gains before any validation data, `(options, options)`."""
-    spreads = torch.tensor([one.spread for one in earlier], dtype=torch.double)
-    return _correlations(len(earlier)) * spreads * spreads.unsqueeze(1)
-
-
-def _correlations(number: int) -> torch.Tensor:
-    return torch.full((number, number), CORRELATION, dtype=torch.double).fill_diagonal_(1.0)
+def _covariance(deviations: list[float]) -> torch.Tensor:
+    """Of options with these deviations, each two of which have the same correlation: `(options, options)`."""
+    found = torch.tensor(deviations, dtype=torch.double)
+    correlations = torch.full((len(found), len(found)), CORRELATION, dtype=torch.double).fill_diagonal_(1.0)
+    return correlations * found * found.unsqueeze(1)
 
 
 def gains_before(family: str, score: str, options: list[str]) -> dict[str, Gains]:

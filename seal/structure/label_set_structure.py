@@ -31,6 +31,8 @@ _MOST = 12.0
 MOST_ROWS, LEAST_ROWS = 6000, 1500
 ENERGIES = ("label_scores", "set_count", "set_size", "label_pairs")
 BLENDS = (0.25, 0.5, 0.75, 1.0)
+# Of more rows a threshold's score on the rows that have chosen it is hardly better than on others.
+FEW_ROWS = 3000
 # Where `_outputs` has the label set of a decision; the marginals come first, and the last one may not be there.
 _PLACES = {"likeliest": 1, "expected_score": 2, "powerset": 3}
 
@@ -339,9 +341,13 @@ class LabelSetStructure(Structure):
     ) -> dict:
         self.chosen, report = {}, {}
         own = logits.sigmoid()
-        keeping = partial(self._keeping, logits, outputs=lambda: q) if self.has_rules else None
+
+        def keeping(labels: torch.Tensor, blend: float, rows: torch.Tensor) -> torch.Tensor:
+            return self._keeping(logits[rows], labels, blend, lambda: q[rows])
+
         for name in label_set_scores(self.empty_f1):
-            options, settings = options_for(name, own, q, gold, self.empty_f1, keeping)
+            kept = keeping if self.has_rules else None
+            options, settings = options_for(name, own, q, gold, self.empty_f1, kept, groups)
             verdict = self._verdict(name, options, groups)
             of_own = {f"own_{key}": settings["own"][key] for key in ("threshold", "never_nothing")}
             self.chosen[name] = {"option": verdict.chosen, **of_own, **settings[verdict.chosen]}
@@ -460,7 +466,7 @@ class LabelSetStructure(Structure):
         better: `(rows, labels)`, boolean.
         """
         chosen = self.chosen[score]
-        return _passing(
+        return passing(
             ClassifierScores.of(logits).logits.sigmoid(),
             chosen["own_threshold"],
             chosen.get("own_never_nothing", False),
@@ -496,7 +502,7 @@ class LabelSetStructure(Structure):
         deciding, settings = self._deciding(logits, score, outputs), self.chosen[score]
         if deciding is None:
             return outputs()[:, settings["output"]].bool()
-        found = _passing(*deciding, settings.get("never_nothing", False))
+        found = passing(*deciding, settings.get("never_nothing", False))
         if self.has_rules:
             found = self._keeping(ClassifierScores.of(logits).logits, found, settings["blend"], outputs)
         return found
@@ -534,11 +540,13 @@ def options_for(
     q: torch.Tensor,
     gold: torch.Tensor,
     empty_f1: float = 1.0,
-    keeping: Callable[[torch.Tensor, float], torch.Tensor] | None = None,
+    keeping: Callable[[torch.Tensor, float, torch.Tensor], torch.Tensor] | None = None,
+    groups: torch.Tensor | None = None,
 ) -> tuple[dict[str, Ratio], dict[str, dict]]:
     """
-    The options for a score on some rows, with what each is chosen by: `own` first, blends with their best thresholds,
-    and the whole sets of decisions.
+    The options for a score, with what each is chosen by: `own` first, blends with their best thresholds, and the whole
+    sets of decisions. Of few rows (`FEW_ROWS`) the thresholds that an option is scored with are those of the other
+    thirds of the rows: its own best one would promise more than it keeps, and whole sets have none.
 
     # Parameters
 
@@ -551,22 +559,47 @@ def options_for(
     gold : `torch.BoolTensor`, `(rows, labels)`
     empty_f1 : `float`, optional (default = `1.0`)
     keeping : `Callable`, optional
-        Given labels that pass a threshold, and the blend: those that are predicted in their place, by rules.
+        Given labels that pass a threshold, the blend, and which rows these are: those that are predicted in their
+        place, by rules.
+    groups : `torch.LongTensor`, `(rows,)`, optional
+        Rows that are on the same side of the parts.
     """
     score = label_set_scores(empty_f1)[name]
     options: dict[str, Ratio] = {}
     settings: dict[str, dict] = {}
+    every = torch.arange(len(gold))
+    parts = []
+    if 6 <= len(gold) <= FEW_ROWS:
+        numbers = every if groups is None else torch.from_numpy(in_order(groups.cpu().numpy()))
+        parts = [(numbers % 3 != part, numbers % 3 == part) for part in range(min(3, int(numbers.max()) + 1))]
+
+    def predicted(mixed: torch.Tensor, setting: dict, rows: torch.Tensor) -> torch.Tensor:
+        labels = passing(mixed[rows], setting["threshold"], setting["never_nothing"])
+        return keeping(labels, setting["blend"], rows) if keeping else labels
+
+    def best(mixed: torch.Tensor, blend: float, rows: torch.Tensor) -> dict:
+        found = {"blend": blend, "threshold": 0.5, "never_nothing": False}
+        if len(rows) == 0:
+            return found
+        reached = -1.0
+        for never_nothing in (False, True):
+            raised = _never_nothing(mixed[rows]) if never_nothing else mixed[rows]
+            threshold = best_threshold_for(name, raised, gold[rows], empty_f1)
+            setting = {"blend": blend, "threshold": threshold, "never_nothing": never_nothing}
+            value = score(predicted(mixed, setting, rows), gold[rows]).value
+            if value > reached:
+                found, reached = setting, value
+        return found
+
     for blend in (0.0, *BLENDS):
         mixed = _blended(own, lambda: q, blend)
         option = f"blend {blend:g}" if blend else "own"
-        for never_nothing in (False, True):
-            raised = _never_nothing(mixed) if never_nothing else mixed
-            threshold = best_threshold_for(name, raised, gold, empty_f1) if len(gold) else 0.5
-            labels = raised >= threshold
-            found = score(keeping(labels, blend) if keeping else labels, gold)
-            if not never_nothing or found.value > options[option].value:
-                settings[option] = {"blend": blend, "threshold": threshold, "never_nothing": never_nothing}
-                options[option] = found
+        settings[option] = best(mixed, blend, every)
+        labels = torch.zeros_like(gold)
+        for rest, held in parts:
+            rows = every[held]
+            labels[rows] = predicted(mixed, best(mixed, blend, every[rest]), rows)
+        options[option] = score(labels if parts else predicted(mixed, settings[option], every), gold)
     for option, place in _PLACES.items():
         if option != "powerset" or (name == LabelSetStructure.exact_match and q.shape[1] > place):
             settings[option] = {"output": place}
@@ -600,7 +633,7 @@ def _never_nothing(probabilities: torch.Tensor) -> torch.Tensor:
     return probabilities.scatter(1, probabilities.argmax(dim=1, keepdim=True), 1.0)
 
 
-def _passing(probabilities: torch.Tensor, threshold: float, never_nothing: bool) -> torch.Tensor:
+def passing(probabilities: torch.Tensor, threshold: float, never_nothing: bool) -> torch.Tensor:
     return (_never_nothing(probabilities) if never_nothing else probabilities) >= threshold
 
 
