@@ -51,7 +51,9 @@ setup(
     description="Structured prediction with energy networks as losses: a library for torch, and an AllenNLP plugin",
     long_description=README.read_text(encoding="utf-8") if README.is_file() else "",
     long_description_content_type="text/markdown",
-    license="Apache-2.0",
+    # The code; the models in seal/ready_models.
+    license="Apache-2.0 AND CC-BY-SA-4.0",
+    license_files=["LICENSE", "seal/ready_models/LICENSE"],
     packages=[
         *find_packages(include=["seal", "seal.*"]),
         "seal.config_library",
@@ -61,7 +63,7 @@ setup(
     package_dir={"seal.config_library": "training_configs/lib", "seal_inspect": "scripts/seal_inspect"},
     # `ready_models`: the models that have a name, each with its card.
     package_data={
-        "seal": ["py.typed", "ready_models/*.tar.gz", "ready_models/*.md"],
+        "seal": ["py.typed", "ready_models/*.tar.gz", "ready_models/*.md", "ready_models/LICENSE"],
         "seal.config_library": ["*.libsonnet"],
         "seal_inspect": ["*.html"],
     },

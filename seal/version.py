@@ -1,3 +1,3 @@
 """The one place of the version number; `setup.py` reads it without importing the package."""
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
