@@ -8,8 +8,6 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from allennlp.common import file_utils
-
 from seal.common.setting_checks import short
 from seal.registry import ConfigurationError
 
@@ -29,7 +27,11 @@ def local_path(path: str) -> str:
     The path of a file, or where that of a URL was downloaded to. (AllenNLP's function imports the clients of remote
     storage for local files, too.)
     """
-    return path if os.path.exists(path) else file_utils.cached_path(path)
+    if os.path.exists(path):
+        return path
+    from allennlp.common import file_utils
+
+    return file_utils.cached_path(path)
 
 
 def one_path(path: Any) -> str:

@@ -276,8 +276,9 @@ def test_a_row_without_labels_counts_the_same_with_a_structure(empty_f1):
     metrics, decision = net.get_metrics(reset=True), report["decisions"]["f1"]
     predicted = net.structure.own(probabilities.logit())
     wanted = 100 * example_f1(predicted, data["labels"].bool(), empty_f1).mean().item()
-    assert metrics["f1_own"] == pytest.approx(wanted) == pytest.approx(100 * decision["values"]["own"])
-    assert metrics["f1_decided"] == pytest.approx(100 * decision["values"][decision["option"]])
+    assert metrics["f1_own"] == pytest.approx(wanted)
+    # The gate scores a threshold on other rows than those that chose it.
+    assert 100 * decision["values"]["own"] <= wanted + 1e-6
     # And so does what is expected of an output, and what the threshold is tuned for.
     competing = net.structure.competing(torch.zeros(1, 3))
     empty = int((net.structure.sets.sum(dim=1) == 0).nonzero())
