@@ -133,24 +133,22 @@ def lstm_of_padded(lstm: torch.nn.LSTM, inputs: torch.Tensor, mask: torch.Tensor
     sequences, torch's backward pass on a CPU fills a tensor as large as the whole batch for each word: that takes more
     than twice as long.
     """
-    batch, words = mask.shape
-    lengths, places = mask.sum(dim=1, keepdim=True), torch.arange(words, device=inputs.device)
-    reverse = torch.where(mask, lengths - 1 - places, places)
-    # Of each word in `(words, batch)`, the order of torch's kernels, the place of the one that is read backwards there.
-    rows = (reverse.t() * batch + torch.arange(batch, device=inputs.device)).flatten()
-    start = inputs.new_zeros(1, batch, lstm.hidden_size)
-    directions, hidden = 1 + lstm.bidirectional, inputs.transpose(0, 1)
+    lengths, places = mask.sum(dim=1, keepdim=True), torch.arange(inputs.shape[1], device=inputs.device)
+    reverse = torch.where(mask, lengths - 1 - places, places).unsqueeze(2)
+    start = inputs.new_zeros(1, len(inputs), lstm.hidden_size)
+    directions, hidden = 1 + lstm.bidirectional, inputs
     for layer in range(lstm.num_layers):
         if layer > 0 and lstm.dropout > 0:
             hidden = torch.dropout(hidden, lstm.dropout, lstm.training)
         found = []
         for direction in range(directions):
             weights = [getattr(lstm, name) for name in lstm._all_weights[layer * directions + direction]]
-            read = hidden.flatten(0, 1).index_select(0, rows).view_as(hidden) if direction else hidden
-            states = torch._VF.lstm(read, (start, start), weights, lstm.bias, 1, 0.0, lstm.training, False, False)[0]
-            found.append(states.flatten(0, 1).index_select(0, rows).view_as(states) if direction else states)
+            order = reverse.expand(-1, -1, hidden.shape[2])
+            read = hidden.gather(1, order) if direction else hidden
+            states = torch._VF.lstm(read, (start, start), weights, lstm.bias, 1, 0.0, lstm.training, False, True)[0]
+            found.append(states.gather(1, reverse.expand(-1, -1, states.shape[2])) if direction else states)
         hidden = torch.cat(found, dim=2)
-    return (hidden * mask.t().unsqueeze(2)).transpose(0, 1)
+    return hidden * mask.unsqueeze(2)
 
 
 @Encoder.register("seq2vec")
