@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import Pipeline
+from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metadata_routing import get_routing_for_object
@@ -70,12 +71,23 @@ def requesting_weights(estimator: Any) -> Any:
     return copy if weighted else None
 
 
+def penalises_intercept(estimator: Any) -> bool:
+    """Whether it, or one below it, is fitted by liblinear, whose penalty counts the intercept as a weight."""
+    parts = [estimator, *estimator.get_params(deep=True).values()]
+    return any(
+        isinstance(part, LinearSVC) or (isinstance(part, LogisticRegression) and part.solver == "liblinear")
+        for part in parts
+    )
+
+
 def fit_with(estimator: Any, X: Any, y: Any, params: Params, method: str = "fit") -> Any:
     """Calls `method` with those of `params` that the estimator or its parts request."""
     if not params:
         return getattr(estimator, method)(X, y)
     with config_context(enable_metadata_routing=True):
         consumed = get_routing_for_object(estimator).consumes(method, params.keys())
+        if not hasattr(estimator, "get_metadata_routing") and has_fit_parameter(estimator, "sample_weight"):
+            consumed = {"sample_weight"} & params.keys()
         return getattr(estimator, method)(X, y, **{name: params[name] for name in consumed})
 
 

@@ -5,22 +5,33 @@ from typing import Any
 
 import numpy
 import torch
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils._user_interface import _print_elapsed_time
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
+from sklearn.utils.validation import (
+    _check_method_params,
+    _check_sample_weight,
+    _num_samples,
+    check_is_fitted,
+    column_or_1d,
+)
 
 from seal.sklearn.label_matrix import read_labels
 from seal.sklearn.label_scorers import (
     EstimatorScores,
     Params,
     check_estimator,
+    fit_with,
     is_regressor,
+    penalises_intercept,
+    requesting_weights,
     tags_of,
 )
 from seal.sklearn.rows import equal_rows, telling_missing_text
@@ -136,7 +147,9 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, groups: Any = None, **others: Any) -> "StructuredClassifier":
+    def fit(
+        self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, **params: Any
+    ) -> "StructuredClassifier":
         """
         # Parameters
 
@@ -144,6 +157,11 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         y : array, table or sparse matrix, `(rows, labels)`, of 0 and 1, -1 and 1, or 1 and 2; or `(rows,)`, classes
         groups : array, `(rows,)`, optional
             Rows of one group are held out together.
+        sample_weight : array, `(rows,)`, optional
+            At least 0: how often each row counts, as if it were there so often, for `estimator` and in thresholds, the
+            energy and the decisions. With metadata routing `estimator` gets them only if it requests them.
+        params : optional
+            With metadata routing, what is routed to `estimator` and to `cv`.
         """
         for name, known in (("decision", DECISIONS), ("scoring", SCORES)):
             if getattr(self, name) not in known:
@@ -154,30 +172,35 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 raise ValueError(f"{name}: a number of {what}, at least {least}, is needed, found {value!r}.")
         if y is None:
             raise ValueError("StructuredClassifier requires y to be passed, but the target y is None")
-        for name in others:
-            raise ValueError(
-                f"{name}: StructuredClassifier takes no weights, nor anything else that is routed to its estimator, as "
-                "its energy, thresholds and folds count each row once; give a row twice where it is to count twice."
-            )
         check_estimator(self._estimator())
         self.structure_, self.report_ = None, {}
         labels = read_labels(y)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        of_estimator, of_splitter = self._routed(sample_weight, groups, params)
         if labels is None:
-            return self._fit_alone(X, y)
+            return self._fit_alone(X, y, of_estimator)
         X, gold, groups = indexable(X, labels.gold, groups)
+        weights = numpy.ones(len(gold)) if sample_weight is None else sample_weight
+        # A row without weight is no row.
+        kept = numpy.flatnonzero(weights > 0)
+        if len(kept) == 0:
+            raise ValueError("sample_weight: no row has a weight above 0.")
         same = equal_rows(X)
         groups = same if groups is None else equal_rows(groups)
-        sets, counts = numpy.unique(gold, axis=0, return_counts=True)
-        # What occurs once is no class for the copy that scores its row.
-        classes = sets[counts > 1] if self.powerset else sets[:0]
+        classes = _sets_of_several(gold[kept], groups[kept]) if self.powerset else gold[:0]
         with telling_missing_text(X):
-            scores, failure = self._held_out(classes, X, gold, same, groups)
+            folds = self._folds(X, gold, same, groups, weights, of_splitter)
+            scores, failure = self._held_out(classes, X, gold, weights, folds, of_estimator)
+        scores, gold, groups, weights = scores[kept], gold[kept], groups[kept], weights[kept]
         energies = list(ENERGIES if self.energies is None else self.energies)
         told = f"a term of the energy, for {len(classes)} label sets"
         if scores.log_prob is not None:
             energies.append("powerset")
         else:
-            told = "left out: " + (failure or ("no label set occurs twice" if self.powerset else "powerset=False"))
+            told = "left out: " + (
+                failure or ("no label set is in two groups of rows" if self.powerset else "powerset=False")
+            )
         self.structure_ = LabelSetStructure(
             gold.shape[1],
             energies,
@@ -186,18 +209,26 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             most_rows=self.max_samples,
         )
         with self._step("the structure"):
-            report = self.structure_.fit(scores, torch.from_numpy(gold), groups=torch.from_numpy(groups), say=self._say)
+            report = self.structure_.fit(
+                scores,
+                torch.from_numpy(gold),
+                groups=torch.from_numpy(groups),
+                say=self._say,
+                weights=None if sample_weight is None else torch.from_numpy(weights),
+            )
         decisions = report["decisions"]
         report["decisions"] = {name: decisions[score] for name, score in SCORES.items()}
         self.report_ = {**report, "powerset": told}
         with self._step("the estimator of all rows"):
             whole = None if scores.log_prob is None else SetScorer(classes, len(gold))
-            self.scorer_ = EstimatorScores(self._estimator(), whole).fit(X, gold, {})
+            of_estimator = _check_method_params(X, of_estimator, kept)
+            estimator = self._with_requests(of_estimator)
+            self.scorer_ = EstimatorScores(estimator, whole).fit(_safe_indexing(X, kept), gold, of_estimator)
         self.estimator_ = self.scorer_.estimator
         self.encoding_ = labels.encoding
         return self
 
-    def _fit_alone(self, X: Any, y: Any) -> "StructuredClassifier":
+    def _fit_alone(self, X: Any, y: Any, params: Params) -> "StructuredClassifier":
         """One output a row."""
         type_of_target(y, input_name="y")
         if is_regressor(self._estimator()):
@@ -205,7 +236,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         y = y.toarray() if hasattr(y, "toarray") else y
         classes = y if numpy.asarray(y).ndim == 1 else column_or_1d(y, warn=True)
         with self._step("the estimator of all rows"):
-            self.estimator_ = clone(self._estimator()).fit(X, classes)
+            self.estimator_ = fit_with(clone(self._with_requests(params)), X, classes, params)
         return self
 
     def predict(self, X: Any) -> numpy.ndarray:
@@ -293,18 +324,52 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.verbose > 1:
             print(f"[{type(self).__name__}] {text}", flush=True)
 
-    def _held_out(
-        self, sets: numpy.ndarray, X: Any, gold: numpy.ndarray, same: numpy.ndarray, groups: numpy.ndarray
-    ) -> tuple[ClassifierScores, str | None]:
-        """
-        The scores of each row by copies that have seen neither it nor one that equals it, and why there are none of
-        `sets`, if so.
-        """
+    def get_metadata_routing(self) -> MetadataRouter:
+        """What is passed on to `estimator` and `cv` with metadata routing."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router.add(estimator=self._estimator(), method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        if not _is_int(self.cv):
+            router.add(splitter=check_cv(self.cv), method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        return router
+
+    def _routed(self, sample_weight: Any, groups: Any, params: Params) -> tuple[Params, Params]:
+        """What `estimator` and what `cv` gets. Raises `ValueError` or `TypeError` where something can go nowhere."""
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        of_splitter = {} if groups is None else {"groups": groups}
+        if get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", **weights, **of_splitter, **params)
+            return routed.estimator.fit, {} if _is_int(self.cv) else routed.splitter.split
+        for name in params:
+            raise TypeError(
+                f"{name}: fit takes groups and sample_weight; others are passed to the estimator with "
+                "sklearn.set_config(enable_metadata_routing=True), if it requests them."
+            )
+        if weights and requesting_weights(self._estimator()) is None:
+            raise ValueError(f"sample_weight: {type(self._estimator()).__name__} takes no weights.")
+        return weights, of_splitter
+
+    def _with_requests(self, params: Params) -> Any:
+        """The estimator, which requests weights where it gets them without metadata routing."""
+        estimator = self._estimator()
+        if "sample_weight" not in params or get_config()["enable_metadata_routing"]:
+            return estimator
+        return requesting_weights(estimator)
+
+    def _folds(
+        self,
+        X: Any,
+        gold: numpy.ndarray,
+        same: numpy.ndarray,
+        groups: numpy.ndarray,
+        weights: numpy.ndarray,
+        of_splitter: Params,
+    ) -> list[tuple[numpy.ndarray, numpy.ndarray]]:
+        """The rows to learn from and those to score of each fold: rows with a weight, no equal ones on both sides."""
         with warnings.catch_warnings():
-            if groups is same:
-                # Nobody asked for these.
+            if not of_splitter:
+                # Nobody asked for groups.
                 warnings.filterwarnings("ignore", message="The groups parameter is ignored")
-            splits = list(self._splits(X, gold, groups))
+            splits = list(self._splits(X, gold, groups, weights > 0))
         folds = []
         for number, (seen, unseen) in enumerate(splits, 1):
             if both := sorted(set(seen) & set(unseen)):
@@ -312,28 +377,48 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     f"cv: split {number} has {len(both)} rows in its training part and in its test part as well, such "
                     f"as row {both[0]}; rows must be scored by a copy that has not seen them."
                 )
+            seen, unseen = seen[weights[seen] > 0], unseen[weights[unseen] > 0]
             seen = seen[~numpy.isin(same[seen], same[unseen])]
             if len(seen) == 0:
                 raise ValueError(f"cv: in split {number} each row to learn from equals one of its test part.")
-            folds.append((seen, unseen))
+            if len(unseen):
+                folds.append((seen, unseen))
         held = numpy.concatenate([unseen for _, unseen in folds])
-        if len(numpy.unique(held)) < len(gold):
+        if len(numpy.unique(held)) < (weights > 0).sum():
             raise ValueError("cv: each row must be held out once; a shuffled split of a part of the rows does not do.")
-        parts = Parallel(n_jobs=self.n_jobs)(
-            delayed(_scores_of_fold)(
-                EstimatorScores(self._estimator(), SetScorer(sets, len(gold)) if len(sets) else None),
-                X,
-                gold,
-                seen,
-                unseen,
-                {},
-                self._message(f"fold {number} of {len(folds)}"),
-            )
-            for number, (seen, unseen) in enumerate(folds, 1)
-        )
-        logits = torch.empty(gold.shape)
+        return folds
+
+    def _held_out(
+        self,
+        sets: numpy.ndarray,
+        X: Any,
+        gold: numpy.ndarray,
+        weights: numpy.ndarray,
+        folds: list[tuple[numpy.ndarray, numpy.ndarray]],
+        params: Params,
+    ) -> tuple[ClassifierScores, str | None]:
+        """
+        The scores of each row by copies that have seen neither it nor one that equals it, and why there are none of
+        `sets`, if so. Copies of an estimator that penalises its intercept learn from rows that weigh as much as all
+        rows together: from less, their probabilities would be further from the share of rows that have a label than
+        those of the final estimator, to which thresholds would not transfer.
+        """
+        estimator, raises = self._with_requests(params), False
+        if "sample_weight" not in params and penalises_intercept(estimator):
+            estimator, raises = requesting_weights(estimator), True
+        tasks = []
+        for number, (seen, unseen) in enumerate(folds, 1):
+            of_fold = _check_method_params(X, params, seen)
+            if raises or ("sample_weight" in params and penalises_intercept(estimator)):
+                of_seen = of_fold.get("sample_weight", numpy.ones(len(seen)))
+                of_fold = {**of_fold, "sample_weight": of_seen * weights.sum() / weights[seen].sum()}
+            whole = SetScorer(sets, len(gold)) if len(sets) else None
+            message = self._message(f"fold {number} of {len(folds)}")
+            tasks.append((EstimatorScores(estimator, whole), X, gold, seen, unseen, of_fold, message))
+        parts = Parallel(n_jobs=self.n_jobs)(delayed(_scores_of_fold)(*task) for task in tasks)
+        logits = torch.zeros(gold.shape)
         failure = next((failure for _, failure in parts if failure is not None), None)
-        log_prob = None if len(sets) == 0 or failure is not None else torch.empty(len(gold), len(sets))
+        log_prob = None if len(sets) == 0 or failure is not None else torch.full((len(gold), len(sets)), torch.nan)
         for (_, unseen), (scores, _) in zip(folds, parts, strict=True):
             logits[unseen] = scores.logits
             if log_prob is not None:
@@ -342,22 +427,34 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return ClassifierScores(logits), failure
         return ClassifierScores(logits, torch.from_numpy(sets), log_prob), None
 
-    def _splits(self, X: Any, gold: numpy.ndarray, groups: numpy.ndarray) -> Iterator[tuple[Any, Any]]:
-        """The rows of the training part and of the test part of each split, by their places."""
+    def _splits(
+        self, X: Any, gold: numpy.ndarray, groups: numpy.ndarray, there: numpy.ndarray
+    ) -> Iterator[tuple[Any, Any]]:
+        """The training part and the test part of each split, by the places of rows. Folds are of rows `there`."""
         places = numpy.arange(len(gold))
         if not _is_int(self.cv):
             for seen, unseen in check_cv(self.cv).split(X, gold, groups):
                 yield places[seen], places[unseen]
             return
-        number = groups.max() + 1
-        if number < self.cv:
+        numbers = numpy.unique(groups[there])
+        if len(numbers) < self.cv:
             raise ValueError(
-                f"cv: {self.cv} folds need as many groups of rows, found {number} (n_samples = {len(gold)}); rows of "
-                "equal features are one group."
+                f"cv: {self.cv} folds need as many groups of rows, found {len(numbers)} (n_samples = {len(gold)}); "
+                "rows of equal features are one group."
             )
-        for _, held in KFold(self.cv, shuffle=True, random_state=self.random_state).split(numpy.arange(number)):
-            unseen = numpy.isin(groups, held)
+        for _, held in KFold(self.cv, shuffle=True, random_state=self.random_state).split(numbers):
+            unseen = numpy.isin(groups, numbers[held])
             yield places[~unseen], places[unseen]
+
+
+def _sets_of_several(gold: numpy.ndarray, groups: numpy.ndarray) -> numpy.ndarray:
+    """
+    The label sets of rows of several groups, `(sets, labels)`; a set of one group is no class for the copies that score
+    its rows.
+    """
+    sets, place = numpy.unique(gold, axis=0, return_inverse=True)
+    pairs = numpy.unique(numpy.stack([place.reshape(-1), groups]), axis=1)
+    return sets[numpy.bincount(pairs[0], minlength=len(sets)) > 1]
 
 
 def _scores_of_fold(

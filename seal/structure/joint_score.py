@@ -163,9 +163,11 @@ class JointScore(nn.Module):
     def loss(self, competing: Competing) -> torch.Tensor:
         """
         `sum_i -log q(gold_i | x_i)` in nats over the instances whose gold output competes; a scalar. The other
-        instances say nothing about the order of the candidates.
+        instances say nothing about the order of the candidates. Instances count as `competing.weights` say, if there
+        are any.
         """
         rows = has_gold(competing).nonzero().squeeze(1)
         score, gold = self(competing), needed(competing.gold, "gold")[rows].unsqueeze(1)
         score = score if len(rows) == len(score) else score[rows]
-        return (score.logsumexp(dim=1) - score.gather(1, gold).squeeze(1)).sum()
+        losses, weights = score.logsumexp(dim=1) - score.gather(1, gold).squeeze(1), getattr(competing, "weights", None)
+        return (losses if weights is None else losses * weights[rows]).sum()

@@ -149,6 +149,7 @@ class LabelSetStructure(Structure):
         groups: torch.Tensor | None = None,
         say: Callable[[str], None] = logger.info,
         valid_groups: torch.Tensor | None = None,
+        weights: torch.Tensor | None = None,
     ) -> dict:
         """
         Learns the energies, and lets the gate choose a decision for each score.
@@ -175,6 +176,9 @@ class LabelSetStructure(Structure):
             Is told what is being done.
         valid_groups : `torch.LongTensor`, `(valid rows,)`, optional
             `groups` of the validation data.
+        weights : `torch.Tensor`, `(rows,)`, optional
+            Above 0: how often each row counts in the energies and, where rows are judged in parts, in thresholds and in
+            the gate.
 
         # Returns
 
@@ -197,9 +201,18 @@ class LabelSetStructure(Structure):
             parts = self._judged_parts(len(gold), folds, groups)
             for number, (rest, held) in enumerate(parts):
                 say(f"Judging {int(held.sum())} rows, part {number + 1} of {len(parts)}.")
-                some = None if groups is None else groups[rest]
+                some = _rows_of(groups, rest)
                 report = self._learn(
-                    scores[rest], gold[rest], scores[held], gold[held], some, None, chosen, number == 0
+                    scores[rest],
+                    gold[rest],
+                    scores[held],
+                    gold[held],
+                    some,
+                    None,
+                    chosen,
+                    number == 0,
+                    _rows_of(weights, rest),
+                    _rows_of(weights, held),
                 )
                 learned = learned and self._learned
                 # The first part chooses the settings for all: trying them takes most of the time, and all parts
@@ -211,18 +224,19 @@ class LabelSetStructure(Structure):
                 reached[held] = self._reaches(scores.logits[held], gold[held])
                 judged |= held
             if len(gold) <= self.most_rows:
-                report = self._learn(scores, gold, scores, gold, groups, say, chosen, False)
+                report = self._learn(scores, gold, scores, gold, groups, say, chosen, False, weights)
                 report["penalties"] = first["penalties"]
             else:
                 # Those that were judged would not be among the few that energies are learned from.
-                self._know(gold)
+                self._know(gold, weights)
             valid, valid_gold, q, reached = scores[judged], gold[judged], q[judged], reached[judged]
-            valid_groups = None if groups is None else groups[judged]
+            valid_groups, valid_weights = _rows_of(groups, judged), _rows_of(weights, judged)
             # Of a part's energies that were not learned the gate sees nothing that is to come.
             self._learned = self._learned and learned
         else:
             valid, valid_gold = ClassifierScores.of(valid_logits), needed(valid_gold, "valid_gold").bool()
-            report = self._learn(scores, gold, valid, valid_gold, groups, say)
+            report = self._learn(scores, gold, valid, valid_gold, groups, say, weights=weights)
+            valid_weights = None
             q = self._outputs(valid)
             observed = [self._observed(valid, valid_gold)] if len(valid) else []
             reached = self._reaches(valid.logits, valid_gold)
@@ -231,7 +245,7 @@ class LabelSetStructure(Structure):
         report["sets"] = len(self.sets)
         report["judged"] = len(valid_gold)
         report.update(gold_among_candidates(reached, right))
-        report["decisions"] = self._choose(valid.logits, q, valid_gold, valid_groups)
+        report["decisions"] = self._choose(valid.logits, q, valid_gold, valid_groups, valid_weights)
         report["violations"] = {"likeliest": self.broken(likeliest), "gold": self.broken(valid_gold)}
         report.update(self._calibrate(observed))
         self._label_weights = None
@@ -279,25 +293,35 @@ class LabelSetStructure(Structure):
             reached |= torch.cat([found.any(dim=1) for found in likely])
         return reached
 
-    def _know(self, gold: torch.Tensor) -> None:
-        self.sets, self.counts = known_sets(gold, self.most_sets)
+    def _know(self, gold: torch.Tensor, weights: torch.Tensor | None = None) -> None:
+        self.sets, self.counts = known_sets(gold, self.most_sets, weights)
         self._index = None
 
     def _learn(
-        self, scores, gold, valid_scores, valid_gold, groups=None, say=logger.info, chosen=None, restart=True
+        self,
+        scores,
+        gold,
+        valid_scores,
+        valid_gold,
+        groups=None,
+        say=logger.info,
+        chosen=None,
+        restart=True,
+        weights=None,
+        valid_weights=None,
     ) -> dict:
-        self._know(gold)
+        self._know(gold, weights)
         # Where the validation rows are the training rows themselves, the penalty must not see their own counts either.
         same = valid_scores is scores
-        own = torch.ones(len(gold))
+        own = torch.ones(len(gold)) if weights is None else weights.float()
         if groups is not None and len(gold):
-            own = _occurrences_in_group(groups, self.set_index().of(gold))
+            own = _occurrences_in_group(groups, self.set_index().of(gold), own)
         most = min(max(self._chunk(), LEAST_ROWS), MOST_ROWS)
         if len(scores) > most:
             kept = torch.randperm(len(scores), generator=torch.Generator().manual_seed(0))[:most]
-            scores, gold, own = scores[kept], gold[kept], own[kept]
-        training = self._parts(scores, gold, own)
-        validation = training if same else self._parts(valid_scores, valid_gold)
+            scores, gold, own, weights = scores[kept], gold[kept], own[kept], _rows_of(weights, kept)
+        training = self._parts(scores, gold, own, weights)
+        validation = training if same else self._parts(valid_scores, valid_gold, weights=valid_weights)
         return self.learn(training, training[0], validation, say, chosen, restart)
 
     def _objective(self, parts: Sequence[Any]) -> Objective:
@@ -309,14 +333,20 @@ class LabelSetStructure(Structure):
         objective = self._objective(parts)
         return objective.loss_and_gradient(objective.theta())[0] / objective.count if objective.count else float("inf")
 
-    def _parts(self, scores: ClassifierScores, gold, own: torch.Tensor | None = None) -> list[CompetingLabelSets]:
-        """`own`, `(rows,)`, is that of `CompetingLabelSets`."""
+    def _parts(
+        self, scores: ClassifierScores, gold, own: torch.Tensor | None = None, weights: torch.Tensor | None = None
+    ) -> list[CompetingLabelSets]:
+        """`own`, `(rows,)`, and `weights` are those of `CompetingLabelSets`."""
         index, size = self.set_index().of(gold), self._chunk()
         owns = itertools.repeat(0) if own is None else own.split(size)
-        return [
+        parts = [
             self._competing(part, indices, owned, sets)
             for part, indices, owned, sets in zip(scores.split(size), index.split(size), owns, gold.split(size))
         ]
+        if weights is not None:
+            for part, of_part in zip(parts, weights.float().split(size), strict=True):
+                part.weights = of_part
+        return parts
 
     def _competing(self, scores: ClassifierScores, index=None, own=0, gold=None) -> CompetingLabelSets:
         likely = LikelySets(scores.logits, self.num_likely, self.set_index(), gold) if self.num_likely else None
@@ -337,7 +367,12 @@ class LabelSetStructure(Structure):
         return max(_CELLS // max(cells, 1), 1)
 
     def _choose(
-        self, logits: torch.Tensor, q: torch.Tensor, gold: torch.Tensor, groups: torch.Tensor | None = None
+        self,
+        logits: torch.Tensor,
+        q: torch.Tensor,
+        gold: torch.Tensor,
+        groups: torch.Tensor | None = None,
+        weights: torch.Tensor | None = None,
     ) -> dict:
         self.chosen, report = {}, {}
         own = logits.sigmoid()
@@ -347,7 +382,7 @@ class LabelSetStructure(Structure):
 
         for name in label_set_scores(self.empty_f1):
             kept = keeping if self.has_rules else None
-            options, settings = options_for(name, own, q, gold, self.empty_f1, kept, groups)
+            options, settings = options_for(name, own, q, gold, self.empty_f1, kept, groups, weights)
             verdict = self._verdict(name, options, groups)
             of_own = {f"own_{key}": settings["own"][key] for key in ("threshold", "never_nothing")}
             self.chosen[name] = {"option": verdict.chosen, **of_own, **settings[verdict.chosen]}
@@ -542,6 +577,7 @@ def options_for(
     empty_f1: float = 1.0,
     keeping: Callable[[torch.Tensor, float, torch.Tensor], torch.Tensor] | None = None,
     groups: torch.Tensor | None = None,
+    weights: torch.Tensor | None = None,
 ) -> tuple[dict[str, Ratio], dict[str, dict]]:
     """
     The options for a score, with what each is chosen by: `own` first, blends with their best thresholds, and the whole
@@ -563,11 +599,19 @@ def options_for(
         place, by rules.
     groups : `torch.LongTensor`, `(rows,)`, optional
         Rows that are on the same side of the parts.
+    weights : `torch.Tensor`, `(rows,)`, optional
+        How often each row counts.
     """
-    score = label_set_scores(empty_f1)[name]
+
+    every = torch.arange(len(gold))
+
+    def score(labels: torch.Tensor, rows: torch.Tensor = every) -> Ratio:
+        found = label_set_scores(empty_f1)[name](labels, gold[rows])
+        of_rows = _rows_of(weights, rows)
+        return found if of_rows is None else Ratio(found.numerators * of_rows, found.denominators * of_rows)
+
     options: dict[str, Ratio] = {}
     settings: dict[str, dict] = {}
-    every = torch.arange(len(gold))
     parts = []
     if 6 <= len(gold) <= FEW_ROWS:
         numbers = every if groups is None else torch.from_numpy(in_order(groups.cpu().numpy()))
@@ -584,9 +628,9 @@ def options_for(
         reached = -1.0
         for never_nothing in (False, True):
             raised = _never_nothing(mixed[rows]) if never_nothing else mixed[rows]
-            threshold = best_threshold_for(name, raised, gold[rows], empty_f1)
+            threshold = best_threshold_for(name, raised, gold[rows], empty_f1, _rows_of(weights, rows))
             setting = {"blend": blend, "threshold": threshold, "never_nothing": never_nothing}
-            value = score(predicted(mixed, setting, rows), gold[rows]).value
+            value = score(predicted(mixed, setting, rows), rows).value
             if value > reached:
                 found, reached = setting, value
         return found
@@ -599,11 +643,11 @@ def options_for(
         for rest, held in parts:
             rows = every[held]
             labels[rows] = predicted(mixed, best(mixed, blend, every[rest]), rows)
-        options[option] = score(labels if parts else predicted(mixed, settings[option], every), gold)
+        options[option] = score(labels if parts else predicted(mixed, settings[option], every))
     for option, place in _PLACES.items():
         if option != "powerset" or (name == LabelSetStructure.exact_match and q.shape[1] > place):
             settings[option] = {"output": place}
-            options[option] = score(q[:, place].bool(), gold)
+            options[option] = score(q[:, place].bool())
     return options, settings
 
 
@@ -622,10 +666,15 @@ def _label_weights(logits: torch.Tensor, marginals: torch.Tensor, gold: torch.Te
     return logistic(features.flatten(0, 1).cpu(), gold[rows].flatten().double().cpu()).tolist()
 
 
-def _occurrences_in_group(groups: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-    """How many rows of each row's group have its label set, whose place is `index`; both `(rows,)`."""
-    _, pair, counts = torch.stack([groups, index], dim=1).unique(dim=0, return_inverse=True, return_counts=True)
-    return counts[pair].float()
+def _rows_of(values: torch.Tensor | None, rows: torch.Tensor) -> torch.Tensor | None:
+    """Those of some rows, where there are values."""
+    return None if values is None else values[rows]
+
+
+def _occurrences_in_group(groups: torch.Tensor, index: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+    """How often each row's group has its label set, whose place is `index`, if each row counts so much; `(rows,)`."""
+    pairs, pair = torch.stack([groups, index], dim=1).unique(dim=0, return_inverse=True)
+    return torch.zeros(len(pairs)).index_add(0, pair, counts)[pair]
 
 
 def _never_nothing(probabilities: torch.Tensor) -> torch.Tensor:

@@ -315,12 +315,16 @@ def log_of_counts(counts: torch.Tensor) -> torch.Tensor:
     return counts.clamp(min=1).log()
 
 
-def known_sets(gold: torch.Tensor, limit: int = 20000) -> tuple[torch.Tensor, torch.Tensor]:
+def known_sets(
+    gold: torch.Tensor, limit: int = 20000, weights: torch.Tensor | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
     """
     The label sets that occur in `gold (rows, labels)`, at most `limit`, the most frequent first: `(sets (sets, labels),
-    counts (sets,))`, both floating.
+    counts (sets,))`, both floating. Rows count as `weights (rows,)` say, by default 1.
     """
-    sets, counts = gold.bool().unique(dim=0, return_counts=True)
+    sets, place, counts = gold.bool().unique(dim=0, return_inverse=True, return_counts=True)
+    if weights is not None:
+        counts = torch.zeros(len(sets), dtype=weights.dtype).index_add(0, place, weights)
     order = counts.argsort(descending=True, stable=True)[:limit]
     return sets[order].float(), counts[order].float()
 

@@ -14,6 +14,7 @@ def best_threshold(
     gold: torch.Tensor,
     empty_f1: float = 1.0,
     missed: Optional[torch.Tensor] = None,
+    weights: Optional[torch.Tensor] = None,
 ) -> float:
     """
     The threshold `t` for which the labels `p >= t` have the best example F1,
@@ -35,6 +36,8 @@ def best_threshold(
         The F1, 0 to 1, of a row that has no label while none is predicted for it.
     missed : `torch.Tensor`, optional
         `(rows,)`, the number of further labels that each row has in gold and that cannot be predicted.
+    weights : `torch.Tensor`, optional
+        `(rows,)`, at least 0: how often each row counts, as if it were there so often.
 
     # Returns
 
@@ -56,6 +59,9 @@ def best_threshold(
     # What a label adds is wrong within a group of equal probabilities, whose order is arbitrary, but the
     # group's sum is right, and no threshold parts the group.
     gains = f1.diff(dim=1, prepend=f1_of_none)
+    if weights is not None:
+        of_row = weights.detach().cpu().double().unsqueeze(1)
+        gains, f1_of_none = gains * of_row, f1_of_none * of_row
 
     values = values.flatten()
     order = _descending(values)
@@ -69,6 +75,7 @@ def best_micro_threshold(
     gold: torch.Tensor,
     default: float = 0.5,
     missed: Optional[torch.Tensor] = None,
+    weights: Optional[torch.Tensor] = None,
 ) -> float:
     """
     The threshold `t` for which the labels `p >= t` have the best micro F1,
@@ -80,11 +87,14 @@ def best_micro_threshold(
     As for `best_label_thresholds`, of which this is the case of one label, and
 
     missed : `torch.Tensor`, optional
-        `(rows,)`, the number of further labels that each row has in gold and that cannot be predicted.
+        `(rows,)`, the number of further labels that each row has in gold and that cannot be predicted; they have no
+        weight.
     """
     _checked(probabilities, gold, "best_micro_threshold")
     total = None if missed is None else missed.sum().reshape(1)
-    return best_label_thresholds(probabilities.reshape(-1, 1), gold.reshape(-1, 1), default, total).item()
+    if weights is not None:
+        weights = weights.unsqueeze(1).expand(gold.shape).reshape(-1)
+    return best_label_thresholds(probabilities.reshape(-1, 1), gold.reshape(-1, 1), default, total, weights).item()
 
 
 @torch.no_grad()
@@ -93,6 +103,7 @@ def best_label_thresholds(
     gold: torch.Tensor,
     default: float = 0.5,
     missed: Optional[torch.Tensor] = None,
+    weights: Optional[torch.Tensor] = None,
 ) -> torch.Tensor:
     """
     The threshold of each label `l` for which the rows `p_l >= t_l` have the label's best F1,
@@ -110,6 +121,8 @@ def best_label_thresholds(
         given the probability 0.
     missed : `torch.Tensor`, optional
         `(labels,)`, the number of further rows that have each label in gold, but no probability.
+    weights : `torch.Tensor`, optional
+        As for `best_threshold`.
 
     # Returns
 
@@ -124,7 +137,7 @@ def best_label_thresholds(
     probabilities, gold = _checked(probabilities, gold, "best_label_thresholds")
     # shape: (labels, rows)
     probabilities, gold = probabilities.t().contiguous(), gold.t().contiguous()
-    values, f1, _ = _f1_of_most_probable(probabilities, gold, missed)
+    values, f1, _ = _f1_of_most_probable(probabilities, gold, missed, weights)
     # Nothing is correct where nothing is predicted.
     f1 = torch.cat([f1.new_zeros(len(f1), 1), f1], dim=1)
     thresholds, best = _best_cut(values, f1)
@@ -132,7 +145,9 @@ def best_label_thresholds(
 
 
 @torch.no_grad()
-def best_subset_threshold(probabilities: torch.Tensor, gold: torch.Tensor) -> float:
+def best_subset_threshold(
+    probabilities: torch.Tensor, gold: torch.Tensor, weights: Optional[torch.Tensor] = None
+) -> float:
     """
     The threshold for which most rows have exactly their gold labels, midway between two probabilities. A row is right
     for the thresholds above all of its wrong labels' probabilities and up to the least of its right ones'; the best
@@ -143,10 +158,11 @@ def best_subset_threshold(probabilities: torch.Tensor, gold: torch.Tensor) -> fl
     high = probabilities.masked_fill(~gold, 1.0).amin(dim=1)
     open_ = low < high
     low, high = low[open_].double(), high[open_].double()
+    count = torch.ones_like(low) if weights is None else weights.detach().cpu()[open_].to(low)
     if len(low) == 0:
         return 0.5
     ends = torch.cat([low, high])
-    steps = torch.cat([torch.ones_like(low), -torch.ones_like(high)])
+    steps = torch.cat([count, -count])
     order = ends.argsort(stable=True)
     ends, right = ends[order], steps[order].cumsum(0)
     # Of several equal ends only the last has the whole sum.
@@ -158,27 +174,40 @@ def best_subset_threshold(probabilities: torch.Tensor, gold: torch.Tensor) -> fl
     return (float(ends[best]) + above) / 2
 
 
-def best_threshold_for(score: str, probabilities: torch.Tensor, gold: torch.Tensor, empty_f1: float = 1.0) -> float:
-    """The best threshold for `f1`, `micro_f1` or `subset_accuracy` on rows with gold."""
+def best_threshold_for(
+    score: str,
+    probabilities: torch.Tensor,
+    gold: torch.Tensor,
+    empty_f1: float = 1.0,
+    weights: Optional[torch.Tensor] = None,
+) -> float:
+    """The best threshold for `f1`, `micro_f1` or `subset_accuracy` on rows with gold, which count as `weights` say."""
     if score == "f1":
-        return best_threshold(probabilities, gold, empty_f1)
+        return best_threshold(probabilities, gold, empty_f1, weights=weights)
     tune = {"micro_f1": best_micro_threshold, "subset_accuracy": best_subset_threshold}[score]
-    return tune(probabilities, gold)
+    return tune(probabilities, gold, weights=weights)
 
 
 def _f1_of_most_probable(
-    probabilities: torch.Tensor, gold: torch.Tensor, missed: Optional[torch.Tensor]
+    probabilities: torch.Tensor,
+    gold: torch.Tensor,
+    missed: Optional[torch.Tensor],
+    weights: Optional[torch.Tensor] = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """
-    For each row of `(batch, n)`: the probabilities, descending; the F1 of taking the most probable 1, 2, ..., n; and
-    how many are in gold, with `missed` further ones, `(batch, 1)`.
+    For each row of `(batch, n)`: the probabilities, descending; the F1 of taking the most probable 1, 2, ..., n, which
+    count as `weights (n,)` say; and how many are in gold, with `missed` further ones, `(batch, 1)`.
     """
     order = _descending(probabilities)
+    taken = torch.arange(1, gold.shape[1] + 1)
+    if weights is not None:
+        of_place = weights.detach().cpu().double()
+        gold, taken = gold * of_place, of_place[order].cumsum(dim=1)
     hits = gold.gather(1, order).cumsum(dim=1)
     num_gold = gold.sum(dim=1, keepdim=True)
     if missed is not None:
         num_gold = num_gold + missed.unsqueeze(1)
-    f1 = hits.double().mul_(2).div_(num_gold + torch.arange(1, gold.shape[1] + 1))
+    f1 = hits.double().mul_(2).div_(num_gold + taken)
     return probabilities.gather(1, order), f1, num_gold
 
 

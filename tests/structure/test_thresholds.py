@@ -7,11 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
+from seal.structure.scores import LABEL_SET_SCORES
 from seal.structure.thresholds import (
     best_label_thresholds,
     best_micro_threshold,
     best_subset_threshold,
     best_threshold,
+    best_threshold_for,
 )
 
 FEW = [0.0, 2.0**-149, 0.125, 0.25, 0.5, 0.625, 1 - 2.0**-24, 1.0]
@@ -206,3 +208,17 @@ def test_the_threshold_for_exact_rows_is_that_of_enumeration(seed):
 def test_no_row_is_ever_exact():
     gold = torch.tensor([[True, False]])
     assert best_subset_threshold(torch.tensor([[0.2, 0.7]]), gold) == 0.5
+
+
+@pytest.mark.parametrize("score", ["f1", "micro_f1", "subset_accuracy"])
+def test_a_weight_counts_as_so_many_rows(score):
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(20):
+        probabilities, gold = torch.rand(8, 3, generator=generator), torch.randint(2, (8, 3), generator=generator)
+        weights = torch.randint(0, 4, (8,), generator=generator)
+        again = torch.arange(8).repeat_interleave(weights)
+        wanted = best_threshold_for(score, probabilities[again], gold[again])
+        found = best_threshold_for(score, probabilities, gold, weights=weights)
+        labels = [probabilities[again] >= threshold for threshold in (found, wanted)]
+        values = [LABEL_SET_SCORES[score](one, gold[again].bool()).value for one in labels]
+        assert values[0] == pytest.approx(values[1])
