@@ -170,12 +170,14 @@ def test_a_missing_feature_is_the_mean_of_the_others():
 
 def test_sparse_rows_have_scores_of_whole_sets():
     x, gold = corners(40, 0)
+    x = numpy.concatenate([x, numpy.zeros((40, 10))], axis=1)
     sets = numpy.unique(gold, axis=0).astype(bool)
     wanted = Ridge(alpha=set_scorer.PENALTY * (x**2).sum() / 40, fit_intercept=False)
     targets = (gold[:, None] == sets).all(axis=2)
     wanted.fit(x, targets - targets.mean(axis=0))
-    found = SetScorer(sets, 40).fit(sparse.csr_array(x), gold.astype(bool)).of(sparse.csr_array(x))
-    assert found.numpy() == pytest.approx(wanted.predict(x) + targets.mean(axis=0), abs=1e-5)
+    for kept in (x, sparse.csr_array(x)):
+        found = SetScorer(sets, 40).fit(kept, gold.astype(bool)).of(kept)
+        assert found.numpy() == pytest.approx(wanted.predict(x) + targets.mean(axis=0), abs=1e-5)
 
 
 @pytest.mark.parametrize("sparsely", [False, True])

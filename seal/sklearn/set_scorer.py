@@ -12,6 +12,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 PENALTY = 0.3
 #: A system of so many equations is solved in a second.
 MOST_EQUATIONS = 2000
+#: Where a smaller share of the features is not 0, they are not standardised.
+SPARSE = 0.2
 
 
 class SetScorer:
@@ -22,8 +24,8 @@ class SetScorer:
     `scores(x) = mean(S) + x' (X'X + c I)^-1 X' S = mean(S) + x' X' (XX' + c I)^-1 S`.
 
     One linear system for all sets, the smaller of both, takes a fraction of the time of a logistic regression for each
-    set. Features of sparse rows are taken as they are, those of others are standardised; a missing one is taken for the
-    mean, or 0.
+    set. Features that are mostly 0, such as those of words, are taken as they are, in a dense array too; others are
+    standardised. A missing one is taken for 0, or for the mean.
 
     # Parameters
 
@@ -46,7 +48,10 @@ class SetScorer:
             raise ValueError(
                 f"{self._num_rows} rows of {X.shape[1]} features are more than {MOST_EQUATIONS} in both directions"
             )
-        if not sparse.issparse(X):
+        filled = X.nnz if sparse.issparse(X) else numpy.count_nonzero(X)
+        self._is_sparse = filled < SPARSE * X.shape[0] * X.shape[1]
+        if not self._is_sparse:
+            X = _dense(X)
             known = numpy.ma.masked_invalid(X)
             self._center = numpy.ma.average(known, axis=0, weights=weights).filled(0.0)
             spread = numpy.ma.average((known - self._center) ** 2, axis=0, weights=weights).filled(0.0) ** 0.5
@@ -77,10 +82,13 @@ class SetScorer:
         return torch.from_numpy(found.astype(numpy.float32))
 
     def _standardised(self, X: Any) -> Any:
-        return X if sparse.issparse(X) else numpy.nan_to_num((X - self._center) / self._scale, nan=0.0)
+        if self._is_sparse:
+            return sparse.csr_array(X if sparse.issparse(X) else numpy.nan_to_num(X, nan=0.0))
+        return numpy.nan_to_num((_dense(X) - self._center) / self._scale, nan=0.0)
 
 
 def _read(X: Any) -> Any:
+    """Numbers; 0 for a missing one of a sparse matrix."""
     X = check_array(X, accept_sparse="csr", dtype=numpy.float64, ensure_all_finite="allow-nan")
     if sparse.issparse(X) and numpy.isnan(X.data).any():
         X = X.copy()
