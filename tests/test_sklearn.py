@@ -77,7 +77,7 @@ def test_any_estimator_gains_where_few_sets_occur(estimator, energies):
     assert fitted.report_["decisions"]["accuracy"]["option"] != "own"
     assert {tuple(row) for row in fitted.predict(new)} <= {tuple(row) for row in SETS}
     score = fitted.score(new, wanted)
-    assert score > fitted.set_params(decision="own").score(new, wanted) + 0.05
+    assert score > fitted.set_params(decision="own").score(new, wanted) + 0.03
 
 
 def test_own_predictions_are_those_of_the_estimator_by_the_best_threshold():
