@@ -1,7 +1,7 @@
 """The loss of a joint score over known label sets, by two products of matrices for each evaluation."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -60,7 +60,7 @@ def terms_of(joint: JointScore, competing: CompetingLabelSets) -> Terms:
     """Those of all energies and of the task-net's log-probability together, less what all sets of a row share."""
     terms = Terms(labels=joint.scale * competing.logits)
     for energy in joint.energies:
-        terms = terms + energy.terms(competing)
+        terms = terms + cast(LabelSetEnergy, energy).terms(competing)
     return terms
 
 

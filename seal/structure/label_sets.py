@@ -93,22 +93,16 @@ class CompetingLabelSets:
             alone = (gold >= 0) & (self.counts[gold] <= self.own)
             dropped = torch.where(alone, gold, -1)
             self.gold = torch.where(alone, -1, gold)
-        self._dropped = dropped
+        # log P(y|x) = sum_l y_l z_l - softplus(z_l)
+        self.log_prob = self.product(self.logits) - F.softplus(self.logits).sum(dim=1, keepdim=True)
+        if dropped is not None:
+            rows = (dropped >= 0).nonzero().squeeze(1)
+            self.log_prob[rows, dropped[rows]] = -torch.inf
         if self.likely is not None:
             self.likely.leave_out_known(dropped)
             if self.gold is not None:
                 place = self.likely.gold_place()
                 self.gold = torch.where((self.gold < 0) & (place >= 0), len(self.sets) + place, self.gold)
-
-    @cached_property
-    def log_prob(self) -> torch.Tensor:
-        """Of the known sets: `(batch, candidates)`."""
-        # log P(y|x) = sum_l y_l z_l - softplus(z_l)
-        found = self.product(self.logits) - F.softplus(self.logits).sum(dim=1, keepdim=True)
-        if self._dropped is not None:
-            rows = (self._dropped >= 0).nonzero().squeeze(1)
-            found[rows, self._dropped[rows]] = -torch.inf
-        return found
 
     @property
     def is_own(self) -> bool:
@@ -186,10 +180,9 @@ class CompetingLabelSets:
         if len(rows) == len(gold):
             return self
         some = copy.copy(self)
-        for name in ("log_prob", "log_counts", "log_counts_of_gold", "known_set_log_prob"):
+        for name in ("log_counts", "log_counts_of_gold", "known_set_log_prob"):
             some.__dict__.pop(name, None)
-        some.logits, some.gold = self.logits[rows], gold[rows]
-        some._dropped = None if self._dropped is None else self._dropped[rows]
+        some.logits, some.gold, some.log_prob = self.logits[rows], gold[rows], self.log_prob[rows]
         some.own = self.own[rows] if isinstance(self.own, torch.Tensor) else self.own
         some.likely = None if self.likely is None else self.likely.of_rows(rows)
         some.set_log_prob = None if self.set_log_prob is None else self.set_log_prob[rows]

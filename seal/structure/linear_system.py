@@ -23,8 +23,8 @@ class Objective:
     `theta`: the scale, and then all parameters of the energies one after the other.
     """
 
-    #: The number of instances.
-    count: int
+    #: The number of instances, or the sum of their weights.
+    count: float
 
     def __init__(self, joint: JointScore) -> None:
         # The scale comes first.

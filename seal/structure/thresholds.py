@@ -184,8 +184,9 @@ def best_threshold_for(
     """The best threshold for `f1`, `micro_f1` or `subset_accuracy` on rows with gold, which count as `weights` say."""
     if score == "f1":
         return best_threshold(probabilities, gold, empty_f1, weights=weights)
-    tune = {"micro_f1": best_micro_threshold, "subset_accuracy": best_subset_threshold}[score]
-    return tune(probabilities, gold, weights=weights)
+    if score == "micro_f1":
+        return best_micro_threshold(probabilities, gold, weights=weights)
+    return best_subset_threshold(probabilities, gold, weights)
 
 
 def _f1_of_most_probable(

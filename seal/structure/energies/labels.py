@@ -7,7 +7,7 @@ from torch import nn
 
 from seal.common.setting_checks import check_whole, needed
 from seal.structure.joint_score import CandidateEnergy
-from seal.structure.label_sets import AnyLabelSets, CompetingLabelSets, log_of_counts
+from seal.structure.label_sets import AnyLabelSets, CompetingLabelSets, LikelySets, log_of_counts
 
 
 @dataclass
@@ -197,7 +197,7 @@ class Powerset(LabelSetEnergy):
         self.no_class = nn.Parameter(torch.zeros(()))
 
     def forward(self, competing: AnyLabelSets) -> torch.Tensor:
-        if competing.unseen:
+        if isinstance(competing, LikelySets):
             return -self.no_class
         known, absent = competing.known_set_log_prob
         return -(self.weight * known + self.no_class * absent)
