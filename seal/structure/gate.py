@@ -2,13 +2,14 @@
 The gate: which option a structure follows for a score, the task-net's own output or one that the structure chooses.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from seal.structure.gain_priors import CORRELATION, PRIORS, UNKNOWN, Gains
+from seal.structure.gain_priors import PRIORS, UNKNOWN, Gains
 from seal.structure.scores import Ratio
 
 #: As many further groups of instances, whose scores differ as they did in earlier data sets, count in the error of a
@@ -72,7 +73,10 @@ class Verdict:
         found: dict[str, Any] = {"values": self.values, "gain": self.gains[self.chosen].mean if followed else 0.0}
         if self.gains:
             found["of"] = self.told
-            for name, gains in (("expected", self.gains), ("earlier", self.earlier), ("validation", self.observed)):
+            sources = {"expected": self.gains, "earlier": self.earlier}
+            if self.instances:
+                sources["validation"] = self.observed
+            for name, gains in sources.items():
                 found[name] = {"gain": gains[self.told].mean, "deviation": gains[self.told].deviation}
         return {**found, "instances": self.instances, "groups": self.groups, "learned": self.learned}
 
@@ -102,13 +106,14 @@ def gate(
     Chooses the option of the highest expected test score, of some options scored on the same validation instances. The
     first option is the task-net's own output, whose gain is 0.
 
-    The gains `g` of the others over it have the prior `N(m, C)`, by earlier data sets. Their differences on the
-    validation data are `d ~ N(g, S)`, where `S` is the covariance of the influence functions, summed by group, and of
-    what differed between validation and test data before. So
+    The gain `g` of each other option over it has the prior `N(m, s^2)`, by earlier data sets. Its difference on the
+    validation data is `d ~ N(g, e^2)`, where `e^2` is the variance of the influence functions, summed by group. So the
+    expected gain is their mean, weighed by how sure each is:
 
-    `g | d ~ N(m + C (C + S)^-1 (d - m), C - C (C + S)^-1 C)`.
+    `E[g | d] = (m / s^2 + d / e^2) / (1 / s^2 + 1 / e^2)`
 
-    The posterior mean of the best option is no overestimate for being the best one, where the prior holds.
+    Options are weighed one by one. All of them at once, as one normal distribution, were no better over many data sets,
+    and an option that gains much more than it ever did then changes what is expected of the others.
 
     # Parameters
 
@@ -122,72 +127,49 @@ def gate(
     """
     own, *others = options
     values = {name: ratio.value for name, ratio in options.items()}
-    if not others:
-        return Verdict(own, values, {}, {}, {}, 0, 0, False)
-    mean = torch.tensor([earlier[name].mean for name in others], dtype=torch.double)
-    covariance = _covariance([earlier[name].spread for name in others])
-    gains, errors, number = paired(
-        [options[name] for name in others], options[own], [earlier[n] for n in others], groups
-    )
-    after, spread = (mean, covariance) if number == 0 else posterior(mean, covariance, gains, errors)
-    best = int(after.argmax())
-    return Verdict(
-        others[best] if learned and after[best] > 0 else own,
-        values,
-        _named(others, after, spread),
-        _named(others, mean, covariance),
-        _named(others, gains, errors),
-        len(options[own].numerators),
-        number,
-        learned,
-    )
+    instances = len(options[own].numerators)
+    before = {name: Gain(earlier[name].mean, earlier[name].spread) for name in others}
+    observed, number = paired([options[name] for name in others], options[own], [earlier[n] for n in others], groups)
+    seen = dict(zip(others, observed))
+    after = {name: posterior(before[name], seen[name]) for name in others}
+    chosen = max(others, key=lambda name: after[name].mean, default=own)
+    if not learned or not others or after[chosen].mean <= 0:
+        chosen = own
+    return Verdict(chosen, values, after, before, seen, instances, number, learned and bool(others))
 
 
-def _named(names: list[str], means: torch.Tensor, covariance: torch.Tensor) -> dict[str, Gain]:
-    deviations = covariance.diagonal().clamp(min=0).sqrt()
-    return {name: Gain(*both) for name, *both in zip(names, means.tolist(), deviations.tolist())}
-
-
-def posterior(
-    mean: torch.Tensor, covariance: torch.Tensor, observed: torch.Tensor, errors: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """
-    Mean and covariance of `g` given `observed = g + e`, `e ~ N(0, errors)`, where `g ~ N(mean, covariance)` before:
-    `(options,)` and `(options, options)`.
-    """
-    weights = torch.linalg.solve(covariance + errors, covariance).T
-    return mean + weights @ (observed - mean), covariance - weights @ covariance
+def posterior(before: Gain, observed: Gain) -> Gain:
+    """The gain after `observed`, of which the deviation is the standard error; infinite where nothing was."""
+    weight = before.deviation**2 / (before.deviation**2 + observed.deviation**2)
+    if weight == 0.0:
+        return before
+    mean = before.mean + weight * (observed.mean - before.mean)
+    return Gain(mean, before.deviation * (1 - weight) ** 0.5)
 
 
 def paired(
     options: list[Ratio], own: Ratio, earlier: list[Gains], groups: torch.Tensor | None = None
-) -> tuple[torch.Tensor, torch.Tensor, int]:
+) -> tuple[list[Gain], int]:
     """
-    The gains of some options over `own` on the same instances, `(options,)`, the covariance of their errors, `(options,
-    options)`, and the number of groups. The covariance is that of the sums of the influence functions over the groups,
-    with `EARLIER_GROUPS` further ones whose deviation is that of earlier data sets; and of their `transfer`.
+    The gains of some options over `own` on the same instances, with their standard errors, and the number of groups.
+    The errors are those of the sums of the influence functions over the groups, with `EARLIER_GROUPS` further ones
+    whose deviation is that of earlier data sets.
     """
-    gains = torch.tensor([option.value - own.value for option in options], dtype=torch.double)
     instances = len(own.numerators)
     if not instances:
-        return gains, torch.full((len(options), len(options)), torch.inf), 0
-    base = own.influence()
-    sums = torch.stack([option.influence() - base for option in options], dim=1).double().cpu()
+        return [Gain(0.0, math.inf) for _ in options], 0
+    base, number = own.influence(), groups
     if groups is not None:
         _, number = groups.cpu().unique(return_inverse=True)
-        sums = sums.new_zeros(int(number.max()) + 1, len(options)).index_add(0, number, sums)
-    size = instances / len(sums)
-    further = EARLIER_GROUPS * size**2 * _covariance([one.deviation for one in earlier])
-    of_group = (sums.T @ sums + further) / (len(sums) - 1 + EARLIER_GROUPS)
-    transfer = _covariance([one.transfer for one in earlier])
-    return gains, of_group * len(sums) / instances**2 + transfer, len(sums)
-
-
-def _covariance(deviations: list[float]) -> torch.Tensor:
-    """Of options with these deviations, each two of which have the same correlation: `(options, options)`."""
-    found = torch.tensor(deviations, dtype=torch.double)
-    correlations = torch.full((len(found), len(found)), CORRELATION, dtype=torch.double).fill_diagonal_(1.0)
-    return correlations * found * found.unsqueeze(1)
+    found, count = [], instances if number is None else int(number.max()) + 1
+    for option, before in zip(options, earlier):
+        sums = (option.influence() - base).double().cpu()
+        if number is not None:
+            sums = sums.new_zeros(count).index_add(0, number, sums)
+        further = EARLIER_GROUPS * (before.deviation * instances / count) ** 2
+        of_group = (float(sums.square().sum()) + further) / (count - 1 + EARLIER_GROUPS)
+        found.append(Gain(option.value - own.value, (of_group * count) ** 0.5 / instances))
+    return found, count
 
 
 def gains_before(family: str, score: str, options: list[str]) -> dict[str, Gains]:
