@@ -7,8 +7,10 @@ are those of the pages in docs/results.
     python scripts/upkeep/draw_figures.py --out docs/figures --run runs/structured
     # also runs the program of docs/taggers.md for its picture:
     python scripts/upkeep/draw_figures.py --out docs/figures --tagger
+    # also asks english-srl for the record in README:
+    python scripts/upkeep/draw_figures.py --out docs/figures --english
 
-What the pictures of competing outputs show is in `docs/figures/example.json` and `tagger.json`.
+What the pictures of outputs show is in `docs/figures/example.json`, `tagger.json` and `record.json`.
 """
 
 import argparse
@@ -23,11 +25,14 @@ from typing import Any, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from seal.common.setting_checks import needed
+from seal.predictors.record_pictures import svg_of
 from seal.structure.pictures import BLUE, GREEN, GREY, ORANGE, Drawing, two_outputs
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "docs" / "figures" / "example.json"
 TAGGER = ROOT / "docs" / "figures" / "tagger.json"
+RECORD = ROOT / "docs" / "figures" / "record.json"
 RESULTS = ROOT / "docs" / "results"
 LABEL_SETS = tuple(RESULTS / f"{name}.csv" for name in ("label_sets", "label_sets_large", "label_sets_more"))
 # An unseen sentence of the sample's test data, whose best path of the CRF has a role twice.
@@ -46,6 +51,14 @@ def tagger(record: dict[str, Any]) -> str:
     caption = "The energy is low where an output looks like gold of the training data: its entities, and their order."
     names = (("The tagger's best", "alone"), ("Another of its best", "20 outputs"))
     return two_outputs(record, caption, names, "Entities")
+
+
+def ask_english() -> dict[str, Any]:
+    """The record of the sentence in README."""
+    import seal
+
+    (sentence,) = re.findall(r'\nsrl\("([^"]+)"\)', (ROOT / "README.md").read_text(encoding="utf-8"))
+    return seal.load("english-srl")(sentence)
 
 
 def step() -> str:
@@ -274,6 +287,7 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description="Draws the figures of README and docs/.")
     made.add_argument("--out", type=Path, required=True, help="the folder for the figures")
     made.add_argument("--run", type=Path, help="the folder of a run of srl_structured, whose numbers the example shows")
+    made.add_argument("--english", action="store_true", help="ask english-srl for the record in README")
     made.add_argument("--tagger", action="store_true", help="run the program of docs/taggers.md for its picture")
     return made
 
@@ -282,11 +296,14 @@ def main(arguments: Optional[list[str]] = None) -> int:
     given = parser().parse_args(arguments)
     if given.run is not None:
         EXAMPLE.write_text(json.dumps(ask(given.run), indent=1) + "\n", encoding="utf-8")
+    if given.english:
+        RECORD.write_text(json.dumps(ask_english(), indent=1) + "\n", encoding="utf-8")
     if given.tagger:
         TAGGER.write_text(json.dumps(ask_tagger(), indent=1) + "\n", encoding="utf-8")
     figures = {
         "example": example(json.loads(EXAMPLE.read_text(encoding="utf-8"))),
         "tagger": tagger(json.loads(TAGGER.read_text(encoding="utf-8"))),
+        "record": needed(svg_of(json.loads(RECORD.read_text(encoding="utf-8"))), "a picture"),
         "step": step(),
         "results": results(),
         "without_cross_entropy": without_cross_entropy(),

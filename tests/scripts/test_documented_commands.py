@@ -188,6 +188,7 @@ def root_of_a_user(tmp_path, config_of_a_run, monkeypatch):
     """A root with the configs that pages show, and with `RUN`, the run of a config in which they continue."""
     (tmp_path / "training_configs").symlink_to(ROOT / "training_configs")
     for name, config in SHOWN.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(config, "utf-8")
     (tmp_path / "RUN").mkdir()
     config_of_a_run.to_file(str(tmp_path / "RUN" / "config.json"))

@@ -7,7 +7,16 @@ import pytest
 from scripts.upkeep import draw_figures
 
 FIGURES = draw_figures.ROOT / "docs" / "figures"
-DRAWN = ("example", "tagger", "results", "step", "without_cross_entropy", "static_to_dynamic", "energy_and_loss")
+DRAWN = (
+    "example",
+    "tagger",
+    "record",
+    "results",
+    "step",
+    "without_cross_entropy",
+    "static_to_dynamic",
+    "energy_and_loss",
+)
 SVG = "{http://www.w3.org/2000/svg}"
 
 
