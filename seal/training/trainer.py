@@ -203,7 +203,7 @@ class AlternatingTrainer(GradientDescentTrainer):
         if self.cuda_device.type == "cuda":
             # AllenNLP does so only in distributed runs, and the generator whose state is saved is the current GPU's.
             torch.cuda.set_device(self.cuda_device)
-        else:
+        elif self.cuda_device.type == "cpu":
             # AllenNLP's loader would look for tensors in all of the metadata, to leave them where they are.
             for each in (loader, self._validation_data_loader):
                 if isinstance(each, MultiProcessDataLoader):
