@@ -476,7 +476,7 @@ def test_sparse_rows_and_labels_of_every_format(form, kind):
     x, gold = rows(60)
     make = getattr(sparse, f"{form}_{kind}")
     # Of whole sets, dense features are standardised and sparse ones are not.
-    usual = StructuredClassifier(energies=["set_count"], powerset=0).fit(x, gold)
+    usual = StructuredClassifier(energies=["set_count"], powerset=False).fit(x, gold)
     fitted = clone(usual).fit(make(x), make(gold))
     assert (fitted.predict(make(x)) == usual.predict(x)).all()
 

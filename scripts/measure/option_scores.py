@@ -101,9 +101,9 @@ def collect(setup: Setup, noise: bool = False) -> dict[str, Any]:
 class _Kept(LabelSetStructure):
     """Keeps what the gate sees."""
 
-    def _choose(self, logits, q, gold, groups=None):
+    def _choose(self, logits, q, gold, groups=None, weights=None):
         self.seen = {"own": logits.sigmoid().half(), "q": _half(q), "gold": gold, "groups": groups}
-        return super()._choose(logits, q, gold, groups)
+        return super()._choose(logits, q, gold, groups, weights)
 
 
 def _half(q: torch.Tensor) -> dict[str, torch.Tensor]:
