@@ -90,7 +90,8 @@ def input_lines(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLi
     further = _lines_of(path)
     begin = _begin(further, path)
     # By the name and the beginning of the whole file, for all shards alike.
-    is_json = without_packing(path).endswith((".jsonl", ".json")) or any(line.lstrip()[:1] == "{" for line in begin)
+    first = next((line for line in begin if not line.isspace()), "")
+    is_json = without_packing(path).endswith((".jsonl", ".json")) or first.lstrip()[:1] == "{"
     if shard is None:
         lines = _with_a_look(itertools.chain(begin, further), path)
     else:

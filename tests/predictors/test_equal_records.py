@@ -74,6 +74,13 @@ def test_records_do_not_depend_on_how_the_input_comes(task, tmp_path, monkeypatc
     check()
 
 
+def test_the_first_line_says_whether_blank_lines_are_inputs(tmp_path, monkeypatch):
+    predictor = MAKERS["texts"]()
+    for text, number in (('sea\tkite\n{"text": "sea"}\n\n', 3), ('{"text": "sea"}\n\nkite\n', 2)):
+        (tmp_path / "input.txt").write_text(text)
+        assert len(records(predictor, tmp_path / "input.txt", monkeypatch)) == number
+
+
 SPECIAL = ["", " ", '"', "sea", "red, kite", "a\nb", "a\r\nb"]
 # A file with several zero bytes is refused as a whole, as no text.
 LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\n\0")
