@@ -16,9 +16,9 @@ from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsRestClassifier
 from torch import nn
 
+from scripts.improve_tagger import read_frames
 from scripts.measure import classifiers
 from seal.common.equal_contents import numbered
-from seal.dataset_readers.srl_files import read_srl_sentences
 from seal.sklearn.label_scorers import log_odds
 from seal.sklearn.rows import equal_rows
 from seal.structure import LabelSetStructure
@@ -241,13 +241,7 @@ SPLITS = ("train", "dev", "test")
 
 
 def _frames(path: Path, longest: int = 30) -> list[Sentence]:
-    return [
-        Sentence(sentence.words, frame.tags, frame.predicate)
-        for sentence in read_srl_sentences(str(path))
-        if len(sentence.words) <= longest
-        for frame in sentence.frames
-        if "B-V" in frame.tags
-    ]
+    return [Sentence(frame.words, frame.tags, frame.predicate) for frame in read_frames(path, longest)]
 
 
 def _columns(path: Path, column: int = 1) -> list[Sentence]:

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -14,7 +15,7 @@ class ByPasses(Objective):
         super().__init__(joint)
         self._joint = joint
         self._parts = [part.with_gold() for part in parts if bool(has_gold(part).any())]
-        self.count = sum(int(has_gold(part).sum()) for part in self._parts)
+        self.count = sum(map(self._weight, self._parts))
 
     @torch.enable_grad()
     def loss_and_gradient(self, theta: torch.Tensor) -> tuple[float, torch.Tensor]:
@@ -22,11 +23,19 @@ class ByPasses(Objective):
         self._joint.zero_grad()
         total = 0.0
         for part in self._parts:
-            loss = self._joint.loss(part)
+            loss = self._loss(part)
             loss.backward()
             total += loss.item()
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters]
         return total, torch.cat([gradient.flatten() for gradient in gradients])
+
+    def _weight(self, part: Any) -> float:
+        """How many instances a part counts for whose gold competes."""
+        return int(has_gold(part).sum())
+
+    def _loss(self, part: Any) -> torch.Tensor:
+        """The loss of a part, in nats, summed over instances; a scalar with a graph."""
+        return self._joint.loss(part)
 
 
 def objective_of(joint: JointScore, parts: Sequence[Competing]) -> Objective:

@@ -1,18 +1,17 @@
 """The loss of a joint score over known label sets, by two products of matrices for each evaluation."""
 
-from collections.abc import Sequence
 from typing import Any, cast
 
 import torch
 
 from seal.common.setting_checks import needed
 from seal.structure.energies.labels import LabelSetEnergy, Terms
+from seal.structure.fitting import ByPasses
 from seal.structure.joint_score import JointScore
 from seal.structure.label_sets import CompetingLabelSets
-from seal.structure.linear_system import Objective
 
 
-class LabelSetObjective(Objective):
+class LabelSetObjective(ByPasses):
     """
     `sum_i w_i (log sum_y exp score(x_i, y) - score(x_i, gold_i))` over instances whose gold competes, with the weights
     `w_i` of the instances. All scores of an instance are
@@ -31,24 +30,11 @@ class LabelSetObjective(Objective):
         Without likely sets.
     """
 
-    def __init__(self, joint: JointScore, parts: Sequence[CompetingLabelSets]) -> None:
-        super().__init__(joint)
-        self._joint = joint
-        self._parts = [part.with_gold() for part in parts]
-        self._parts = [part for part in self._parts if len(part.logits)]
-        self.count = sum(part.total_weight() for part in self._parts)
+    def _weight(self, part: CompetingLabelSets) -> float:
+        return part.total_weight()
 
-    @torch.enable_grad()
-    def loss_and_gradient(self, theta: torch.Tensor) -> tuple[float, torch.Tensor]:
-        self.set_theta(theta)
-        self._joint.zero_grad()
-        total = 0.0
-        for part in self._parts:
-            loss = loss_of_gold(terms_of(self._joint, part), part)
-            loss.backward()
-            total += loss.item()
-        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters]
-        return total, torch.cat([gradient.flatten() for gradient in gradients])
+    def _loss(self, part: CompetingLabelSets) -> torch.Tensor:
+        return loss_of_gold(terms_of(self._joint, part), part)
 
 
 def is_factored(joint: JointScore) -> bool:
