@@ -16,11 +16,10 @@ from allennlp.training.optimizers import MultiOptimizer, Optimizer, ParameterGro
 from seal.common.nested_values import plain
 from seal.common.setting_checks import check_choice, check_range, needed
 from seal.models import SealModel
-from seal.training.batch_groups import most_steps
 from seal.training.devices import ShardedOptimizer
-from seal.training.phases import BOTH, Phases
+from seal.training.phases import BOTH, Phase, Phases
 from seal.two_player import LOSS_NET, TASK_NET
-from seal.two_player.turns import TwoPlayerOptimizer, check_players
+from seal.two_player.turns import TwoPlayerOptimizer, check_players, order_of_updates
 
 logger = logging.getLogger(__name__)
 
@@ -177,6 +176,7 @@ class Players:
         phases: Phases,
         reuse_features: bool = False,
         fresh_batches: bool = False,
+        interleaved: bool = False,
     ) -> None:
         check_choice("trainer.first", first, (TASK_NET, LOSS_NET))
         nets = {TASK_NET: model.task_net, LOSS_NET: model.loss_net}
@@ -199,16 +199,20 @@ class Players:
         check_frozen_loss_net(model, self._players)
         phases.check_model(model)
         self._model = model
-        self._first = first
+        self._first, self._interleaved = first, interleaved
         self._phases = phases
         if reuse_features:
             self._check_reused_features()
         #: The number of batches, each as large as an update's, on which the updates of a step are made.
-        self.batches_of_updates = most_steps(self.turns) if fresh_batches else 1
+        self.batches_of_updates = max(player.steps for player in self._players.values()) if fresh_batches else 1
         if fresh_batches:
             self._check_fresh_batches()
 
     def _check_fresh_batches(self) -> None:
+        if self._interleaved:
+            raise ConfigurationError(
+                "trainer.fresh_batches: the updates of trainer.interleaved are all on one batch; leave one of them out."
+            )
         most = self.batches_of_updates
         if most == 1:
             raise ConfigurationError(
@@ -233,11 +237,11 @@ class Players:
             return
         raise ConfigurationError(f"trainer.reuse_features: {problem}.")
 
-    @property
-    def turns(self) -> list[str]:
+    def turns(self, phase: Phase) -> list[str]:
         """The player of each update of a batch, in order."""
-        order = sorted(self._players, key=lambda name: name != self._first)
-        return [name for name in order for _ in range(self._players[name].steps)]
+        trained = [name for name in self._players if phase.trains(name)]
+        order = sorted(trained, key=lambda name: name != self._first)
+        return order_of_updates({name: self._players[name].steps for name in order}, self._interleaved)
 
     @property
     def grad_norms(self) -> dict[str, Optional[float]]:

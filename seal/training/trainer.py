@@ -63,13 +63,14 @@ class StepSettings:
     first: str = LOSS_NET
     reuse_features: bool = False
     fresh_batches: bool = False
+    interleaved: bool = False
     phases: Optional[list[Phase]] = None
     best_of_all_phases: bool = False
     shard_optimizer_states: bool = False
 
     def by_gold_alone(self) -> "StepSettings":
         """Those of a model without its loss-net."""
-        return replace(self, loss_net=None, phases=None, reuse_features=False, fresh_batches=False)
+        return replace(self, loss_net=None, phases=None, reuse_features=False, fresh_batches=False, interleaved=False)
 
 
 @dataclass
@@ -134,6 +135,11 @@ class AlternatingTrainer(GradientDescentTrainer):
         epoch is still one pass over the data, and so has fewer updates. Its last batches, if they are too few, are
         taken again. What counts batches, such as a scheduler, `save_every_num_batches` and the progress bar, counts
         such groups.
+    interleaved : `bool`, optional (default = `False`)
+        Whether all updates of the player that is first are repeated before every update of the other one, as in the
+        code of SEAL's authors, from which the published numbers of steps are: a batch then has `task_net.steps` x
+        (`loss_net.steps` + 1) updates, where otherwise it has their sum. Candidates are new after each update of the
+        task-net.
     phases : `list[Phase]`, optional (default = `[{}]`)
         Which players are trained in which epochs, each by its own number of steps per batch. SEAL-static with NCE:
         `[{epochs: 20, train: "task_net", energy: false}, {epochs: 30, train: "loss_net"}, {train: "task_net", restart:
@@ -319,8 +325,7 @@ class AlternatingTrainer(GradientDescentTrainer):
 
     def _plan(self) -> Plan:
         phase = self.phases.phase
-        order = [player for player in self._players.turns if phase.trains(player)]
-        return Plan(order, self.model.uses_energy and phase.energy, phase.supervised)
+        return Plan(self._players.turns(phase), self.model.uses_energy and phase.energy, phase.supervised)
 
     # The step.
 
@@ -532,7 +537,7 @@ class AlternatingTrainer(GradientDescentTrainer):
         phases = Phases(step.phases or [Phase()], run.num_epochs)
         phases.check_metrics(model, run.validation_metric, validation_data_loader is not None)
         given = {TASK_NET: step.task_net, LOSS_NET: step.loss_net}
-        players = Players(model, given, step.first, phases, step.reuse_features, step.fresh_batches)
+        players = Players(model, given, step.first, phases, step.reuse_features, step.fresh_batches, step.interleaved)
 
         def make(net: SealModel, folder: str, loader: DataLoader, with_loss_net: bool = True) -> AlternatingTrainer:
             """The trainer of a net of folds or of a student, in one process."""

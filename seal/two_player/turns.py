@@ -94,7 +94,7 @@ class MicroBatch:
     state : `TaskState`, optional
         Until the task-net is updated. It has a graph to backpropagate through if `has_graph`.
     candidates : `Candidates`, optional
-        For the whole step.
+        Until the task-net is updated.
     features : `Features`
         The loss-net's, until it is updated or, with `reuse_features`, for the rest of the step.
     """
@@ -131,6 +131,24 @@ class Plan:
     def keeps_graph(self, part: MicroBatch, second: str) -> bool:
         """Whether a graph of this turn may be kept for the turn of `second`, the player that is updated later."""
         return part.alone and self.order[-1] == second
+
+
+def order_of_updates(steps: dict[str, int], interleaved: bool = False) -> list[str]:
+    """
+    The player of each update of a batch, in order.
+
+    # Parameters
+
+    steps : `dict[str, int]`
+        The number of updates of each player, with the player that is updated first as the first key.
+    interleaved : `bool`, optional (default = `False`)
+        Whether the first player is updated `steps` times before every update of the other one, and not before the first
+        of them alone: a batch then has `n_second * (n_first + 1)` updates.
+    """
+    if interleaved and len(steps) == 2:
+        (first, before), (second, times) = steps.items()
+        return ([first] * before + [second]) * times
+    return [player for player, count in steps.items() for _ in range(count)]
 
 
 class NotFinite(FloatingPointError):
@@ -239,7 +257,7 @@ class Turns:
             if player == LOSS_NET:
                 part.features.drop(but_vectors=self.reuse_features)
                 continue
-            part.state = None
+            part.state = part.candidates = None
             if self.nets.loss_net is not None and self.nets.loss_net.shares_encoder:
                 part.features.drop()
 

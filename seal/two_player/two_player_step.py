@@ -13,7 +13,7 @@ from seal.registry import ConfigurationError
 from seal.samplers import Sampler
 from seal.two_player.model_checks import check_cost_augmented, check_loss_net_parts
 from seal.two_player.objectives import Objectives, TaskState
-from seal.two_player.turns import LOSS_NET, TASK_NET, MicroBatch, Plan, Turns, TwoPlayerOptimizer
+from seal.two_player.turns import LOSS_NET, TASK_NET, MicroBatch, Plan, Turns, TwoPlayerOptimizer, order_of_updates
 
 
 class TwoNets(Objectives):
@@ -137,6 +137,9 @@ class TwoPlayerStep:
         `None`: the player is not trained.
     first : `str`, optional (default = `"loss_net"`)
         The player that is updated first in a batch.
+    interleaved : `bool`, optional (default = `False`)
+        Whether all updates of the player that is first are repeated before every update of the other one, with new
+        candidates.
     reuse_features : `bool`, optional (default = `False`)
         Whether one pass of the loss-net's own encoder serves both players.
     backward : `Callable[[torch.Tensor], None]`, optional (default = `torch.Tensor.backward`)
@@ -156,6 +159,7 @@ class TwoPlayerStep:
         task_net: Optional[Updates] = None,
         loss_net: Optional[Updates] = None,
         first: str = LOSS_NET,
+        interleaved: bool = False,
         reuse_features: bool = False,
         backward: Callable[[torch.Tensor], None] = torch.Tensor.backward,
         seed: Optional[int] = None,
@@ -172,7 +176,7 @@ class TwoPlayerStep:
                     self._players[name] = player
         if not self._players:
             raise ConfigurationError("TwoPlayerStep: give task_net or loss_net, with steps of at least 1.")
-        self.nets = nets
+        self.nets, self._interleaved = nets, interleaved
         self.optimizer = TwoPlayerOptimizer({name: player.optimizer for name, player in self._players.items()})
         self._stream = RandomStream(torch.initial_seed() + 1 if seed is None else seed)
         self._turns, self._backward = Turns(nets, self.optimizer, self._stream, reuse_features), backward
@@ -180,7 +184,7 @@ class TwoPlayerStep:
     @property
     def turns(self) -> list[str]:
         """The player of each update of a batch, in order."""
-        return [name for name, player in self._players.items() for _ in range(player.steps)]
+        return order_of_updates({name: player.steps for name, player in self._players.items()}, self._interleaved)
 
     def step(self, batch: dict[str, Any]) -> dict[str, torch.Tensor]:
         """

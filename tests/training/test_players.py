@@ -37,9 +37,9 @@ def named(made):
     return [(f"{net}.{name}", p) for net in nets for name, p in nets[net].named_parameters()]
 
 
-def players(made, task_net=None, loss_net=None, first="loss_net", phases=None, epochs=6):
+def players(made, task_net=None, loss_net=None, first="loss_net", phases=None, epochs=6, **more):
     schedule = Phases([Phase(**phase) for phase in phases or [{}]], epochs)
-    return Players(made, {"task_net": task_net, "loss_net": loss_net}, first, schedule)
+    return Players(made, {"task_net": task_net, "loss_net": loss_net}, first, schedule, **more)
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,24 @@ def players(made, task_net=None, loss_net=None, first="loss_net", phases=None, e
 )
 def test_turns(first, turns):
     made = players(model(), player(steps=2), player(steps=3, grad_norm=5.0), first)
-    assert made.turns == turns
+    assert made.turns(Phase()) == turns
+    assert made.turns(Phase(train="loss_net")) == ["loss_net"] * 3
     assert made.grad_norms == {"task_net": None, "loss_net": 5.0}
+
+
+@pytest.mark.parametrize(
+    "first, turns",
+    [
+        ("loss_net", (["loss_net"] * 3 + ["task_net"]) * 2),
+        ("task_net", (["task_net"] * 2 + ["loss_net"]) * 3),
+    ],
+)
+def test_interleaved_turns(first, turns):
+    made = players(model(), player(steps=2), player(steps=3), first, interleaved=True)
+    assert made.turns(Phase()) == turns
+    assert made.turns(Phase(train="loss_net")) == ["loss_net"] * 3
+    with pytest.raises(ConfigurationError, match="trainer.fresh_batches: the updates of trainer.interleaved"):
+        players(model(), player(steps=2), player(steps=3), first, interleaved=True, fresh_batches=True)
 
 
 def test_optimizers_share_the_parameters_out():

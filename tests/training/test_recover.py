@@ -170,6 +170,7 @@ OTHER = {
     "cosine": {"trainer__task_net__learning_rate_scheduler": {"type": "cosine", "t_initial": 2}},
     "shuffle": {"data_loader": {"batch_size": 2, "shuffle": True}},
     "reuse": {"trainer__reuse_features": True},
+    "interleaved": {"trainer__interleaved": True, "trainer__task_net__steps": 2, "trainer__loss_net__steps": 2},
     "parts": {"data_loader": {"batch_size": 2, "shuffle": True, "batches_per_epoch": 3}},
     "workers": {"data_loader": {**SHUFFLED, "num_workers": 2}},
     # Batches of two processes, in passes that span epochs.

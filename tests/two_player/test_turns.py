@@ -51,12 +51,14 @@ def test_a_graph_of_the_loss_nets_turn_is_kept_for_the_task_nets(order, alone, k
     assert part.state is None and state.logits.requires_grad == kept
 
 
-def test_candidates_are_those_of_the_whole_step():
+def test_candidates_last_until_the_task_net_is_updated():
     part, turns = MicroBatch(batches(1)[0], alone=True), turns_of(two_nets())
     update(turns, LOSS_NET, [part])
     candidates = part.candidates
     update(turns, LOSS_NET, [part])
     assert part.candidates is candidates
+    update(turns, TASK_NET, [part])
+    assert part.candidates is None
 
 
 @pytest.mark.parametrize("player", [TASK_NET, LOSS_NET])

@@ -57,6 +57,8 @@ RUNS = {
     "the loss-net first": {},
     "the task-net first, more steps": {"first": TASK_NET, "steps": (2, 3)},
     "one pass of the encoder for both": {"reuse_features": True},
+    "interleaved": {"interleaved": True, "steps": (3, 2)},
+    "interleaved, the task-net first": {"interleaved": True, "first": TASK_NET, "steps": (2, 3)},
     "clipped": {"grad_norm": 0.01},
 }
 
@@ -116,6 +118,25 @@ def test_halves_are_a_step():
         found = {LOSS_NET: halves.update(LOSS_NET, part), TASK_NET: halves.update(TASK_NET, part)}
         assert found == losses and set(losses) == {LOSS_NET, TASK_NET}
     assert same(weights(one), weights(other))
+
+
+@pytest.mark.parametrize("first, other", [(LOSS_NET, TASK_NET), (TASK_NET, LOSS_NET)])
+@pytest.mark.parametrize("reuse_features", [False, True])
+def test_interleaved_updates_are_steps_of_one_update_of_the_other_player(first, other, reuse_features):
+    """`n_other` steps on one batch, each of all updates of the first player and one of the other."""
+    settings, ends = {"first": first, "reuse_features": reuse_features}, []
+    batch = batches(1)[0]
+    for repeated in (False, True):
+        nets, made = two_nets(), []
+        counts = {first: 3, other: 1 if repeated else 2}
+        step = step_of(nets, *({"steps": counts[name]} for name in (TASK_NET, LOSS_NET)), interleaved=True, **settings)
+        for name, optimizer in step.optimizer.players.items():
+            optimizer.register_step_post_hook(lambda *_, name=name: made.append(name))
+        for _ in range(2 if repeated else 1):
+            losses = step.step(batch)
+        assert made == ([first] * 3 + [other]) * 2
+        ends.append((weights(nets), losses))
+    assert same(ends[0][0], ends[1][0]) and ends[0][1] == ends[1][1]
 
 
 def test_state_goes_round():
