@@ -193,7 +193,8 @@ class SealModel(Model, Objectives):
     task_loss : `TaskLoss`, optional (default = `TaskLoss()`)
         Trains the task-net.
     inference : `Sampler`, optional (default = `None`)
-        Predicts from the energy, in place of the task-net: `gradient_based_inference`.
+        Predicts from the energy, in place of the task-net: `gradient_based_inference`, or `rerank`, which chooses among
+        the task-net's outputs.
     cost_augmented_net : `CostAugmentedNet`, optional (default = `None`)
         A second network, from which the loss-net learns; it is not used in prediction. The task loss
         `inference_network` trains it, together with the task-net.
@@ -421,7 +422,7 @@ class SealModel(Model, Objectives):
         return [parameter for parameter in self.task_net_parameters() if parameter not in trained_with] + by_energy
 
     def infer(self, state: TaskState) -> torch.Tensor:
-        """What `inference` predicts: relaxed outputs, `(batch, *structure)`, constants."""
+        """What `inference` predicts, constants: relaxed `(batch, *structure)`, or discrete `(batch, *output)`."""
         return self.sample_with(needed(self.inference, "inference"), state, None).outputs.squeeze(1)
 
     def check_inference(self, inference: Sampler) -> None:
@@ -431,7 +432,7 @@ class SealModel(Model, Objectives):
         `ConfigurationError` if the model takes no inference, or the sampler cannot predict with its nets.
         """
         if not self.takes_inference:
-            raise ConfigurationError(f"model.inference: {type(self).__name__} predicts by its task-net alone.")
+            raise ConfigurationError(f"model.inference: {type(self).__name__} takes none.")
         with under("model"):
             check_who_predicts(self.task_net, self.loss_net, inference, self.sampler)
 

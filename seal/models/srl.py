@@ -31,7 +31,7 @@ class SrlModel(TagModel):
 
     # Parameters
 
-    As for `SealModel`, except that it has no `inference` and needs a task-net, and
+    As for `SealModel`, except that it needs a task-net, and
 
     by_role : `bool`, optional (default = `False`)
         Report span F1 of each role.
@@ -43,11 +43,10 @@ class SrlModel(TagModel):
     default_predictor = "seal_srl"
 
     auxiliary_name = "predicate_loss"
-    takes_inference = False
     keyed = True
     own_scores = ("f1", "ucr", "exact_match")
 
-    @with_parameters_of(SealModel.__init__, without=("inference",))
+    @with_parameters_of(SealModel.__init__)
     def __init__(
         self,
         vocab: Vocabulary,
@@ -135,10 +134,11 @@ class SrlModel(TagModel):
         # Returns
 
         tags : `torch.LongTensor`, `(rows, words)`
-            The most probable legal tags, or those that the structure chose; without meaning in a row without a
-            predicate.
+            The most probable legal tags, or those that the structure or `inference` chose; without meaning in a row
+            without a predicate.
         log_prob : `torch.FloatTensor`, `(rows,)`
-            The log-probability of those tags under the task-net, in nats.
+            The log-probability of those tags, in nats: under the task-net, or under the relaxed tags that `inference`
+            found.
         probability : `torch.FloatTensor`, `(rows,)`
             How likely those tags are to be right, by the structure's calibration, if `with_probability` is set and
             there is one; without meaning in a row without a predicate.
@@ -147,16 +147,16 @@ class SrlModel(TagModel):
         energy : `torch.FloatTensor`, `(rows,)`
             The energy of those tags, if `with_energy` is set and there is a loss-net.
         loss : `torch.Tensor`, a scalar
-            If gold is given: the cross-entropy of the tags, summed over words and averaged over the rows with a
-            predicate, plus that of the predicate finder, summed over words and averaged over the other rows. Rows
-            with a tag that the vocabulary lacks do not count.
+            If gold is given and the task-net predicts: the cross-entropy of the tags, summed over words and averaged
+            over the rows with a predicate, plus that of the predicate finder, summed over words and averaged over the
+            other rows. Rows with a tag that the vocabulary lacks do not count.
         """
         state = self._pass(tokens, predicate, tags, metadata)
         unknown = [] if self.training or tags is None else self.unknown_gold.note(metadata)
         mask, predicate_logits = needed(state.mask, "mask"), self.predicate_logits(needed(state.hidden, "hidden"))
         output = {"predicate_prob": predicate_logits.sigmoid() * mask}
         frames = predicate.any(dim=1)
-        if tags is not None:
+        if tags is not None and self.inference is None:
             cross_entropy = self.output_space.cross_entropy(state.logits, tags, mask)
             finder_loss = _finder_loss(predicate_logits, needed(is_predicate, "is_predicate"), mask)
             scored = frames & known_rows(unknown, cross_entropy)
@@ -180,16 +180,20 @@ class SrlModel(TagModel):
         rows = frames.nonzero().squeeze(1)
         if self.gives_probability:
             output["probability"] = output["log_prob"]
+        of_frames = state if len(rows) in (0, len(frames)) else state.of_rows(rows)
         if len(rows) and (self.chooses or self.gives_probability):
-            of_frames = state if len(rows) == len(frames) else state.of_rows(rows)
             tags, log_prob, best, probability = self._decided(of_frames, [metadata[row] for row in rows.tolist()])
             output["tags"], own = own.index_put((rows,), tags), own.index_put((rows,), best)
             output["log_prob"] = output["log_prob"].index_put((rows,), log_prob)
             if probability is not None:
                 output["probability"] = output["probability"].index_put((rows,), probability.to(log_prob))
-        if not self.chooses:
-            output["tags"] = own = self.output_space.decode(logits, mask)
-            output["log_prob"] = self.output_space.log_prob(logits, own.unsqueeze(1), mask).squeeze(1)
+        if not self.chooses and self.inference is None:
+            output["tags"], output["log_prob"] = self._predicted(state)
+            own = output["tags"]
+        elif not self.chooses and len(rows):
+            tags, log_prob = self._predicted(of_frames)
+            output["tags"] = own = own.index_put((rows,), tags)
+            output["log_prob"] = output["log_prob"].index_put((rows,), log_prob.to(output["log_prob"]))
         return own
 
     def paths(

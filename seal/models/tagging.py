@@ -72,6 +72,36 @@ class TagModel(SealModel):
         )
         return tags, log_prob, paths.tags[:, 0], probability
 
+    def _predicted(self, state: TaskState) -> tuple[torch.Tensor, torch.Tensor]:
+        """
+        The tags that the task-net or `inference` predicts, `(rows, words)`, and their log-probability, `(rows,)`: under
+        the task-net, or under the relaxed tags that `inference` found.
+        """
+        space, logits = self.output_space, state.logits
+        if self.inference is None:
+            tags = space.decode(logits, state.mask)
+        else:
+            tags = self.infer(state)
+            if tags.is_floating_point():
+                logits = space.to_logits(tags.unsqueeze(1)).squeeze(1)
+                tags = self._nearest(state, logits)
+        return tags, space.log_prob(logits, tags.unsqueeze(1), state.mask).squeeze(1)
+
+    def _nearest(self, state: TaskState, logits: torch.Tensor) -> torch.Tensor:
+        """
+        The best legal tags under the logits of relaxed ones. Where the optimum of the energy is no legal sequence, all
+        other tags of a word are equally far from it: of the legal sequences nearest to it, the one of least energy.
+        """
+        tags = self.output_space.decode(logits, state.mask)
+        rows = (tags != logits.argmax(dim=-1) * needed(state.mask, "mask")).any(dim=1).nonzero().squeeze(1)
+        if len(rows):
+            chosen = state.of_rows(rows)
+            # Enough for each tag in the place of either tag of an illegal pair.
+            paths, log_prob = self.output_space.k_best(logits[rows], 2 * len(self._labels), chosen.mask)
+            energy = self.energy(chosen, paths).masked_fill(log_prob.isinf(), torch.inf)
+            tags[rows] = paths[torch.arange(len(rows), device=rows.device), energy.argmin(dim=1)]
+        return tags
+
     def structure_settings(self) -> dict[str, Any]:
         return {"tags": self.output_space.labels, "encoding": self.output_space.encoding, "keyed": self.keyed}
 
@@ -166,9 +196,10 @@ class TaggingModel(TagModel):
 
         tags : `torch.LongTensor`, `(rows, words)`
             The best legal tags, as the output space decodes them, of the task-net or of the relaxed tags that
-            `inference` found. Not in training.
+            `inference` found; or the sequence that `inference` chose. Not in training.
         log_prob : `torch.FloatTensor`, `(rows,)`
-            The log-probability of those tags under the task-net, in nats. Not in training.
+            The log-probability of those tags, in nats: under the task-net, or under the relaxed tags that `inference`
+            found. Not in training.
         probability : `torch.FloatTensor`, `(rows,)`
             How likely those tags are to be right, by the structure's calibration, if `with_probability` is set and
             there is one. Not in training.
@@ -185,23 +216,19 @@ class TaggingModel(TagModel):
         # Only scoring needs the cost-augmented network here.
         make = self.task_state if self.training or tags is None else self.state_of_all_nets
         state = make(tokens=tokens, tags=tags, metadata=metadata, **features)
-        mask, space = needed(state.mask, "mask"), self.output_space
+        mask = needed(state.mask, "mask")
         output: dict[str, Any] = {"num_words": mask.sum(dim=1)}
         unknown = [] if self.training or tags is None else self.unknown_gold.note(metadata)
-        logits = state.logits
-        if self.inference is None:
-            if tags is not None:
-                losses = space.cross_entropy(logits, tags, mask)
-                output["loss"] = mean_of(losses, known_rows(unknown, losses))
-        elif not self.training:
-            logits = space.to_logits(self.infer(state).unsqueeze(1)).squeeze(1)
+        if self.inference is None and tags is not None:
+            losses = self.output_space.cross_entropy(state.logits, tags, mask)
+            output["loss"] = mean_of(losses, known_rows(unknown, losses))
         if not self.training:
             probability = None
             if self.chooses:
                 output["tags"], output["log_prob"], own, probability = self._decided(state, metadata or [])
             else:
-                output["tags"] = own = self._decode(state, logits)
-                output["log_prob"] = space.log_prob(logits, own.unsqueeze(1), mask).squeeze(1)
+                output["tags"], output["log_prob"] = self._predicted(state)
+                own = output["tags"]
                 if self.gives_probability and self.inference is None:
                     # That of the best path, which decoding has found, too.
                     *_, probability = self._decided(state, metadata or [])
@@ -218,26 +245,9 @@ class TaggingModel(TagModel):
                     self._own_score(self._strings({**output, "tags": own}), gold)
                     self.structure.count_broken(output["tags"], own, mask)
                 if state.cost_augmented is not None:
-                    output["cost_augmented_tags"] = space.decode(state.cost_augmented, mask)
+                    output["cost_augmented_tags"] = self.output_space.decode(state.cost_augmented, mask)
                     self._cost_augmented_score(self._strings(output, "cost_augmented_tags"), gold)
         return output
-
-    def _decode(self, state: TaskState, logits: torch.Tensor) -> torch.Tensor:
-        """
-        The best legal tags. Where the optimum of the energy is no legal sequence, all other tags of a word are equally
-        far from it: of the legal sequences nearest to it, the one of least energy.
-        """
-        tags = self.output_space.decode(logits, state.mask)
-        if self.inference is None:
-            return tags
-        rows = (tags != logits.argmax(dim=-1) * needed(state.mask, "mask")).any(dim=1).nonzero().squeeze(1)
-        if len(rows):
-            chosen = state.of_rows(rows)
-            # Enough for each tag in the place of either tag of an illegal pair.
-            paths, log_prob = self.output_space.k_best(logits[rows], 2 * len(self._labels), chosen.mask)
-            energy = self.energy(chosen, paths).masked_fill(log_prob.isinf(), torch.inf)
-            tags[rows] = paths[torch.arange(len(rows), device=rows.device), energy.argmin(dim=1)]
-        return tags
 
     def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
         state = self.task_state(**batch)

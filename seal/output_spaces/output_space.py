@@ -105,6 +105,10 @@ class OutputSpace(torch.nn.Module, Registrable):
         """The best discrete output, `(batch, *output)`."""
         raise NotImplementedError
 
+    def is_legal(self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """Whether `decode` could give each of the discrete outputs, `(batch, samples)`: here, all of them."""
+        return torch.ones(outputs.shape[:2], dtype=torch.bool, device=outputs.device)
+
     def stack(self, *outputs: torch.Tensor) -> torch.Tensor:
         """Joins sets of candidates along `samples`, brought to one form."""
         return torch.cat(outputs, dim=1)

@@ -170,6 +170,18 @@ class TagSequence(OutputSpace):
         return viterbi(self._scores_of_tags(logits), *self._scores_of_pairs(), mask)
 
     @torch.no_grad()
+    def is_legal(self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+        if self._transitions is None or self._starts is None or self._ends is None:
+            return super().is_legal(outputs, mask)
+        if mask is None:
+            mask = torch.ones_like(outputs[:, 0], dtype=torch.bool)
+        # shape: (batch, samples, tokens - 1): 0 or -inf
+        pairs = self._transitions[outputs[..., :-1], outputs[..., 1:]].masked_fill(~mask[:, None, 1:], 0.0)
+        last = (mask.sum(dim=1) - 1).view(-1, 1, 1).expand(*outputs.shape[:2], 1)
+        ends = self._starts[outputs[..., 0]] + self._ends[outputs.gather(2, last).squeeze(2)]
+        return (pairs.sum(dim=-1) + ends).isfinite()
+
+    @torch.no_grad()
     def k_best(
         self, logits: torch.Tensor, k: int, mask: Optional[torch.Tensor] = None
     ) -> tuple[torch.Tensor, torch.Tensor]:

@@ -24,11 +24,11 @@ def check_who_predicts(task_net: Any, loss_net: Any, inference: Optional[Sampler
     if inference is None:
         return
     if loss_net is None:
-        raise ConfigurationError("inference: it descends the energy of a loss_net, and there is none.")
+        raise ConfigurationError("inference: it predicts by the energy of a loss_net, and there is none.")
     if not inference.predicts:
         raise ConfigurationError(
             f"inference: {type(inference).__name__} as set does not predict; take "
-            "'gradient_based_inference' with the objective 'energy', a start other than 'gold', and keep "
+            "'rerank', or 'gradient_based_inference' with the objective 'energy', a start other than 'gold', and keep "
             "'best', or 'last' with one start."
         )
 

@@ -6,6 +6,7 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.common.linear_trees import check_tree
 from seal.models.seal_model import NonFiniteOutput
+from seal.samplers import Reranking
 from tests.trees import ENCODER, ENERGIES, STACKED, VOCAB, batch_of, model_of
 
 SYMBOLS = list(VOCAB.get_token_to_index_vocabulary("tree_tags"))
@@ -95,6 +96,11 @@ def test_gold_that_the_vocabulary_lacks_is_missed():
     model.train()
     with pytest.raises(ConfigurationError, match="'\\(WHNP' is not in the model's vocabulary"):
         model(**batch)
+
+
+def test_it_takes_no_inference():
+    with pytest.raises(ConfigurationError, match="model.inference: ParsingModel takes none."):
+        model_of().check_inference(Reranking())
 
 
 def test_what_cannot_be():

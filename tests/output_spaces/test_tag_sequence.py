@@ -290,3 +290,19 @@ def test_the_encoding_is_that_in_which_the_reader_read_the_training_data(tags, n
     if encoding is None:
         with pytest.raises(ConfigurationError, match="output_space: every sequence of tags without an encoding"):
             LegalTagSequence(vocab, encoding="auto")
+
+
+@pytest.mark.parametrize("encoding", ["BIO", "BIOES", None])
+def test_which_sequences_are_legal(encoding):
+    """Those to which decoding leaves all sequences of some logits, by enumeration."""
+    labels = ["O", "B-x", "I-x"] + (["E-x", "S-x"] if encoding == "BIOES" else [])
+    space = TagSequence(labels, encoding=encoding)
+    sequences = torch.cartesian_prod(*[torch.arange(len(labels))] * 3)
+    for length in (1, 2, 3):
+        mask = (torch.arange(3) < length).unsqueeze(0)
+        outputs = (sequences * mask).unique(dim=0)
+        logits = 9.0 * torch.nn.functional.one_hot(outputs, len(labels)).double()
+        decoded = space.decode(logits, mask.expand(len(outputs), 3)) * mask
+        expected = (decoded == outputs).all(dim=1)
+        assert torch.equal(space.is_legal(outputs.unsqueeze(0), mask)[0], expected)
+        assert expected.all() if encoding is None else 0 < expected.sum() < len(expected)

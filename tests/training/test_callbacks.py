@@ -203,10 +203,11 @@ def test_mistakes_end_in_a_sentence(tmp_path, more, message):
         build(settings_of(tmp_path, **more), tmp_path / "run").train()
 
 
-def test_a_model_that_predicts_by_its_task_net_alone(tmp_path):
-    settings = config(trainer__callbacks=["trace_inference"])
-    with pytest.raises(ConfigurationError, match="sampler 'from_draw': .*SrlModel predicts by its task-net alone"):
-        build(settings, tmp_path).train()
+def test_frames(tmp_path):
+    samplers = {**SAMPLERS, "reranked": {"type": "rerank", "num_samples": 4}}
+    metrics = build(config(trainer__callbacks=[tracing(**samplers)]), tmp_path).train()
+    (row,) = read(tmp_path)
+    assert {"refined_f1", "reranked_f1"} < set(row) and metrics["validation_loss"] > 0
 
 
 LAST = {"validation_data_path": ..., "trainer__validation_metric": "-loss"}

@@ -69,7 +69,9 @@ local by_output(s, loss) = methods.own(output, { type: loss }, s.energy_weight);
 local soft_f1 = { cost: { type: 'one_minus', score: { type: 'soft_f1' } } };
 local primary = {
   ssvm(s): methods.own(output, { type: 'margin' } + soft_f1, s.energy_weight),
-  dvn(s): by_output(s, 'regression'),
+  // The paper's formula differentiates the score, too; `model+: { energy_loss+: { constant_score: false } }` does. Here
+  // the score is a target, and a constant in the implicit gradient: its slope would be the energy (RegressionLoss).
+  dvn(s): methods.own(output, { type: 'regression', constant_score: true }, s.energy_weight),
   cd(s): methods.own(draws(s), { type: 'contrastive_divergence' }, s.energy_weight),
   // One network in both hinges (Eq. 5).
   compound(s): methods.own(
