@@ -20,7 +20,7 @@ from scripts.measure.suite import ROOT, UserError
 
 #: What is written: the table of earlier gains, and the page whose table is between these lines.
 TABLE = ROOT / "seal" / "structure" / "gain_priors.py"
-PAGE = ROOT / "docs" / "measurements" / "structure.md"
+PAGE = ROOT / "docs" / "results" / "gates.md"
 START, END = "<!-- measured: written by scripts/gates.py -->", "<!-- end of what scripts/gates.py writes -->"
 EPILOG = """\
 Of each data set, task-net and seed the options of the gate are scored on validation and on test data, which is kept in
