@@ -183,14 +183,14 @@ def run(arguments: argparse.Namespace) -> None:
     import torch
 
     from scripts.measure import machine
-    from scripts.measure.files import replacing
+    from scripts.measure.files import atomic_write
 
     make_folder("out", arguments.out)
     with mistakes_of_the_library():
         table = pandas.DataFrame(benchmark.run(cases))
     if table.empty:
         raise UserError(f"--cases {','.join(cases)}: nothing to measure with these methods and the data that are here.")
-    with replacing(arguments.out / "benchmark.csv") as draft:
+    with atomic_write(arguments.out / "benchmark.csv") as draft:
         table.to_csv(draft, index=False)
     title = (
         f"{arguments.suite}, data {benchmark.data}, {benchmark.description}, {arguments.threads} thread(s), "

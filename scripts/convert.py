@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from scripts.measure.command import check_file, exit_status
-from scripts.measure.files import replacing
+from scripts.measure.files import atomic_write
 from scripts.measure.user_error import UserError
 
 EPILOG = """\
@@ -125,7 +125,7 @@ def convert(layout: str, inputs: Iterable[str], out: Path, **options: Any) -> in
         files = [file for path in inputs for one in expanded(path) for file in _files(one, found)]
         if any(Path(file).exists() and out.exists() and out.samefile(file) for file in files):
             raise UserError(f"--out: {out} is an input; name another file.")
-        with replacing(out) as draft, open(draft, "w", encoding="utf-8", newline="\n") as file:
+        with atomic_write(out) as draft, open(draft, "w", encoding="utf-8", newline="\n") as file:
             number = 0
             for path in files:
                 for line in found.lines_of(path, **options):

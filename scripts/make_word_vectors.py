@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tqdm import tqdm
 
 from scripts.measure.command import at_least_one, check_file, exit_status, mistakes_of_the_library
-from scripts.measure.files import replacing
+from scripts.measure.files import atomic_write
 from scripts.measure.suite import ROOT, UserError
 
 EPILOG = """\
@@ -117,7 +117,7 @@ def run(arguments: argparse.Namespace) -> str:
         raise UserError(f"{', '.join(str(path) for path in arguments.data)}: there is no word.")
     tokenizer, model = load(arguments.encoder, arguments.layer)
     size = model.config.hidden_size
-    with replacing(arguments.out) as draft, open(draft, "w", encoding="utf-8") as handle:
+    with atomic_write(arguments.out) as draft, open(draft, "w", encoding="utf-8") as handle:
         handle.write(f"{len(words)} {size}\n")
         with tqdm(total=len(words), desc="words", unit="word", dynamic_ncols=True) as bar:
             for start in range(0, len(words), arguments.batch_size):

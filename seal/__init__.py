@@ -10,10 +10,10 @@ are the part on AllenNLP: configs name what is in there, and `seal.plugin` opens
 import os
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from seal.late_imports import LATE, late
+from seal.lazy_imports import LAZY, lazy
 from seal.version import VERSION as __version__
 
-with late(*LATE):
+with lazy(*LAZY):
     from seal import fast_log1p, plugin
 
 if TYPE_CHECKING:
@@ -60,6 +60,6 @@ def load(
     `ValueError` (`seal.predictors.InputError`) if there is no such model or device, it is none that can be opened, or
     an argument is wrong; `FileNotFoundError` for a path.
     """
-    with late(*LATE):
+    with lazy(*LAZY):
         from seal.predictors import pipeline
     return pipeline.load(name, device, split_sentences, **arguments)

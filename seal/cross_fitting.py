@@ -9,7 +9,7 @@ import numpy
 import torch
 
 from seal.common.equal_contents import content, digest, folds_of_equal, numbers_of_equal
-from seal.common.setting_checks import short
+from seal.common.setting_checks import abbreviate
 from seal.files.weights import read_tensors, write_tensors
 from seal.registry import ConfigurationError
 from seal.tagger_data import real_numbers
@@ -139,7 +139,7 @@ def _checked(rows: Any, unseen: list[int]) -> list[torch.Tensor]:
         found = [real_numbers(row).to("cpu", torch.float32) for row in rows]
     except (TypeError, ValueError) as error:
         raise ConfigurationError(
-            f"train: emissions, (tokens, tags) of each example, are needed, found {short(rows)}."
+            f"train: emissions, (tokens, tags) of each example, are needed, found {abbreviate(rows)}."
         ) from error
     if len(found) != len(unseen):
         raise ConfigurationError(

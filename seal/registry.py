@@ -8,10 +8,10 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from seal.late_imports import LATE, late
+from seal.lazy_imports import LAZY, lazy
 
 try:
-    with late(*LATE):
+    with lazy(*LAZY):
         from allennlp.common import FromParams, Lazy, Registrable
         from allennlp.common.checks import ConfigurationError
         from allennlp.nn import Activation

@@ -19,12 +19,12 @@ from torch.nn.utils.rnn import pad_sequence
 
 from seal.common.equal_contents import digest, in_order, numbers_of_equal
 from seal.common.length_groups import Size, length_groups
-from seal.common.setting_checks import check_choice, short
+from seal.common.setting_checks import abbreviate, check_choice
 from seal.common.tag_encodings import tags_to_spans
 from seal.constraints import Constraint
 from seal.cross_fitting import cross_fit
+from seal.files.atomic_files import atomic_write
 from seal.files.weights import read_tensors, write_tensors
-from seal.files.whole_files import replacing
 from seal.output_spaces import CrfTagSequence, TagSequence
 from seal.registry import ConfigurationError
 from seal.structure import CandidateEnergy, TagPaths, TagStructure
@@ -372,11 +372,11 @@ class StructuredTagger:
     @torch.no_grad()
     def _candidates(self, paths: TagPaths, score: str) -> Iterator[list[Candidate]]:
         structure = self.structure_
-        competing = structure.competing(paths)
+        candidates = structure.candidates(paths)
         names = energy_names(structure)
-        terms = torch.stack(structure.terms(competing), dim=-1).tolist() if names else None
-        joint = structure.calibrated(competing).tolist()
-        chosen = find_gold(competing.tags * paths.mask.unsqueeze(1), structure.decide(paths, score)[0], paths.mask)
+        terms = torch.stack(structure.terms(candidates), dim=-1).tolist() if names else None
+        joint = structure.calibrated(candidates).tolist()
+        chosen = find_gold(candidates.tags * paths.mask.unsqueeze(1), structure.decide(paths, score)[0], paths.mask)
         log_prob, inner = paths.log_prob.tolist(), inner_labels(self.labels, self.encoding)
         for row, (sequences, length) in enumerate(zip(paths.tags.tolist(), paths.mask.sum(dim=1).tolist())):
             candidates = []
@@ -413,7 +413,7 @@ class StructuredTagger:
         if isinstance(self._space, CrfTagSequence):
             tensors |= {name: getattr(self._space.crf, name) for name in _PAIRS}
         write_tensors(os.path.join(folder, NUMBERS), tensors)
-        with replacing(os.path.join(folder, SETTINGS)) as draft, open(draft, "w", encoding="utf-8") as file:
+        with atomic_write(os.path.join(folder, SETTINGS)) as draft, open(draft, "w", encoding="utf-8") as file:
             json.dump(settings, file, indent=1)
             file.write("\n")
 
@@ -456,7 +456,7 @@ def _constraint(given: Constraint | dict, place: int) -> Constraint:
     name = options.pop("type", None)
     known = Constraint.list_available()
     if name not in known:
-        raise ConfigurationError(f"constraints[{place}]: {short(name)} is none of the types {', '.join(known)}.")
+        raise ConfigurationError(f"constraints[{place}]: {abbreviate(name)} is none of the types {', '.join(known)}.")
     try:
         return cast(Any, Constraint.by_name(name))(**options)
     except TypeError as error:
@@ -489,13 +489,15 @@ def _space(labels: list[str], encoding: str | None, transitions: Any) -> TagSequ
     size = len(labels)
     for name in given:
         if name not in _PAIRS:
-            raise ConfigurationError(f"transitions: {short(name)} is none of {', '.join(_PAIRS)}.")
+            raise ConfigurationError(f"transitions: {abbreviate(name)} is none of {', '.join(_PAIRS)}.")
     for name in _PAIRS:
         shape = (size, size) if name == "transitions" else (size,)
         try:
             values = real_numbers(given.get(name, torch.zeros(shape))).to("cpu", torch.float32)
         except (TypeError, ValueError) as error:
-            raise ConfigurationError(f"transitions: {name} must be numbers, found {short(given[name])}.") from error
+            raise ConfigurationError(
+                f"transitions: {name} must be numbers, found {abbreviate(given[name])}."
+            ) from error
         if tuple(values.shape) != shape or bool(values.isnan().any()) or bool((values == torch.inf).any()):
             raise ConfigurationError(f"transitions: {name} must be {shape} without NaN, found {tuple(values.shape)}.")
         getattr(space.crf, name).copy_(values)
@@ -524,7 +526,9 @@ def _groups(rows: Sequence[Row], groups: Sequence[Any] | None) -> numpy.ndarray:
 def _chosen(groups: numpy.ndarray, share: Any) -> numpy.ndarray:
     """Which rows are in a share of the groups, `(rows,)`, boolean."""
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
-        raise ConfigurationError(f"valid: a share between 0 and 1, or data by name, is needed, found {short(share)}.")
+        raise ConfigurationError(
+            f"valid: a share between 0 and 1, or data by name, is needed, found {abbreviate(share)}."
+        )
     different = int(groups.max(initial=-1)) + 1
     order = torch.randperm(different, generator=torch.Generator().manual_seed(0)).numpy()
     return numpy.isin(groups, order[: max(1, round(share * different))])

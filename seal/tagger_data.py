@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy
 import torch
 
-from seal.common.setting_checks import check_choice, short
+from seal.common.setting_checks import abbreviate, check_choice
 from seal.registry import ConfigurationError
 
 #: The encodings; `None`: tags encode no spans.
@@ -28,9 +28,11 @@ def read_labels(labels: Sequence[str] | Mapping[int, str], encoding: str | None)
     names = _in_order(labels)
     for place, name in enumerate(names):
         if not isinstance(name, str) or name in names[:place]:
-            raise ConfigurationError(f"labels[{place}]: a name of its own is needed for each tag, found {short(name)}.")
+            raise ConfigurationError(
+                f"labels[{place}]: a name of its own is needed for each tag, found {abbreviate(name)}."
+            )
     if len(names) < 2:
-        raise ConfigurationError(f"labels: at least two tags are needed, found {short(names)}.")
+        raise ConfigurationError(f"labels: at least two tags are needed, found {abbreviate(names)}.")
     if encoding in ("BIO", "BIOES"):
         for name in names:
             if name != "O" and (name[1:2] != "-" or name[0] not in encoding or name[0] == "O" or len(name) < 3):
@@ -53,7 +55,9 @@ def read_labels(labels: Sequence[str] | Mapping[int, str], encoding: str | None)
 def _in_order(labels: Sequence[str] | Mapping[int, str]) -> list[str]:
     if isinstance(labels, Mapping):
         if sorted(labels) != list(range(len(labels))):
-            raise ConfigurationError(f"labels: the keys must be 0 to {len(labels) - 1}, found {short(list(labels))}.")
+            raise ConfigurationError(
+                f"labels: the keys must be 0 to {len(labels) - 1}, found {abbreviate(list(labels))}."
+            )
         return [labels[place] for place in range(len(labels))]
     if isinstance(labels, Set):
         raise ConfigurationError("labels: a list is needed, in the order of the emissions' columns; a set has none.")
@@ -105,7 +109,7 @@ def read_rows(
     columns = {name: column for name, column in given.items() if column is not None}
     for name, column in columns.items():
         if getattr(column, "ndim", 1) == 0 or not isinstance(column, Iterable):
-            raise ConfigurationError(f"{name}: one for each sentence is needed, found {short(column)}.")
+            raise ConfigurationError(f"{name}: one for each sentence is needed, found {abbreviate(column)}.")
     index = {label: number for number, label in enumerate(labels)}
     for place, values in enumerate(zip_longest(*columns.values(), fillvalue=_MISSING)):
         row = dict(zip(columns, values))
@@ -129,7 +133,7 @@ def _scores(value: Any, place: int, labels: Sequence[str]) -> torch.Tensor:
     try:
         scores = real_numbers(value)
     except (TypeError, ValueError) as error:
-        raise ConfigurationError(f"{where}: numbers, (tokens, tags), are needed, found {short(value)}.") from error
+        raise ConfigurationError(f"{where}: numbers, (tokens, tags), are needed, found {abbreviate(value)}.") from error
     if scores.numel() == 0 and scores.dim() <= 2:
         return scores.new_zeros(0, len(labels), dtype=torch.float32)
     if scores.dim() != 2 or scores.shape[1] != len(labels):
@@ -191,7 +195,7 @@ def _counted(mask_or_length: Any, word_ids: Any, tokens: int, place: int) -> tor
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             if value != int(value) or not 0 <= value <= tokens:
                 raise ConfigurationError(
-                    f"mask_or_lengths[{place}]: a length from 0 to {tokens} is needed, found {short(value)}."
+                    f"mask_or_lengths[{place}]: a length from 0 to {tokens} is needed, found {abbreviate(value)}."
                 )
             counted = counted[: int(value)]
         else:
@@ -211,7 +215,7 @@ def _row(value: Any, tokens: int, name: str, place: int) -> list:
     if not isinstance(value, (list, tuple)) or len(value) != tokens:
         raise ConfigurationError(
             f"{name}[{place}]: one for each of the {tokens} tokens of emissions[{place}] is needed, found "
-            f"{len(value) if isinstance(value, (list, tuple)) else short(value)}."
+            f"{len(value) if isinstance(value, (list, tuple)) else abbreviate(value)}."
         )
     return list(value)
 
@@ -219,7 +223,7 @@ def _row(value: Any, tokens: int, name: str, place: int) -> list:
 def _gold(value: Any, place: int, counted: torch.Tensor, tokens: int, index: dict[str, int]) -> torch.Tensor:
     value = _plain(value)
     if value is None or isinstance(value, str) or not isinstance(value, (list, tuple)):
-        raise ConfigurationError(f"gold[{place}]: a list of tags is needed, found {short(value)}.")
+        raise ConfigurationError(f"gold[{place}]: a list of tags is needed, found {abbreviate(value)}.")
     if len(value) == len(counted):
         tags = list(value)
     elif len(value) == tokens:
@@ -235,7 +239,7 @@ def _gold(value: Any, place: int, counted: torch.Tensor, tokens: int, index: dic
             tags[token] = index[tag]
         elif isinstance(tag, bool) or not isinstance(tag, int) or not 0 <= tag < len(index):
             missing = tag is None or tag == IGNORED
-            why = "counts, and has no tag" if missing else f"has {short(tag)}, which is none of the labels"
+            why = "counts, and has no tag" if missing else f"has {abbreviate(tag)}, which is none of the labels"
             raise ConfigurationError(f"gold[{place}]: token {token} {why}.")
     return torch.tensor(tags, dtype=torch.long)
 
@@ -251,7 +255,7 @@ def _predicate(value: Any, tokens: int, place: int) -> int:
     value = _plain(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < tokens:
         raise ConfigurationError(
-            f"predicates[{place}]: an index of one of the {tokens} tokens that count is needed, found {short(value)}."
+            f"predicates[{place}]: an index of one of the {tokens} tokens is needed, found {abbreviate(value)}."
         )
     return value
 

@@ -214,7 +214,7 @@ def test_marginals():
     fitted = StructuredClassifier().fit(x, gold)
     marginals = fitted.marginals(x)
     assert marginals.shape == gold.shape and ((marginals >= 0) & (marginals <= 1)).all()
-    q = fitted.structure_.joint.probabilities(fitted.structure_.competing(fitted.scores(x)))
+    q = fitted.structure_.joint.probabilities(fitted.structure_.candidates(fitted.scores(x)))
     wanted = sum(q[:, i : i + 1].detach() * known for i, known in enumerate(fitted.structure_.sets))
     assert marginals == pytest.approx(wanted.numpy(), abs=1e-5)
 

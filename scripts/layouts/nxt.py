@@ -27,7 +27,7 @@ from xml.parsers import expat
 from nltk import Tree
 
 from seal.common.linear_trees import WORD
-from seal.common.setting_checks import short
+from seal.common.setting_checks import abbreviate
 from seal.dataset_readers.parsing import EMPTY, MARKS, MOST_DEEP
 from seal.files.paths import not_empty, with_packings
 from seal.files.text_lines import READ_ERRORS, opened
@@ -134,7 +134,7 @@ class _Syntax(_Xml):
                 self._refuse(f"more than {MOST_DEEP - 2} constituents are inside each other")
             label = attributes.get("cat", "")
             if not _LABEL.fullmatch(label):
-                self._refuse(f"an 'nt' needs a 'cat' such as NP, found {short(label)}")
+                self._refuse(f"an 'nt' needs a 'cat' such as NP, found {abbreviate(label)}")
             node = Tree(label, [])
             self._open[-1].append(node)
             self._open.append(node)
@@ -150,21 +150,23 @@ class _Syntax(_Xml):
     def _referred_to(self, reference: str) -> list[Tree]:
         found = _REFERENCE.fullmatch(reference)
         if found is None:
-            self._refuse(f"expected a reference such as sw0001.A.terminals.xml#id(s1_1), found {short(reference)}")
+            self._refuse(f"expected a reference such as sw0001.A.terminals.xml#id(s1_1), found {abbreviate(reference)}")
         file, first, last = found.groups()
         if file not in self._terminals:
             path = self._beside(file)
             if path is None:
-                self._refuse(f"the file {short(file)}, which has its words, is neither beside it nor in ../terminals")
+                self._refuse(
+                    f"the file {abbreviate(file)}, which has its words, is neither beside it nor in ../terminals"
+                )
             self._terminals[file] = _Terminals(path)
             self._terminals[file].read()
         terminals = self._terminals[file]
         for name in (first, last or first):
             if name not in terminals.places:
-                self._refuse(f"{file} has no word, punctuation, silence or trace with the id {short(name)}")
+                self._refuse(f"{file} has no word, punctuation, silence or trace with the id {abbreviate(name)}")
         start, end = terminals.places[first], terminals.places[last or first]
         if end < start:
-            self._refuse(f"in {file}, {short(last)} is before {short(first)}")
+            self._refuse(f"in {file}, {abbreviate(last)} is before {abbreviate(first)}")
         return terminals.nodes[start : end + 1]
 
     def _beside(self, file: str) -> Optional[str]:
@@ -203,7 +205,7 @@ class _Terminals(_Xml):
             self._refuse(f"a '{name}' needs an 'orth', its {'word' if name == 'word' else 'sign'}")
         tag = self._attributes.get("pos") or (WORD if name == "word" else _SIGNS.get(word, _OTHER_SIGN))
         if not _LABEL.fullmatch(tag):
-            self._refuse(f"a '{name}' needs a 'pos' such as NN, found {short(tag)}")
+            self._refuse(f"a '{name}' needs a 'pos' such as NN, found {abbreviate(tag)}")
         self._add(Tree(tag, [word]), self._attributes)
         self._attributes = None
 
@@ -212,6 +214,6 @@ class _Terminals(_Xml):
         if name is None:
             self._refuse("an element without a 'nite:id'")
         if name in self.places:
-            self._refuse(f"the id {short(name)} was there before")
+            self._refuse(f"the id {abbreviate(name)} was there before")
         self.places[name] = len(self.nodes)
         self.nodes.append(node)

@@ -7,7 +7,7 @@ import numpy
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from scripts.measure.files import replacing
+from scripts.measure.files import atomic_write
 
 
 def panels(rows: int, columns: int, size: tuple[float, float], **more: Any) -> tuple[Figure, numpy.ndarray]:
@@ -22,5 +22,5 @@ def hide_box(panel: Axes) -> None:
 
 
 def save(figure: Figure, path: Path) -> None:
-    with replacing(path) as draft:
+    with atomic_write(path) as draft:
         figure.savefig(draft, dpi=150)

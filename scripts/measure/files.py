@@ -13,7 +13,7 @@ from typing import Any
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """A name to write to; the file takes `path`'s place when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # The ending is kept: writers choose the format by it.
@@ -26,7 +26,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, content: str) -> None:
-    with replacing(path) as draft:
+    with atomic_write(path) as draft:
         draft.write_text(content, encoding="utf-8")
 
 
@@ -36,7 +36,7 @@ def write_json(path: Path, value: Any) -> None:
 
 def write_gzip(path: Path, content: str) -> None:
     """Equal contents become equal bytes: the archive's header has neither a time nor the draft's name."""
-    with replacing(path) as draft, open(draft, "wb") as file:
+    with atomic_write(path) as draft, open(draft, "wb") as file:
         with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as archive:
             archive.write(content.encode("utf-8"))
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Optional, Union
 
 import pandas
 
-from scripts.measure.files import read_json, replacing
+from scripts.measure.files import atomic_write, read_json
 from scripts.measure.runs import run_name
 from scripts.measure.significance import Comparison, UnlikeExamples, paired_bootstrap, pooled
 from scripts.measure.suite import Suite
@@ -70,7 +70,7 @@ def _data_of_runs(out: Path, suite: Suite) -> dict[str, Optional[str]]:
 
 
 def write_csv(table: pandas.DataFrame, path: Path) -> None:
-    with replacing(path) as draft:
+    with atomic_write(path) as draft:
         table.to_csv(draft, index=False)
 
 

@@ -12,7 +12,7 @@ from scripts.measure.configs import evaluated
 from scripts.measure.files import read_json
 from scripts.measure.suite import Suite, UserError
 
-#: Of a config with a structure that names no number of folds, as in `seal.training.held_out`.
+#: Of a config with a structure that names no number of folds, as in `seal.training.cross_fitting`.
 DEFAULT_FOLDS = 3
 
 

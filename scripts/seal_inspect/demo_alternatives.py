@@ -23,7 +23,7 @@ def structure_of(model: SealModel) -> Optional[Structure]:
     return model.structure if model.has_learned_structure else None
 
 
-def scores_of(model: SealModel, log_prob: torch.Tensor, competing: Any, score: str) -> dict[str, torch.Tensor]:
+def scores_of(model: SealModel, log_prob: torch.Tensor, candidates: Any, score: str) -> dict[str, torch.Tensor]:
     """
     What scores the outputs that compete for one input.
 
@@ -31,7 +31,7 @@ def scores_of(model: SealModel, log_prob: torch.Tensor, competing: Any, score: s
 
     model : `SealModel`
     log_prob : `torch.Tensor`, `(1, candidates)`
-    competing : `Competing`
+    candidates : `CandidateBatch`
         Not read where the model has no structure.
     score : `str`
         That for which the structure decides.
@@ -45,14 +45,14 @@ def scores_of(model: SealModel, log_prob: torch.Tensor, competing: Any, score: s
     columns, structure = {"log-probability": log_prob[0]}, structure_of(model)
     if structure is None:
         return columns
-    terms = {_words(energy): term[0] for energy, term in zip(structure.joint.energies, structure.terms(competing))}
+    terms = {_words(energy): term[0] for energy, term in zip(structure.joint.energies, structure.terms(candidates))}
     columns["energy"] = sum(terms.values(), torch.zeros_like(log_prob[0]))
     columns |= terms
     # Outputs that a rule excludes are not chosen, whatever they have.
-    excluded = structure.joint_scores(competing).isneginf()
-    columns[PROBABILITY] = structure.calibrated(competing).masked_fill(excluded, torch.nan)[0]
+    excluded = structure.joint_scores(candidates).isneginf()
+    columns[PROBABILITY] = structure.calibrated(candidates).masked_fill(excluded, torch.nan)[0]
     if _option(structure, score) == _EXPECTED:
-        columns[_expected_name(score)] = structure.expected_scores(competing)[0]
+        columns[_expected_name(score)] = structure.expected_scores(candidates)[0]
     return columns
 
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, Optional
 
 import torch
 
-from seal.common.setting_checks import needed
+from seal.common.setting_checks import require
 from seal.models import MultilabelModel, ParsingModel
 from seal.structure.tag_sequences import find_gold
-from seal.structure.trees import CompetingTrees
+from seal.structure.trees import TreeCandidates
 from seal.two_player.objectives import TaskState
 
 
@@ -27,25 +27,25 @@ def weighed_tags(
     model: Any, state: TaskState, predicted: torch.Tensor, metadata: list[dict[str, Any]]
 ) -> list[Weighed]:
     """For each output of `predicted`, `(batch, tokens)`, a frame in SRL; `own` has the same form."""
-    structure, gold, mask = model.structure, needed(state.gold, "gold"), state.mask
+    structure, gold, mask = model.structure, require(state.gold, "gold"), state.mask
     tags, _ = model.output_space.k_best(state.logits, structure.num_candidates, mask)
     own = tags[:, 0] * mask if model.chooses else predicted
     outputs = torch.stack([gold, own, predicted], dim=1)
     paths = model.paths(state, metadata, outputs)
-    energies = sum(structure.terms(structure.competing(paths)), torch.zeros_like(paths.log_prob))
+    energies = sum(structure.terms(structure.candidates(paths)), torch.zeros_like(paths.log_prob))
     competes = find_gold(tags, gold, mask) >= 0
     return _weighed(own, competes, energies, outputs.new_ones(outputs.shape[:2], dtype=torch.bool))
 
 
 def weighed_trees(model: ParsingModel, batch: dict[str, Any], predicted: list[list[str]]) -> list[Weighed]:
     """For the trees, as symbols, that the model has just predicted of a batch; `own` has the same form."""
-    beam = model.last_beam if model.chooses else model.search(batch["tokens"], competing=True)
-    found = model.candidates(beam, batch["metadata"])
+    beam = model.last_beam if model.chooses else model.search(batch["tokens"], for_structure=True)
+    found = model.best_trees(beam, batch["metadata"])
     gold = [item["symbols"] for item in batch["metadata"]]
     own = model.own_trees(beam, batch["tokens"]) if model.chooses else predicted
     trees = [list(three) for three in zip(gold, own, predicted)]
-    competing = CompetingTrees(trees, found.words, found.log_prob.new_zeros(len(trees), 3), tags=found.tags)
-    energies = sum(model.structure.terms(competing), torch.zeros_like(competing.log_prob))
+    candidates = TreeCandidates(trees, found.words, found.log_prob.new_zeros(len(trees), 3), tags=found.tags)
+    energies = sum(model.structure.terms(candidates), torch.zeros_like(candidates.log_prob))
     competes = torch.tensor([tree in others for tree, others in zip(gold, found.trees)])
     return _weighed(own, competes, energies, torch.ones_like(energies, dtype=torch.bool))
 
@@ -57,16 +57,16 @@ def weighed_sets(
     structure = model.structure
     own = structure.own(logits, model.score)
     outputs = torch.stack([gold.bool(), own, predicted.bool()], dim=1)
-    competing = structure.competing(logits)
+    candidates = structure.candidates(logits)
     rows = torch.arange(len(logits), device=logits.device).unsqueeze(1)
     places = structure.set_index().of(outputs.flatten(0, 1)).unflatten(0, outputs.shape[:2])
-    if competing.likely is not None:
-        there = ~competing.likely.log_prob.isneginf()
-        same = (competing.likely.sets.bool().unsqueeze(1) == outputs.unsqueeze(2)).all(dim=3) & there.unsqueeze(1)
+    if candidates.likely is not None:
+        there = ~candidates.likely.log_prob.isneginf()
+        same = (candidates.likely.sets.bool().unsqueeze(1) == outputs.unsqueeze(2)).all(dim=3) & there.unsqueeze(1)
         likely = len(structure.sets) + same.long().argmax(dim=2)
         places = torch.where((places < 0) & same.any(dim=2), likely, places)
     none = torch.zeros(len(logits), 1, device=logits.device).expand(-1, len(structure.sets) + structure.num_likely)
-    energies = sum(structure.terms(competing), none)
+    energies = sum(structure.terms(candidates), none)
     competes = places >= 0
     return _weighed(own, competes[:, 0], energies[rows, places.clamp(min=0)], competes)
 

@@ -25,7 +25,7 @@ from typing import Any, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from seal.common.setting_checks import needed
+from seal.common.setting_checks import require
 from seal.predictors.record_pictures import svg_of
 from seal.structure.pictures import BLUE, GREEN, GREY, ORANGE, Drawing, two_outputs
 
@@ -245,17 +245,17 @@ def ask(run: Path) -> dict[str, Any]:
     verb = words.index("escort")
     instance = reader.text_to_instance(words, verb, ["O"] * len(words))
     with torch.no_grad():
-        competing = model.structure.competing(TagPaths(**model.held_out(tensors_of(model, reader, [instance]))))
+        candidates = model.structure.candidates(TagPaths(**model.held_out(tensors_of(model, reader, [instance]))))
         joint = model.structure.joint
-        scores, q = joint(competing)[0], joint.probabilities(competing)[0]
-        energies = joint.scale * competing.log_prob[0] - scores
+        scores, q = joint(candidates)[0], joint.probabilities(candidates)[0]
+        energies = joint.scale * candidates.log_prob[0] - scores
     frames = []
     for place in (0, int(q.argmax())):
-        tags = [model.output_space.labels[tag] for tag in competing.tags[0, place].tolist()]
+        tags = [model.output_space.labels[tag] for tag in candidates.tags[0, place].tolist()]
         frames.append(
             {
                 "spans": tags_to_spans(tags),
-                "probability": round(float(competing.log_prob[0, place].exp()), 4),
+                "probability": round(float(candidates.log_prob[0, place].exp()), 4),
                 "energy": round(float(energies[place]), 4),
                 "joint": round(float(q[place]), 4),
                 "chosen": place == int(q.argmax()),
@@ -303,7 +303,7 @@ def main(arguments: Optional[list[str]] = None) -> int:
     figures = {
         "example": example(json.loads(EXAMPLE.read_text(encoding="utf-8"))),
         "tagger": tagger(json.loads(TAGGER.read_text(encoding="utf-8"))),
-        "record": needed(svg_of(json.loads(RECORD.read_text(encoding="utf-8"))), "a picture"),
+        "record": require(svg_of(json.loads(RECORD.read_text(encoding="utf-8"))), "a picture"),
         "step": step(),
         "results": results(),
         "without_cross_entropy": without_cross_entropy(),

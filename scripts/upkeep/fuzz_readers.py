@@ -36,8 +36,8 @@ import seal  # noqa: F401  (registers the readers)
 from scripts.convert import LAYOUTS
 from seal.cli.error_places import places_named
 from seal.cli.word_vectors import check_vectors
+from seal.files.array_cache import VARIABLE
 from seal.files.input_lines import input_lines
-from seal.files.kept_arrays import VARIABLE
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 

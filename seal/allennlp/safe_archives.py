@@ -33,9 +33,9 @@ from allennlp.modules.token_embedders import embedding
 from seal.allennlp.error_sentences import describe
 from seal.allennlp.model_names import model_path, ready_model
 from seal.allennlp.replacing import replace_once
+from seal.files.atomic_files import FULL
 from seal.files.text_lines import bounded
 from seal.files.weights import check_finite, check_is_whole
-from seal.files.whole_files import FULL
 
 #: What an archive may unpack to: this many bytes, or as many times its own size, whichever is more.
 MOST_BYTES, MOST_RATIO = 2**30, 50

@@ -25,7 +25,7 @@ from seal.cli.configs import place_of, read_config
 from seal.cli.data_check import look_at_data
 from seal.cli.word_vectors import check_vectors
 from seal.cli.workers import Workers
-from seal.common.setting_checks import check_range, short, suggest, whole_number
+from seal.common.setting_checks import abbreviate, check_range, suggest, whole_number
 from seal.files.paths import user_path
 from seal.registry import ConfigurationError
 
@@ -108,7 +108,7 @@ def _check_first(config: dict[str, Any]) -> None:
         number = seed if type(seed) is int else whole_number(str(seed))
         if seed is not None and (number is None or not 0 <= number < 2**32):
             raise ConfigurationError(
-                f'config key "{key}" must be a whole number from 0 to {2**32 - 1}, found {short(seed)}'
+                f'config key "{key}" must be a whole number from 0 to {2**32 - 1}, found {abbreviate(seed)}'
             )
     if config.get("distributed") is not None:
         _check_workers(config["distributed"])
@@ -138,7 +138,7 @@ def _check_workers(section: Any) -> None:
 def _check_data(key: str, path: Any, source: Optional[str]) -> None:
     """A path of data that names a file or folder plainly; what else a path may be is the reader's to say."""
     if path == "" or (path is None and key == "train_data_path"):
-        raise ConfigurationError(f'config key "{key}" must be the path of data, found {short(path)}')
+        raise ConfigurationError(f'config key "{key}" must be the path of data, found {abbreviate(path)}')
     if not isinstance(path, str) or not re.fullmatch(r"[\w./~+=@% -]+", path) or os.path.exists(user_path(path)):
         return
     raise ConfigurationError(
@@ -270,7 +270,7 @@ def _check_part(key: str, whose: str, cls: Any, found: Any, later: bool) -> None
     if cls in Registrable._registry:
         name = found.get("type", cls.default_implementation)
         if name is None:
-            raise ConfigurationError(f'{place} must have a "type", found {short(found)}')
+            raise ConfigurationError(f'{place} must have a "type", found {abbreviate(found)}')
         if not isinstance(name, str):
             raise ConfigurationError(f'config key "{key}.type" must be a name, found {name!r}')
         if name not in Registrable._registry[cls] and "." not in name:

@@ -17,8 +17,8 @@ from allennlp.evaluation import Evaluator
 from seal.allennlp.safe_archives import opening
 from seal.cli.models import add_options_of_model, check_files_and_batch_size, load_model, write
 from seal.common.nested_values import plain
+from seal.files.atomic_files import open_locked, with_filename
 from seal.files.paths import user_path
-from seal.files.whole_files import naming, opened_alone
 from seal.metrics import OTHER_OUTPUTS, of_prediction
 from seal.registry import ConfigurationError
 
@@ -73,8 +73,8 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
                 data_path=source,
             )
             loader.index_with(model.vocab)
-            alone = opened_alone(predictions, "--predictions-output-file") if predictions else nullcontext()
-            with naming(predictions or ""), alone:
+            alone = open_locked(predictions, "--predictions-output-file") if predictions else nullcontext()
+            with with_filename(predictions or ""), alone:
                 made = evaluator(model, loader, args.batch_weight_key, None, predictions)  # type: ignore[arg-type]
             scores = _ordered(plain(made))
             if scores_file is not None:

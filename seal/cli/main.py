@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from importlib.metadata import entry_points
 from typing import Any, NoReturn
 
-from seal.late_imports import LATE, late
+from seal.lazy_imports import LAZY, lazy
 from seal.plugin import import_below
 
 #: Of AllenNLP: what is deprecated, for tests, or needs a package that is not installed, and programs.
@@ -29,7 +29,7 @@ NOT_IMPORTED = (
 )
 
 try:
-    with late(*LATE):
+    with lazy(*LAZY):
         import allennlp
         from allennlp.commands import ArgumentParserWithDefaults, Subcommand
         from allennlp.common import plugins

@@ -16,8 +16,8 @@ from seal.cli.check import check_overridden
 from seal.cli.configs import overridden
 from seal.cli.error_places import places_named
 from seal.common.setting_checks import check_range
+from seal.files.atomic_files import atomic_write
 from seal.files.paths import user_path
-from seal.files.whole_files import replacing
 from seal.registry import ConfigurationError
 
 #: What a command reads of a model that is given as a folder.
@@ -101,7 +101,7 @@ def write(path: str, text: str, option: str = "--out") -> None:
     try:
         is_device = os.path.exists(path) and not os.path.isfile(path)
         # Of a link, the file that it names.
-        whole = nullcontext(path) if is_device else replacing(os.path.realpath(path))
+        whole = nullcontext(path) if is_device else atomic_write(os.path.realpath(path))
         with whole as draft, open(draft, "w", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:

@@ -19,9 +19,9 @@ from allennlp.predictors import Predictor
 
 from seal.cli.models import add_options_of_model, check_files_and_batch_size, load_model, write
 from seal.common.setting_checks import suggest
+from seal.files.atomic_files import open_locked
 from seal.files.input_lines import Shard, shard_of
 from seal.files.records import read_json
-from seal.files.whole_files import opened_alone
 from seal.predictors.pipeline import Pipeline
 from seal.predictors.readable import readable
 from seal.registry import ConfigurationError
@@ -167,7 +167,7 @@ def limit_onednn_cache() -> None:
 
 
 @dataclass
-class Found:
+class PredictionSummary:
     """What `write_records` has written: the numbers of records and of errors among them, and the first of these."""
 
     records: int = 0
@@ -181,7 +181,7 @@ def write_records(
     at_once: int,
     output_file: Optional[str] = None,
     form: Optional[str] = "json",
-) -> Found:
+) -> PredictionSummary:
     """
     Predicts, and writes each record as soon as there is one.
 
@@ -196,7 +196,7 @@ def write_records(
     form : `str`, optional (default = `"json"`)
         How records are printed, one of `FORMATS`; `None`: not at all.
     """
-    found, write_record = Found(), _writer(output_file)
+    found, write_record = PredictionSummary(), _writer(output_file)
     for record in pipeline.predicted(inputs, at_once):
         text = pipeline.predictor.dump_line(record)
         if form is not None and not _print(text.rstrip("\n") if form == "json" else readable(record)):
@@ -244,7 +244,7 @@ def _writer(path: Optional[str]) -> Callable[..., None]:
             return
         try:
             # By lines, so that what is predicted survives a kill.
-            file = file or opened_alone(path, "--output-file")
+            file = file or open_locked(path, "--output-file")
             file.write(record)
             if is_last:
                 file.close()

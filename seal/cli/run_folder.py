@@ -27,8 +27,8 @@ from allennlp.models.archival import CONFIG_NAME, archive_model
 from filelock import FileLock, Timeout
 
 from seal.allennlp.safe_archives import DIGESTS, digests_of
+from seal.files.atomic_files import atomic_write, with_filename
 from seal.files.runs import ARCHIVE, ENVIRONMENT, trainings
-from seal.files.whole_files import naming, replacing
 from seal.registry import ConfigurationError
 from seal.version import VERSION
 
@@ -115,7 +115,7 @@ def fill_folder(folder: str, config: dict[str, Any], force: bool) -> None:
         shutil.rmtree(folder)
     os.makedirs(folder, exist_ok=True)
     records = [*trainings(folder), environment()]
-    with naming(folder):
+    with with_filename(folder):
         Params(config).to_file(os.path.join(folder, CONFIG_NAME))
         with open(os.path.join(folder, ENVIRONMENT), "w", encoding="utf-8") as file:
             json.dump(records, file, indent=2)
@@ -162,7 +162,7 @@ def sort_namespaces(folder: str) -> None:
     path = os.path.join(folder, "vocabulary", NAMESPACE_PADDING_FILE)
     with open(path, encoding="utf-8") as file:
         lines = sorted(file)
-    with replacing(path) as draft, open(draft, "w", encoding="utf-8") as file:
+    with atomic_write(path) as draft, open(draft, "w", encoding="utf-8") as file:
         file.writelines(lines)
 
 
@@ -172,9 +172,9 @@ def write_archive(folder: str, include: Optional[list[str]]) -> str:
     that is not written to its end. Returns its path.
     """
     path, digests = (os.path.join(folder, name) for name in (ARCHIVE, DIGESTS))
-    with replacing(path) as draft:
+    with atomic_write(path) as draft:
         try:
-            with naming(digests), open(digests, "w", encoding="utf-8") as file:
+            with with_filename(digests), open(digests, "w", encoding="utf-8") as file:
                 file.writelines(f"{digest}  {name}\n" for name, digest in digests_of(folder, "best.th").items())
             archive_model(folder, archive_path=draft, include_in_archive=[*(include or ()), DIGESTS])
         finally:

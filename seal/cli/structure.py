@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy
 
-from seal.common.setting_checks import check_range, short, suggest
+from seal.common.setting_checks import abbreviate, check_range, suggest
+from seal.files.atomic_files import atomic_write
 from seal.files.records import read_json
 from seal.files.text_lines import text_lines
-from seal.files.whole_files import replacing
 from seal.registry import ConfigurationError
 from seal.tagger import Candidate, StructuredTagger
 from seal.tagger_data import ENCODINGS
@@ -99,7 +99,7 @@ def learn(args: argparse.Namespace) -> None:
     settings = read_json(args.settings, "--settings is not JSON")
     if not isinstance(settings, dict) or set(settings) - {"energies", "constraints", "num_candidates"}:
         raise ConfigurationError(
-            f"--settings: an object of energies, constraints and num_candidates is needed, found {short(settings)}."
+            f"--settings: an object of energies, constraints, num_candidates is needed, found {abbreviate(settings)}."
         )
     labels, emissions, transitions = _scores(args.scores)
     given: dict[str, Any] = _lines(args.gold, ["tags"])
@@ -145,7 +145,7 @@ def apply(args: argparse.Namespace) -> None:
     if args.out is None:
         sys.stdout.write(text)
         return
-    with replacing(args.out) as draft, open(draft, "w", encoding="utf-8") as file:
+    with atomic_write(args.out) as draft, open(draft, "w", encoding="utf-8") as file:
         file.write(text)
 
 
@@ -200,7 +200,9 @@ def _lines(path: str, wanted: Sequence[str]) -> dict[str, list[Any] | None]:
         record = {"tags": record} if isinstance(record, list) else record
         if not isinstance(record, dict) or not set(wanted) <= set(record):
             missing = "', '".join(name for name in wanted if not isinstance(record, dict) or name not in record)
-            raise ConfigurationError(f"{path}:{number}: an object with '{missing}' is needed, found {short(record)}.")
+            raise ConfigurationError(
+                f"{path}:{number}: an object with '{missing}' is needed, found {abbreviate(record)}."
+            )
         for name in record:
             if name not in _ARGUMENTS.values():
                 told = suggest(name, _ARGUMENTS.values())
@@ -208,7 +210,7 @@ def _lines(path: str, wanted: Sequence[str]) -> dict[str, list[Any] | None]:
         for argument, name in _ARGUMENTS.items():
             value = record.get(name)
             if value is not None and not isinstance(value, _KINDS[name]):
-                raise ConfigurationError(f"{path}:{number}: '{name}' is {short(value)}; see --help.")
+                raise ConfigurationError(f"{path}:{number}: '{name}' is {abbreviate(value)}; see --help.")
             found[argument].append(value)
     for argument, values in found.items():
         without = sum(value is None for value in values)

@@ -27,8 +27,8 @@ from seal.cli.error_places import no_instance, places_named
 from seal.cli.run_folder import check_folder, fill_folder, locked, sort_namespaces, write_archive
 from seal.cli.word_vectors import check_read_vectors
 from seal.cli.workers import group_of, run_workers
+from seal.files.atomic_files import with_filename
 from seal.files.runs import read_run
-from seal.files.whole_files import naming
 from seal.registry import ConfigurationError
 
 logger = logging.getLogger(__name__)
@@ -185,7 +185,7 @@ def _begun() -> Iterator[None]:
 
 def _work(params: Params, folder: str, dry_run: bool, rank: int = 0, accelerator: Any = None) -> None:
     """What each process of a run does: it makes all that the config names, and trains."""
-    with places_named(), naming(folder):
+    with places_named(), with_filename(folder):
         given = {"serialization_dir": folder, "local_rank": rank, "ddp_accelerator": accelerator}
         loop: Any = TrainModel.from_params(params, **given)
         _check_made(loop)
@@ -193,7 +193,7 @@ def _work(params: Params, folder: str, dry_run: bool, rank: int = 0, accelerator
             sort_namespaces(folder)
     if dry_run:
         return
-    with _begun(), places_named(), naming(folder):
+    with _begun(), places_named(), with_filename(folder):
         if dist.is_initialized():
             dist.barrier()
         metrics = loop.run()

@@ -61,7 +61,7 @@ def check_whole(key: str, value: Any, least: int) -> None:
     `ConfigurationError`: `"structure.num_candidates must be a whole number of at least 2, found 2.5."`
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ConfigurationError(f"{key} must be a whole number of at least {least}, found {short(value)}.")
+        raise ConfigurationError(f"{key} must be a whole number of at least {least}, found {abbreviate(value)}.")
 
 
 def check_choice(key: str, value: Any, choices: Collection[Optional[str]]) -> None:
@@ -86,7 +86,7 @@ def suggest(wrong: Any, known: Iterable[Any]) -> str:
     return f"; choose from: {', '.join(known)}" if 0 < len(known) <= 20 else ""
 
 
-def needed(value: Optional[T], what: str) -> T:
+def require(value: Optional[T], what: str) -> T:
     """
     The value, which must be there.
 
@@ -100,7 +100,7 @@ def needed(value: Optional[T], what: str) -> T:
 
 
 @contextmanager
-def under(key: str) -> Iterator[None]:
+def error_prefix(key: str) -> Iterator[None]:
     """Inside, what an error says of a setting `task_loss` it says of `key.task_loss`."""
     try:
         yield
@@ -116,7 +116,7 @@ def whole_number(text: str) -> Optional[int]:
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None
 
 
-def short(value: Any) -> str:
+def abbreviate(value: Any) -> str:
     """A value as it is quoted in a message: at most 60 ASCII characters."""
     # `ascii` also escapes characters that no output file can hold. Python prints no integer of very many digits.
     try:
@@ -157,6 +157,6 @@ def with_parameters_of(*parents: Callable, without: Collection[str] = ()) -> Cal
     return extend
 
 
-def taken(kind: type[T], settings: dict[str, Any]) -> T:
+def pop_arguments(kind: type[T], settings: dict[str, Any]) -> T:
     """An object of this class, of those `settings` that are parameters of its constructor: they are taken out."""
     return kind(**{name: settings.pop(name) for name in inspect.signature(kind).parameters if name in settings})

@@ -13,7 +13,7 @@ from allennlp.data import Vocabulary
 from allennlp.data.fields import MetadataField, MultiLabelField, SequenceField, SequenceLabelField
 
 from seal.common.vocabularies import NOTATIONS, WRITTEN
-from seal.dataset_readers.written_forms import count_forms
+from seal.dataset_readers.token_forms import count_forms
 from seal.files.names import composed
 
 

@@ -8,8 +8,8 @@ from typing import Optional
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.files.format_sniffing import to_be_converted
 from seal.files.names import clean_label, clean_name
-from seal.files.other_formats import to_be_converted
 from seal.files.paths import not_empty
 from seal.files.taxonomy import CircularTaxonomy, Taxonomy
 from seal.files.text_lines import text_lines

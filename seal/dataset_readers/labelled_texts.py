@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple, Optional
 
-from seal.common.setting_checks import counted, short, whole_number
+from seal.common.setting_checks import abbreviate, counted, whole_number
+from seal.files.format_sniffing import is_list, other_format, to_be_converted
 from seal.files.names import clean_label
-from seal.files.other_formats import is_list, other_format, to_be_converted
 from seal.files.records import csv_records, read_json
 from seal.files.text_lines import text_lines, without_packing
 from seal.registry import ConfigurationError
@@ -99,14 +99,14 @@ def read_json_lines(path: str, options: TextOptions = TextOptions()) -> Iterator
         where = f"{path}:{number}"
         record = read_json(line, "each line must be one JSON object", where)
         if not isinstance(record, dict):
-            found = short(line.strip())
+            found = abbreviate(line.strip())
             raise ConfigurationError(f"{where}: expected a JSON object with a text and labels, found {found}.")
         key = next((key for key in _LABEL_KEYS if key in record), None)
         if key is None:
             raise ConfigurationError(f"{where}: the object has no 'labels'; a text without any has an empty list.")
         text, labels = text_of(record, options.text_keys, where), record[key]
         if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-            raise ConfigurationError(f"{where}: {key!r} must be a list of names, found {short(labels)}.")
+            raise ConfigurationError(f"{where}: {key!r} must be a list of names, found {abbreviate(labels)}.")
         yield LabelledText(text, once_each(labels, where), where)
 
 
@@ -151,8 +151,8 @@ def _label_columns(path: str, records: Sequence[dict[str, str]], options: TextOp
         for name in options.label_columns:
             if name not in names:
                 raise ConfigurationError(
-                    f"{path}:1: no column is called {short(name)}, which dataset_reader.label_columns names; the first "
-                    f"row has {_named(names)}."
+                    f"{path}:1: no column is called {abbreviate(name)}, which dataset_reader.label_columns names; the "
+                    f"first row has {_named(names)}."
                 )
         return list(options.label_columns)
     if any(key in names for key in _LABEL_KEYS):
@@ -174,7 +174,7 @@ def _label_columns(path: str, records: Sequence[dict[str, str]], options: TextOp
 
 
 def _named(names: Sequence[str], most: int = 8) -> str:
-    return ", ".join(map(short, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return ", ".join(map(abbreviate, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _text_column(path: str, records: Sequence[dict[str, str]], columns: Sequence[str]) -> str:
@@ -194,7 +194,9 @@ def _text_column(path: str, records: Sequence[dict[str, str]], columns: Sequence
 def _bit(cell: str, name: str, where: str) -> bool:
     found = _BITS.get(cell.strip().lower())
     if found is None:
-        raise ConfigurationError(f"{where}: the column {short(name)} of a label must be 0 or 1, found {short(cell)}.")
+        raise ConfigurationError(
+            f"{where}: the column {abbreviate(name)} of a label must be 0 or 1, found {abbreviate(cell)}."
+        )
     return found
 
 
@@ -370,8 +372,8 @@ def _items(cell: str, where: str) -> list[str]:
         found = _QUOTED.match(inside, end)
         if found is None:
             raise ConfigurationError(
-                f"{where}: {short(cell)} is no list of names; write it as in \"['a', 'b']\", or the labels with commas "
-                "between them, as in 'a,b'."
+                f"{where}: {abbreviate(cell)} is no list of names; write it as in \"['a', 'b']\", or the labels with "
+                "commas between them, as in 'a,b'."
             )
         items.append(_unquoted(found[1]))
         end = found.end()
@@ -411,7 +413,7 @@ def text_of(record: dict[str, Any], text_keys: Optional[tuple[str, ...]] = None,
         if isinstance(text, list) and all(isinstance(word, str) for word in text):
             text = " ".join(text)
         if not isinstance(text, str):
-            raise ConfigurationError(f"{where}{key!r} must be a string or a list of words, found {short(text)}.")
+            raise ConfigurationError(f"{where}{key!r} must be a string or a list of words, found {abbreviate(text)}.")
         texts.append(text)
     return " ".join(texts)
 

@@ -10,12 +10,12 @@ from allennlp.data import DatasetReader, Field, Instance, Vocabulary
 from allennlp.data.fields import TensorField
 from scipy import sparse
 
-from seal.common.setting_checks import short
+from seal.common.setting_checks import abbreviate
 from seal.common.vocabularies import ATTRIBUTES, LABELS
 from seal.dataset_readers.fields import NamedColumns, NamesField
 from seal.dataset_readers.multilabel_files import MultilabelData, read_multilabel
 from seal.dataset_readers.tensor_loader import TensorTable, dense_rows
-from seal.files.kept_arrays import Arrays, kept_or_read
+from seal.files.array_cache import Arrays, kept_or_read
 from seal.files.matrices import Matrix, pieces
 from seal.files.names import clean_label
 from seal.files.paths import expanded
@@ -34,7 +34,7 @@ class MultilabelReader(DatasetReader):
     AllenNLP's own loaders work too, with one instance a row.
 
     A path is a file, a list of files that make one split (stratified folds), or a pattern with `*`; packed ones are
-    read as well. What is read of large ones is kept for the next start (see `seal.files.kept_arrays`).
+    read as well. What is read of large ones is kept for the next start (see `seal.files.array_cache`).
 
     # Parameters
 
@@ -149,7 +149,7 @@ class MultilabelReader(DatasetReader):
             rows, columns = numpy.nonzero(~numpy.isfinite(part))
             if len(rows):
                 raise ConfigurationError(
-                    f"{data.source[start + rows[0]]}: the value of {short(data.feature_names[columns[0]])} is too "
+                    f"{data.source[start + rows[0]]}: the value of {abbreviate(data.feature_names[columns[0]])} is too "
                     "large to be standardized, for single precision; correct it, or scale the attribute."
                 )
             arrays.write("features", start, part)
@@ -285,7 +285,7 @@ def _files(path: Union[str, Sequence[str]], key: str = _PATHS) -> list[str]:
     if not isinstance(path, str):
         wrong = [file for file in path if not isinstance(file, str)] if isinstance(path, (list, tuple)) else [path]
         if wrong:
-            raise ConfigurationError(f"{key} must be a string or a list of strings, found {short(wrong[0])}.")
+            raise ConfigurationError(f"{key} must be a string or a list of strings, found {abbreviate(wrong[0])}.")
         if not path:
             raise ConfigurationError(f"{key} is an empty list; name one or more files.")
         return list(path)

@@ -9,12 +9,12 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
-from seal.common.setting_checks import check_choice, short
+from seal.common.setting_checks import abbreviate, check_choice
 from seal.dataset_readers.arff import ArffHeader, ArffTable, read_arff, read_header
 from seal.dataset_readers.arff_labels import HIERARCHIES
 from seal.dataset_readers.column_plan import ColumnPlan
 from seal.dataset_readers.feature_columns import fill_missing
-from seal.files.kept_arrays import Arrays
+from seal.files.array_cache import Arrays
 from seal.files.matrices import GrowingMatrix, Matrix, matrix_of
 from seal.files.names import composed
 from seal.files.taxonomy import Taxonomy
@@ -147,7 +147,9 @@ def read_multilabel(
     check_choice("dataset_reader.hierarchy", hierarchy, HIERARCHIES)
     for key, names in (("labels", labels or ()), ("drop_attributes", drop_attributes)):
         if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
-            raise ConfigurationError(f"dataset_reader.{key} must be a list of attribute names, found {short(names)}.")
+            raise ConfigurationError(
+                f"dataset_reader.{key} must be a list of attribute names, found {abbreviate(names)}."
+            )
     labels = None if labels is None else [composed(name) for name in labels]
     drop_attributes = [composed(name) for name in drop_attributes]
     if labels is not None and label_xml is not None:

@@ -13,10 +13,10 @@ from allennlp.data.fields import SequenceField
 from nltk import Tree
 
 from seal.common.linear_trees import PUNCTUATION, WORD, check_tree, linearised
-from seal.common.setting_checks import short, with_parameters_of
+from seal.common.setting_checks import abbreviate, with_parameters_of
 from seal.dataset_readers.fields import KnownLabelsField, WordsField
 from seal.dataset_readers.sentences import SentenceReader, text_field, with_words
-from seal.files.other_formats import to_be_converted
+from seal.files.format_sniffing import to_be_converted
 from seal.files.paths import data_files, not_empty
 from seal.files.text_lines import text_lines, without_packing
 
@@ -83,16 +83,18 @@ def parsed_trees(  # noqa: C901 - a branch a token
                     )
                 open_.append(Tree("", []))
             elif not open_:
-                what = "this bracket closes nothing" if token == ")" else f"{short(token)} is outside of any tree"
+                what = "this bracket closes nothing" if token == ")" else f"{abbreviate(token)} is outside of any tree"
                 raise ConfigurationError(f"{path}:{number}: {what}; expected trees such as {_EXAMPLE}.")
             elif token == ")":
                 node = open_.pop()
                 if not node:
-                    raise ConfigurationError(f"{path}:{number}: the bracket {short(f'({node.label()})')} has no word.")
+                    raise ConfigurationError(
+                        f"{path}:{number}: the bracket {abbreviate(f'({node.label()})')} has no word."
+                    )
                 if len(node) > 1 and node.label() not in _NO_WORDS and all(isinstance(child, str) for child in node):
                     bracket = f"({' '.join([node.label(), *node])})"
                     raise ConfigurationError(
-                        f"{path}:{number}: the bracket {short(bracket)} has {len(node)} "
+                        f"{path}:{number}: the bracket {abbreviate(bracket)} has {len(node)} "
                         "words and no bracket: a part of speech has one word, and in a constituent each word needs a "
                         f"bracket with its part of speech, or with {WORD} if that is not known."
                     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, Optional
 
-from seal.common.setting_checks import counted, short
+from seal.common.setting_checks import abbreviate, counted
 from seal.common.tag_encodings import spans_to_bio
 from seal.dataset_readers.srl_frames import SrlFrame, SrlSentence
 from seal.files.names import clean_name
@@ -130,7 +130,9 @@ def _check_row(where: str, row: list[str], before: _Rows, names: Optional[Sequen
         )
     place = 0 if names is None or "ID" not in names else names.index("ID")
     if row[place] != str(len(before) + 1):
-        raise ConfigurationError(f"{where}: found the id {short(row[place])} where {len(before) + 1} is the next word.")
+        raise ConfigurationError(
+            f"{where}: found the id {abbreviate(row[place])} where {len(before) + 1} is the next word."
+        )
 
 
 def _layout_of_names(path: str, names: Sequence[str]) -> _Layout:
@@ -229,8 +231,8 @@ def _listed_roles(
         cell = row[column]
         if cell != "_" and not _ARGUMENTS.fullmatch(cell):
             raise ConfigurationError(
-                f"{path}:{number}: the roles {short(cell)} are not of the form A0:1|A1:3, each with the id of its head "
-                "word."
+                f"{path}:{number}: the roles {abbreviate(cell)} are not of the form A0:1|A1:3, each with the id of its "
+                "head word."
             )
         pairs = [part.rpartition(":") for part in cell.split("|")] if cell != "_" else []
         for _, _, head in pairs:
@@ -248,8 +250,8 @@ def _nearest(path: str, rows: _Rows, layout: _Layout, heads: Iterable[int]) -> l
         head = row[layout.head]
         if head != "0" and not (_ID.fullmatch(head) and int(head) <= len(rows)):
             raise ConfigurationError(
-                f"{path}:{number}: the head {short(head)} is not the id of a word, or 0, and subtrees need it; correct "
-                "it, or set role_spans to 'head'."
+                f"{path}:{number}: the head {abbreviate(head)} is not the id of a word, or 0, and subtrees need it; "
+                "correct it, or set role_spans to 'head'."
             )
         above.append(int(head) - 1)
     marked = set(heads)

@@ -8,9 +8,9 @@ from typing import Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.setting_checks import check_choice, counted, short
+from seal.common.setting_checks import abbreviate, check_choice, counted
+from seal.files.format_sniffing import is_list
 from seal.files.names import clean_name
-from seal.files.other_formats import is_list
 from seal.files.paths import not_empty, user_path
 from seal.files.records import csv_rows
 from seal.files.text_lines import BLANKS, cells_of, column_lines, without_packing
@@ -210,7 +210,7 @@ class TagColumns:
             if _are_numbers_of_rows(cells) and 1 < len(set(filter(None, cells))) < len(cells):
                 raise ConfigurationError(
                     f"{sentence.source}: no empty row is between sentences, and column {place} numbers them, "
-                    f"{short(cells[0])} first; set sentence_column to {place}."
+                    f"{abbreviate(cells[0])} first; set sentence_column to {place}."
                 )
 
     def _rows(self, path: str, comment: Optional[str]) -> Iterator[tuple[int, list[str], str]]:
@@ -294,7 +294,7 @@ class TagColumns:
         if self._tag is not None:
             tag, where = row[self._tag], f"{sentence.path}:{number}: the tag"
             if tag[:1] == "[" and is_list(tag):
-                raise ConfigurationError(f"{where} {short(tag)} looks like a list; expected {_EXPECTED}.")
+                raise ConfigurationError(f"{where} {abbreviate(tag)} looks like a list; expected {_EXPECTED}.")
             sentence.tags.append(clean_name(tag, where))
         for name, place in self._features.items():
             sentence.features[name].append(row[place])

@@ -12,7 +12,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, TokenIndexer
 from allennlp.data.fields import LabelField, SequenceLabelField
 
-from seal.common.setting_checks import check_choice, check_range, needed, taken, with_parameters_of
+from seal.common.setting_checks import check_choice, check_range, pop_arguments, require, with_parameters_of
 from seal.common.tag_encodings import ENCODINGS, convert_tags
 from seal.common.tag_notation import TagNotation, TagsSeen, recognise
 from seal.dataset_readers.fields import KnownLabelsField, WordsField
@@ -115,7 +115,7 @@ class TaggingReader(SentenceReader):
     ) -> None:
         #: The names of the features that `text_to_instance` needs.
         self.feature_names = list(settings.get("feature_columns") or {})
-        self._columns = taken(TagColumns, settings)
+        self._columns = pop_arguments(TagColumns, settings)
         super().__init__(**settings)
         for name in self.feature_names:
             if name in _TAKEN:
@@ -198,7 +198,7 @@ class TaggingReader(SentenceReader):
         legal = self._legal.setdefault(notation.encoding, LegalTags(notation.encoding, self._repair))
         target = self._target_encoding
         if target is None and self._encoding == AUTO:
-            target = needed(self._first, "the first notation").learned
+            target = require(self._first, "the first notation").learned
         try:
             for sentence in sentences:
                 if sentence.tags is not None:

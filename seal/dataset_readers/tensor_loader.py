@@ -14,7 +14,7 @@ from scipy import sparse
 
 from seal.common.setting_checks import check_range
 from seal.dataset_readers.fields import NamedColumns, NamesField
-from seal.files.kept_arrays import is_mapped
+from seal.files.array_cache import is_mapped
 from seal.files.matrices import Matrix
 
 #: A sparse matrix in memory is made dense up to this size: rows are taken faster from a dense one.

@@ -11,7 +11,7 @@ from allennlp.data import DatasetReader, Field, Instance, Token, Tokenizer
 from allennlp.data.fields import TextField
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer, WhitespaceTokenizer
 
-from seal.common.setting_checks import check_choice, check_range, short, with_parameters_of
+from seal.common.setting_checks import abbreviate, check_choice, check_range, with_parameters_of
 from seal.common.vocabularies import LABELS
 from seal.dataset_readers.fields import LabelSetField, NamedColumns, NamesField
 from seal.dataset_readers.label_scheme import LabelScheme
@@ -219,7 +219,7 @@ class TextMultilabelReader(SentenceReader):
         tokens, is_cut = self._tokens(text, source)
         if is_cut:
             where = f"{source}: " if source else ""
-            logger.warning("%scut the text %s at %d tokens", where, short(text), self.max_tokens)
+            logger.warning("%scut the text %s at %d tokens", where, abbreviate(text), self.max_tokens)
         return self._instance(tokens, labels, source)
 
     def _instance(

@@ -7,7 +7,7 @@ from allennlp.modules import TextFieldEmbedder
 
 from seal.common.nested_values import shapes_of
 from seal.common.precision import without_autocast
-from seal.common.setting_checks import check_range, needed
+from seal.common.setting_checks import check_range, require
 from seal.energies.energy import Energy, check_output_space
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.registry import ConfigurationError, given
@@ -325,7 +325,7 @@ class TagLanguageModelEnergy(Energy):
         words = None
         if self.word_models is not None:
             # shape: (batch * samples, tokens, word_dim)
-            words = needed(condition, f"{_KEY}: the words").repeat_interleave(samples, dim=0)
+            words = require(condition, f"{_KEY}: the words").repeat_interleave(samples, dim=0)
         total = outputs.new_zeros((), dtype=torch.float)
         for name in self.tag_models:
             if name == "backward_model":

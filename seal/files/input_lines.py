@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn, Optional
 
 from seal.common.setting_checks import whole_number
 from seal.common.tag_notation import TagsSeen, recognise
-from seal.files.other_formats import check_text_bytes, is_data, other_format
+from seal.files.format_sniffing import check_text_bytes, is_data, other_format
 from seal.files.paths import local_path, user_path
 from seal.files.records import csv_records
 from seal.files.text_lines import (

@@ -8,7 +8,7 @@ from typing import Optional, Union
 import numpy
 from scipy import sparse
 
-from seal.files.kept_arrays import Arrays, is_mapped
+from seal.files.array_cache import Arrays, is_mapped
 
 Matrix = Union[numpy.ndarray, "sparse.csr_array"]
 

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from typing import Optional
 
-from seal.common.setting_checks import short
+from seal.common.setting_checks import abbreviate
 from seal.registry import ConfigurationError
 
 #: Half a surrogate pair, which UTF-8 cannot encode; an escape in JSON can produce one (`"\\udc80"`).
@@ -33,7 +33,7 @@ def check_text(text: str, what: str) -> None:
     file.
     """
     if SURROGATE.search(text):
-        raise ConfigurationError(f"{what} holds half a surrogate pair, which is not a character: {short(text)}.")
+        raise ConfigurationError(f"{what} holds half a surrogate pair, which is not a character: {abbreviate(text)}.")
 
 
 def check_name(name: str, what: str) -> None:
@@ -46,7 +46,7 @@ def check_name(name: str, what: str) -> None:
         raise ConfigurationError(f"{what} is {name}, which AllenNLP's vocabulary keeps for itself; rename it.")
     if _CONTROL_AT_AN_END.search(name):
         raise ConfigurationError(
-            f"{what} begins or ends with a control character, such as a line's end: {short(name)}."
+            f"{what} begins or ends with a control character, such as a line's end: {abbreviate(name)}."
         )
 
 
@@ -64,10 +64,10 @@ def clean_name(name: str, what: str) -> str:
         called = unicodedata.name(unseen, "control character").lower()
         raise ConfigurationError(
             f"{what} has a character that cannot be seen, U+{ord(unseen):04X} ({called}), and would look like another "
-            f"name: {short(name)}; remove it."
+            f"name: {abbreviate(name)}; remove it."
         )
     if name.strip() and name != name.strip():
-        raise ConfigurationError(f"{what} begins or ends with white space: {short(name)}.")
+        raise ConfigurationError(f"{what} begins or ends with white space: {abbreviate(name)}.")
     return composed(name)
 
 
@@ -91,5 +91,5 @@ def clean_label(name: str, what: str) -> str:
     """As `clean_name`, for a label of a text, which must not be blank."""
     name = clean_name(name, what)
     if not name.strip():
-        raise ConfigurationError(f"{what} is blank: {short(name)}.")
+        raise ConfigurationError(f"{what} is blank: {abbreviate(name)}.")
     return name

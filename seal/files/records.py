@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Optional, TypeVar
 
-from seal.common.setting_checks import counted, short
+from seal.common.setting_checks import abbreviate, counted
 from seal.registry import ConfigurationError
 
 Repeatable = TypeVar("Repeatable", bound=Hashable)
@@ -27,7 +27,7 @@ def read_json(line: str, complaint: str, where: str = "") -> Any:
         record = dict(pairs)
         if len(record) < len(pairs):
             twice = next(key for key, number in Counter(key for key, _ in pairs).items() if number > 1)
-            raise ConfigurationError(f"{start}{short(twice)} is given twice.")
+            raise ConfigurationError(f"{start}{abbreviate(twice)} is given twice.")
         return record
 
     try:
@@ -104,7 +104,9 @@ def csv_records(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[i
             # The first may be empty: pandas writes the numbers of rows so.
             wrong = "" if "" in names[1:] else first_repeated(names)
             if wrong is not None:
-                raise ConfigurationError(f"{where}: the first row names the columns, each once; found {short(wrong)}.")
+                raise ConfigurationError(
+                    f"{where}: the first row names the columns, each once; found {abbreviate(wrong)}."
+                )
             continue
         if not row:
             if len(names) > 1:

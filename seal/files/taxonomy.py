@@ -10,7 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 import numpy
 from scipy import sparse
 
-from seal.common.setting_checks import short
+from seal.common.setting_checks import abbreviate
 from seal.registry import ConfigurationError
 
 #: The most pairs of a label and one of its ancestors. A chain of 4,500 labels has as many.
@@ -31,7 +31,7 @@ class CircularTaxonomy(ConfigurationError):
 
     def __init__(self, circle: list[str]) -> None:
         named = circle if len(circle) <= _NAMED + 1 else [*circle[: _NAMED - 1], *circle[-2:]]
-        shown = [short(label) for label in named]
+        shown = [abbreviate(label) for label in named]
         if len(named) < len(circle):
             shown.insert(_NAMED - 1, f"({len(circle) - len(named)} more)")
         super().__init__(f"The taxonomy goes round in a circle: {' -> '.join(shown)}.")
@@ -128,7 +128,7 @@ class Taxonomy:
             if pairs > MOST_PAIRS:
                 raise ConfigurationError(
                     f"The taxonomy has more than {MOST_PAIRS:,} pairs of a label and its ancestors, such as "
-                    f"{len(above[column]) - 1:,} above {short(self.labels[column])}; correct its edges."
+                    f"{len(above[column]) - 1:,} above {abbreviate(self.labels[column])}; correct its edges."
                 )
         indptr = numpy.cumsum([0] + [len(columns) for columns in above])
         indices = numpy.concatenate(above) if above else numpy.empty(0, numpy.int32)

@@ -12,8 +12,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, Optional, Union
 
-from seal.common.setting_checks import short, whole_number
-from seal.files.other_formats import check_text_bytes, other_format
+from seal.common.setting_checks import abbreviate, whole_number
+from seal.files.format_sniffing import check_text_bytes, other_format
 from seal.files.paths import user_path
 from seal.registry import ConfigurationError
 
@@ -33,7 +33,7 @@ def most_unpacked(path: str) -> int:
         return max(_MOST_BYTES, _MOST_RATIO * os.path.getsize(path))
     number = whole_number(given)
     if number is None:
-        raise ConfigurationError(f"{VARIABLE}: a whole number of MiB, found {short(given)}.")
+        raise ConfigurationError(f"{VARIABLE}: a whole number of MiB, found {abbreviate(given)}.")
     return number * 2**20
 
 

@@ -11,7 +11,7 @@ from typing import Any, Optional
 
 import torch
 
-from seal.files.whole_files import replacing
+from seal.files.atomic_files import atomic_write
 from seal.registry import ConfigurationError
 
 
@@ -120,7 +120,7 @@ def write_tensors(path: str, tensors: Mapping[str, torch.Tensor], text: Mapping[
     head = json.dumps(header).encode()
     # The numbers begin at a multiple of 8.
     head += b" " * (-len(head) % 8)
-    with replacing(path) as draft, open(draft, "wb") as file:
+    with atomic_write(path) as draft, open(draft, "wb") as file:
         file.write(len(head).to_bytes(8, "little") + head)
         for numbers in parts:
             file.write(numbers.data)

@@ -5,7 +5,7 @@ from typing import Optional
 
 import torch
 
-from seal.common.setting_checks import check_choice, check_range, needed
+from seal.common.setting_checks import check_choice, check_range, require
 from seal.hypergradients.guards import (
     FixedRandomness,
     advise_finite_differences,
@@ -72,7 +72,7 @@ class LossProducts:
 
     def cross(self, vector: torch.Tensor) -> torch.Tensor:
         """`J^T q`: `(inner.size,)` to `(outer.size,)`."""
-        return self._product(vector, needed(self.outer, "outer"))
+        return self._product(vector, require(self.outer, "outer"))
 
     def _first_gradient(self) -> torch.Tensor:
         raise NotImplementedError

@@ -2,7 +2,7 @@ from typing import Optional
 
 import torch
 
-from seal.common.setting_checks import check_range, needed
+from seal.common.setting_checks import check_range, require
 from seal.losses.task_loss import NetTerms, TaskLoss
 from seal.registry import ConfigurationError
 from seal.scores import Cost, L1Cost
@@ -93,8 +93,8 @@ class InferenceNetworkLoss(TaskLoss):
         first = cost_augmented or task_net
         if task_net.energy is None or first.energy is None or self.energy_weight == 0:
             return loss
-        margin, perceptron = needed(first.cost, "task_loss.cost") - first.energy, -task_net.energy
+        margin, perceptron = require(first.cost, "task_loss.cost") - first.energy, -task_net.energy
         if self.needs_gold_energy:
-            gold_energy = needed(gold_energy, "the energy of gold")
+            gold_energy = require(gold_energy, "the energy of gold")
             margin, perceptron = torch.relu(margin + gold_energy), torch.relu(perceptron + gold_energy)
         return loss - self.energy_weight * (self.margin_weight * margin + self.perceptron_weight * perceptron)

@@ -3,7 +3,7 @@ from typing import Optional
 
 import torch
 
-from seal.common.setting_checks import check_range, needed
+from seal.common.setting_checks import check_range, require
 from seal.losses.energy_loss import Comparison, EnergyLoss
 from seal.output_spaces import RewardedCandidates
 from seal.scores import Cost, OneMinusScore, SoftF1, TokenAccuracy
@@ -57,7 +57,7 @@ class NceRankingLoss(RankingLoss):
     def _logits(self, comparison: Comparison) -> tuple[torch.Tensor, torch.Tensor]:
         gold_logit, logits = super()._logits(comparison)
         noise, of_gold = comparison.candidates.noise_log_prob, comparison.candidates.gold_noise_log_prob
-        return gold_logit - needed(of_gold, "gold_noise_log_prob"), logits - needed(noise, "noise_log_prob")
+        return gold_logit - require(of_gold, "gold_noise_log_prob"), logits - require(noise, "noise_log_prob")
 
 
 @EnergyLoss.register("contrastive_divergence")
@@ -161,7 +161,7 @@ class PartitionLoss(EnergyLoss):
     def forward(self, comparison: Comparison) -> torch.Tensor:
         candidates = comparison.candidates
         counts = candidates.log_counts().exp()
-        exponent = -comparison.energy - needed(candidates.noise_log_prob, "noise_log_prob")
+        exponent = -comparison.energy - require(candidates.noise_log_prob, "noise_log_prob")
         within = exponent.clamp(max=self.limit).exp()
         weights = within + math.exp(self.limit) * (exponent - self.limit).clamp(min=0)
         return comparison.gold_energy + (counts * weights).sum(dim=1) / counts.sum(dim=1) - 1

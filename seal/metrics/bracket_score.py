@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
 from seal.common.linear_trees import PUNCTUATION, counted_brackets
-from seal.metrics.monitors import SummedScore, f1_scores, percent
+from seal.metrics.running_means import SummedScore, f1_scores, percent
 
 
 class BracketCounts(NamedTuple):

@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
 from seal.common.setting_checks import check_range
-from seal.metrics.monitors import SummedScore, percent
+from seal.metrics.running_means import SummedScore, percent
 
 
 @Metric.register("mask_score")

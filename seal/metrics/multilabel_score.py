@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
 from seal.common.setting_checks import check_range
-from seal.metrics.monitors import SummedScore, gathered, percent
+from seal.metrics.running_means import SummedScore, gathered, percent
 from seal.structure.scores import label_set_scores
 
 # Rows scored at a time, which bounds the memory beside the rows themselves.

@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
 from seal.common.tag_encodings import arguments_of, tags_to_spans
-from seal.metrics.monitors import SummedScore, f1_by_name, f1_scores, percent
+from seal.metrics.running_means import SummedScore, f1_by_name, f1_scores, percent
 from seal.structure.energies.roles import CORE_ROLES
 
 #: What precision, recall and F1 are ratios of.

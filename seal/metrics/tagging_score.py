@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
 from seal.common.tag_encodings import tags_to_spans
-from seal.metrics.monitors import SummedScore, f1_by_name, f1_scores, percent
+from seal.metrics.running_means import SummedScore, f1_by_name, f1_scores, percent
 
 
 def tagging_sums(predicted: Sequence[str], gold: Sequence[str], spans: bool) -> dict[str, int]:

@@ -8,12 +8,12 @@ from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
 from seal.common.linear_trees import WORD, brackets_of
-from seal.common.setting_checks import check_range, needed, with_parameters_of
+from seal.common.setting_checks import check_range, require, with_parameters_of
 from seal.metrics import BracketScore, TaggingScore
 from seal.models.seal_model import SealModel, check_scored, known_rows, mean_of
 from seal.nets import AttentionDecoder, TaskNet, TreeBeam, tree_beam
 from seal.output_spaces import LinearTree, OutputSpace
-from seal.structure.tree_structure import TreeCandidates, TreeStructure
+from seal.structure.tree_structure import KBestTrees, TreeStructure
 from seal.two_player.objectives import TaskState
 
 
@@ -55,7 +55,7 @@ class ParsingModel(SealModel):
         if not isinstance(output_space, LinearTree):
             raise ConfigurationError("model.output_space.type: 'seal_parsing' predicts trees: 'linear_tree'.")
         super().__init__(vocab, output_space, task_net=task_net, **settings)
-        if not isinstance(needed(self.task_net, "task_net").encoder, AttentionDecoder):
+        if not isinstance(require(self.task_net, "task_net").encoder, AttentionDecoder):
             raise ConfigurationError(
                 "model.task_net.encoder.type: parsing goes step by step, which needs an 'attention_decoder'; what "
                 "reads the words is its 'source'."
@@ -86,7 +86,7 @@ class ParsingModel(SealModel):
     def _state(self, tokens: TextFieldTensors, symbols: torch.Tensor, mask: torch.Tensor) -> TaskState:
         """That of given trees: each step has the symbols of its own tree before it."""
         inputs = {**_words(tokens), "earlier": self.output_space.before(symbols)}
-        logits, hidden, earlier = needed(self.task_net, "task_net")(inputs, mask)
+        logits, hidden, earlier = require(self.task_net, "task_net")(inputs, mask)
         return TaskState(inputs, logits, hidden, mask, symbols, earlier=earlier)
 
     def forward(
@@ -133,8 +133,8 @@ class ParsingModel(SealModel):
             chosen = torch.zeros(len(beam.symbols), dtype=torch.long, device=beam.symbols.device)
             probability = None
             if self.chooses:
-                candidates = self.candidates(beam, metadata or [])
-                found, probability = self.structure.choose(candidates, with_probability=self.gives_probability)
+                best_trees = self.best_trees(beam, metadata or [])
+                found, probability = self.structure.choose(best_trees, with_probability=self.gives_probability)
                 chosen = found.to(chosen.device)
             elif self.gives_probability:
                 probability = self._probability_of_own(tokens, beam, metadata or [])
@@ -155,13 +155,13 @@ class ParsingModel(SealModel):
                     self._own_score(own, [item["symbols"] for item in metadata], _tags(metadata))
         return output
 
-    def search(self, tokens: TextFieldTensors, competing: bool) -> TreeBeam:
+    def search(self, tokens: TextFieldTensors, for_structure: bool) -> TreeBeam:
         """
-        The trees that beam search finds: with `competing` as many as those among which the structure chooses, and
+        The trees that beam search finds: with `for_structure` as many as those among which the structure chooses, and
         otherwise as many as prediction without a structure keeps.
         """
-        width = max(self.beam, self.structure.num_candidates) if competing else self.beam
-        return tree_beam(needed(self.task_net, "task_net"), self.output_space, _words(tokens), width)
+        width = max(self.beam, self.structure.num_candidates) if for_structure else self.beam
+        return tree_beam(require(self.task_net, "task_net"), self.output_space, _words(tokens), width)
 
     def _best(self, beam: TreeBeam) -> list[list[str]]:
         """The symbols of the first tree of each row."""
@@ -170,21 +170,21 @@ class ParsingModel(SealModel):
     def own_trees(self, beam: TreeBeam, tokens: TextFieldTensors) -> list[list[str]]:
         """What is predicted without a structure; `beam` has the trees that compete, a wider search's."""
         same = self.beam >= self.structure.num_candidates
-        return self._best(beam if same else self.search(tokens, competing=False))
+        return self._best(beam if same else self.search(tokens, for_structure=False))
 
     def _probability_of_own(
         self, tokens: TextFieldTensors, own: TreeBeam, metadata: list[dict[str, Any]]
     ) -> torch.Tensor:
         """How likely the first tree of each row of a beam is to be right, `(rows,)`, by those that compete."""
-        competing = self.candidates(self.search(tokens, competing=True), metadata)
-        return self.structure.probability_of(competing, self._best(own), own.log_prob[:, 0])
+        best = self.best_trees(self.search(tokens, for_structure=True), metadata)
+        return self.structure.probability_of(best, self._best(own), own.log_prob[:, 0])
 
     def energies(self, tokens: TextFieldTensors, beam: TreeBeam) -> torch.Tensor:
         """The loss-net's energy of each tree of a beam: `(rows, candidates)`."""
         states = (self._state(tokens, *trees) for trees in zip(beam.symbols.unbind(1), beam.mask.unbind(1)))
         return torch.cat([self.energy(state, self.gold(state).unsqueeze(1)) for state in states], dim=1)
 
-    def candidates(self, beam: TreeBeam, metadata: list[dict[str, Any]]) -> TreeCandidates:
+    def best_trees(self, beam: TreeBeam, metadata: list[dict[str, Any]]) -> KBestTrees:
         """The trees of a beam as plain values, the best first, without fillers."""
         lengths = beam.mask.sum(dim=2).tolist()
         real = beam.log_prob.isfinite().sum(dim=1).tolist()
@@ -192,34 +192,34 @@ class ParsingModel(SealModel):
             [self.output_space.strings(tree[:steps]) for tree, steps in zip(rows[:number], of_rows)]
             for rows, of_rows, number in zip(beam.symbols.tolist(), lengths, real)
         ]
-        return TreeCandidates(trees, [item["words"] for item in metadata], beam.log_prob, tags=_tags(metadata))
+        return KBestTrees(trees, [item["words"] for item in metadata], beam.log_prob, tags=_tags(metadata))
 
     def structure_settings(self) -> dict[str, Any]:
         return {"symbols": self.output_space.labels}
 
     def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
         metadata = batch["metadata"]
-        beam = self.search(batch["tokens"], competing=True)
-        candidates = self.candidates(beam, metadata)
+        beam = self.search(batch["tokens"], for_structure=True)
+        best_trees = self.best_trees(beam, metadata)
         return {
-            "trees": candidates.trees,
-            "words": candidates.words,
-            "log_prob": candidates.log_prob.float().cpu(),
+            "trees": best_trees.trees,
+            "words": best_trees.words,
+            "log_prob": best_trees.log_prob.float().cpu(),
             # As strings: the vocabulary may lack some.
             "gold": [item["symbols"] for item in metadata],
-            "tags": candidates.tags,
+            "tags": best_trees.tags,
             "own": self.own_trees(beam, batch["tokens"]),
         }
 
     def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
-        records = ([TreeCandidates(**record) for record in part] for part in (training, validation))
+        records = ([KBestTrees(**record) for record in part] for part in (training, validation))
         return self.structure.fit(*records)
 
     def _count(self, output: dict[str, Any], state: TaskState, metadata: list[dict[str, Any]]) -> None:
         space = self.output_space
         gold = [item["symbols"] for item in metadata]
         self._score(self._strings(output["symbols"], output["num_steps"]), gold, _tags(metadata))
-        lengths = needed(state.mask, "mask").sum(dim=1)
+        lengths = require(state.mask, "mask").sum(dim=1)
         self._step_score(self._strings(space.decode(state.logits, state.mask), lengths), gold)
         if state.cost_augmented is not None:
             theirs = space.decode(state.cost_augmented, state.mask)

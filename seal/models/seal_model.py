@@ -11,9 +11,9 @@ from allennlp.data import DatasetReader, Field, Instance, Vocabulary
 from allennlp.models import Model
 
 from seal.common.nested_values import shapes_of
-from seal.common.setting_checks import needed, under
+from seal.common.setting_checks import error_prefix, require
 from seal.losses import CompoundLoss, EnergyLoss, InferenceNetworkLoss, RegressionLoss, TaskLoss
-from seal.metrics import Monitors, UnknownGold
+from seal.metrics import RunningMeans, UnknownGold
 from seal.nets import CostAugmentedNet, LossNet, TaskNet, TaskNetOutput
 from seal.output_spaces import OutputSpace
 from seal.registry import given
@@ -254,7 +254,7 @@ class SealModel(Model, Objectives):
         score: Optional[str] = None,
     ) -> None:
         super().__init__(vocab)
-        with under("model"):
+        with error_prefix("model"):
             check_cost_augmented(cost_augmented_net, task_net, loss_net, sampler, energy_loss, task_loss)
             check_who_predicts(task_net, loss_net, inference, sampler)
             check_trained(task_net, task_loss)
@@ -275,10 +275,10 @@ class SealModel(Model, Objectives):
         if structure is not None:
             self.structure = structure.construct(**self.structure_settings())
             if score is not None:
-                with under("model"):
+                with error_prefix("model"):
                     self.structure.main_score = score
         if loss_net is not None:
-            parts = needed(sampler, "sampler"), needed(energy_loss, "energy_loss"), self.task_loss
+            parts = require(sampler, "sampler"), require(energy_loss, "energy_loss"), self.task_loss
             for sentence in differing_settings(*parts):
                 logger.warning(sentence[0].upper() + sentence[1:])
             dim = None if self.task_net is None else self.task_net.get_output_dim()
@@ -302,7 +302,7 @@ class SealModel(Model, Objectives):
         #: Gold that the vocabulary lacks: a subclass refuses it in training and counts it in evaluation.
         self.unknown_gold = UnknownGold(output_space.labels, output_space.namespace, self.gold_key)
         #: The training losses that `get_metrics` reports.
-        self.monitors = Monitors()
+        self.monitors = RunningMeans()
 
     # What a subclass defines.
 
@@ -373,7 +373,7 @@ class SealModel(Model, Objectives):
     ) -> TaskNetOutput:
         """The task-net's output; without a task-net, logits that are zeros of the given shape."""
         if self.task_net is None:
-            return TaskNetOutput(next(needed(self.loss_net, "loss_net").parameters()).new_zeros(shape), hidden=None)
+            return TaskNetOutput(next(require(self.loss_net, "loss_net").parameters()).new_zeros(shape), hidden=None)
         return self.task_net(inputs, mask)
 
     @property
@@ -423,7 +423,7 @@ class SealModel(Model, Objectives):
 
     def infer(self, state: TaskState) -> torch.Tensor:
         """What `inference` predicts, constants: relaxed `(batch, *structure)`, or discrete `(batch, *output)`."""
-        return self.sample_with(needed(self.inference, "inference"), state, None).outputs.squeeze(1)
+        return self.sample_with(require(self.inference, "inference"), state, None).outputs.squeeze(1)
 
     def check_inference(self, inference: Sampler) -> None:
         """
@@ -433,7 +433,7 @@ class SealModel(Model, Objectives):
         """
         if not self.takes_inference:
             raise ConfigurationError(f"model.inference: {type(self).__name__} takes none.")
-        with under("model"):
+        with error_prefix("model"):
             check_who_predicts(self.task_net, self.loss_net, inference, self.sampler)
 
     def check_reader(self, reader: Optional[DatasetReader], key: str) -> None:

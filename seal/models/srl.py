@@ -12,7 +12,7 @@ from allennlp.training.metrics import FBetaMeasure
 from torch.nn import functional as F
 
 from seal.common.precision import at_least_float, in_full_precision
-from seal.common.setting_checks import needed, with_parameters_of
+from seal.common.setting_checks import require, with_parameters_of
 from seal.metrics import SrlScore
 from seal.models.seal_model import SealModel, check_scored, known_rows, mean_of, replaced, without_gold
 from seal.models.tagging import TagModel
@@ -59,7 +59,7 @@ class SrlModel(TagModel):
     ) -> None:
         super().__init__(vocab, output_space, task_net=task_net, **settings)
         self.predicates_from = predicates_from
-        self._predicate_head = torch.nn.Linear(needed(self.task_net, "task_net").get_output_dim(), 1)
+        self._predicate_head = torch.nn.Linear(require(self.task_net, "task_net").get_output_dim(), 1)
         self._score = SrlScore(by_role=by_role)
         self._own_score = SrlScore()
         self._predicate_score = FBetaMeasure(average=None, labels=[1])  # type: ignore[arg-type]
@@ -84,8 +84,8 @@ class SrlModel(TagModel):
         rows, rest = (~frames).long().sort(stable=True).indices.split([number, len(frames) - number])
         finder_loss = None
         if is_predicate is not None:
-            found = self.predicate_logits(needed(state.hidden, "hidden")[rest])
-            finder_loss = _finder_loss(found, is_predicate[rest], needed(state.mask, "mask")[rest]).mean()
+            found = self.predicate_logits(require(state.hidden, "hidden")[rest])
+            finder_loss = _finder_loss(found, is_predicate[rest], require(state.mask, "mask")[rest]).mean()
         return dataclasses.replace(
             state.of_rows(rows),
             gold=None if tags is None else tags[rows],
@@ -105,7 +105,7 @@ class SrlModel(TagModel):
             self.unknown_gold.refuse(metadata)
         mask = get_text_field_mask(tokens)
         inputs = {"tokens": tokens, "predicate": predicate}
-        logits, hidden, earlier = needed(self.task_net, "task_net")(inputs, mask)
+        logits, hidden, earlier = require(self.task_net, "task_net")(inputs, mask)
         return TaskState(inputs, logits, hidden, mask, tags, earlier=earlier)
 
     def predicate_logits(self, hidden: torch.Tensor) -> torch.Tensor:
@@ -153,12 +153,12 @@ class SrlModel(TagModel):
         """
         state = self._pass(tokens, predicate, tags, metadata)
         unknown = [] if self.training or tags is None else self.unknown_gold.note(metadata)
-        mask, predicate_logits = needed(state.mask, "mask"), self.predicate_logits(needed(state.hidden, "hidden"))
+        mask, predicate_logits = require(state.mask, "mask"), self.predicate_logits(require(state.hidden, "hidden"))
         output = {"predicate_prob": predicate_logits.sigmoid() * mask}
         frames = predicate.any(dim=1)
         if tags is not None and self.inference is None:
             cross_entropy = self.output_space.cross_entropy(state.logits, tags, mask)
-            finder_loss = _finder_loss(predicate_logits, needed(is_predicate, "is_predicate"), mask)
+            finder_loss = _finder_loss(predicate_logits, require(is_predicate, "is_predicate"), mask)
             scored = frames & known_rows(unknown, cross_entropy)
             output["loss"] = mean_of(cross_entropy, scored) + mean_of(finder_loss, ~frames)
         if not self.training:
@@ -173,7 +173,7 @@ class SrlModel(TagModel):
 
     def _predict(self, output, state: TaskState, frames, metadata) -> torch.Tensor:
         """Adds `tags`, `log_prob` and, where it is given, `probability`; returns the task-net's own tags."""
-        logits, mask = state.logits, needed(state.mask, "mask")
+        logits, mask = state.logits, require(state.mask, "mask")
         output["tags"] = own = torch.zeros_like(mask, dtype=torch.long)
         output["log_prob"] = at_least_float(logits).new_zeros(len(logits))
         # The best of the candidates is what decoding would find; only frames have some.

@@ -7,7 +7,7 @@ from allennlp.data import Field, Instance, TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
-from seal.common.setting_checks import needed, with_parameters_of
+from seal.common.setting_checks import require, with_parameters_of
 from seal.common.tag_encodings import tags_to_spans
 from seal.dataset_readers.fields import KnownLabelsField
 from seal.metrics import TaggingScore
@@ -49,7 +49,7 @@ class TagModel(SealModel):
         The sequences of tags that compete under the structure; or in their place `outputs`, `(rows, candidates,
         words)`, with a log-probability of 0.
         """
-        space, logits, mask = self.output_space, state.logits, needed(state.mask, "mask")
+        space, logits, mask = self.output_space, state.logits, require(state.mask, "mask")
         if outputs is None:
             outputs, log_prob, token_log_prob = self.structure.best_paths(space, logits, mask)
         else:
@@ -93,7 +93,7 @@ class TagModel(SealModel):
         other tags of a word are equally far from it: of the legal sequences nearest to it, the one of least energy.
         """
         tags = self.output_space.decode(logits, state.mask)
-        rows = (tags != logits.argmax(dim=-1) * needed(state.mask, "mask")).any(dim=1).nonzero().squeeze(1)
+        rows = (tags != logits.argmax(dim=-1) * require(state.mask, "mask")).any(dim=1).nonzero().squeeze(1)
         if len(rows):
             chosen = state.of_rows(rows)
             # Enough for each tag in the place of either tag of an illegal pair.
@@ -216,7 +216,7 @@ class TaggingModel(TagModel):
         # Only scoring needs the cost-augmented network here.
         make = self.task_state if self.training or tags is None else self.state_of_all_nets
         state = make(tokens=tokens, tags=tags, metadata=metadata, **features)
-        mask = needed(state.mask, "mask")
+        mask = require(state.mask, "mask")
         output: dict[str, Any] = {"num_words": mask.sum(dim=1)}
         unknown = [] if self.training or tags is None else self.unknown_gold.note(metadata)
         if self.inference is None and tags is not None:

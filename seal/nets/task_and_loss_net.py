@@ -7,7 +7,7 @@ import torch
 
 from seal.common.nested_values import shapes_of
 from seal.common.precision import in_full_precision
-from seal.common.setting_checks import check_range, needed
+from seal.common.setting_checks import check_range, require
 from seal.energies import Energy, LocalEnergy
 from seal.nets.encoders import Encoder
 from seal.output_spaces import OutputSpace, OverOutputs
@@ -198,7 +198,7 @@ class LossNet(OverOutputs, Registrable):
         Makes the local term minus the inner product of an output and the task-net's logits; the other terms do not
         change. `check_copy` says whether this is possible.
         """
-        needed(self.encoder, "loss_net.encoder").load_state_dict(task_net.encoder.state_dict())
+        require(self.encoder, "loss_net.encoder").load_state_dict(task_net.encoder.state_dict())
         (local,) = self._local_energies()
         local.label_embeddings.weight.copy_(-task_net.label_weights)
 
@@ -229,7 +229,7 @@ class LossNet(OverOutputs, Registrable):
     def vectors(self, inputs: dict[str, Any], task_hidden: Optional[torch.Tensor]) -> torch.Tensor:
         """The encoder's vectors, the first and, with an encoder of its own, the longer part of `encode`."""
         if self.encoder is None:
-            return needed(task_hidden, "the task_net's vectors").detach()
+            return require(task_hidden, "the task_net's vectors").detach()
         return self.encoder(inputs)
 
     def condition(

@@ -6,7 +6,7 @@ from typing import Any, Optional, cast
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from seal.common.setting_checks import check_range, needed
+from seal.common.setting_checks import check_range, require
 from seal.energies import Energy
 from seal.nets.encoders import Encoder
 from seal.nets.task_and_loss_net import TaskNet, TaskNetOutput
@@ -104,7 +104,7 @@ class UnrolledNet(TaskNet):
 
     def forward(self, inputs: dict[str, Any], mask: Optional[torch.Tensor] = None) -> TaskNetOutput:
         local, hidden, _ = super().forward(inputs, mask)
-        read = needed(hidden, "the encoder's vectors") if self.energy_encoder is None else self.energy_encoder(inputs)
+        read = require(hidden, "the encoder's vectors") if self.energy_encoder is None else self.energy_encoder(inputs)
         features = [energy.condition(read, mask, inputs) for energy in cast(Iterable[Energy], self.energies)]
         masks = isinstance(self.output_space, BinaryMask)
         if masks:

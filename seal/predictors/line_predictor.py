@@ -18,7 +18,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from seal.common.length_groups import Size, length_groups, size_of
-from seal.common.setting_checks import needed, short
+from seal.common.setting_checks import abbreviate, require
 from seal.files.names import SURROGATE, check_text
 from seal.files.records import read_json
 from seal.predictors.words import SplitAsTrained, WordSequence, WordSplitter, join_words
@@ -244,13 +244,13 @@ class LinePredictor(Predictor):
 
     def _check_object(self, inputs: Any) -> None:
         if not isinstance(inputs, dict):
-            raise ConfigurationError(f"expected an object with {self.wanted}, found {short(inputs)}.")
+            raise ConfigurationError(f"expected an object with {self.wanted}, found {abbreviate(inputs)}.")
 
     def _check_keys(self, inputs: JsonDict) -> None:
         """Raises an error for a key that nothing reads, which may be a misspelt one."""
         for key in inputs:
             if self.keys is not None and key not in ("id", *self.keys):
-                raise ConfigurationError(f"the key {short(key)} is unknown; there are {', '.join(self.keys)}, id.")
+                raise ConfigurationError(f"the key {abbreviate(key)} is unknown; there are {', '.join(self.keys)}, id.")
 
     def dump_line(self, outputs: JsonDict) -> str:
         """A record as a line of strict JSON in ASCII, which a console or a file of any encoding can hold."""
@@ -305,7 +305,7 @@ def id_of(inputs: JsonDict) -> JsonDict:
 
 def keys_of(inputs: JsonDict) -> str:
     """The first keys of an object, for messages."""
-    return ", ".join(short(key) for key in list(inputs)[:5]) or "no key"
+    return ", ".join(abbreviate(key) for key in list(inputs)[:5]) or "no key"
 
 
 def _can_be_written(value: Any) -> bool:
@@ -433,7 +433,7 @@ def read_request(inputs: JsonDict) -> SentenceRequest:
             raise ConfigurationError("'predicates' are indices of 'words'; give 'words' in place of 'sentence'.")
         return SentenceRequest(sentence, None, None)
     if not isinstance(words, list):
-        raise ConfigurationError(f"'words' must be a list of strings, found {short(words)}.")
+        raise ConfigurationError(f"'words' must be a list of strings, found {abbreviate(words)}.")
     if not words:
         raise ConfigurationError("'words' is empty; a sentence needs at least one word.")
     for index, word in enumerate(words):
@@ -443,7 +443,7 @@ def read_request(inputs: JsonDict) -> SentenceRequest:
 
 def _check_text(text: Any, name: str) -> None:
     if not isinstance(text, str):
-        raise ConfigurationError(f"{name} must be a string, found {short(text)}.")
+        raise ConfigurationError(f"{name} must be a string, found {abbreviate(text)}.")
     if not text or text.isspace():
         raise ConfigurationError(f"{name} is blank.")
     check_text(text, name)
@@ -451,13 +451,15 @@ def _check_text(text: Any, name: str) -> None:
 
 def _indices(predicates: Any, num_words: int) -> list[int]:
     if not isinstance(predicates, list):
-        raise ConfigurationError(f"'predicates' must be a list of indices, found {short(predicates)}.")
+        raise ConfigurationError(f"'predicates' must be a list of indices, found {abbreviate(predicates)}.")
     for index in predicates:
         # `True` is an `int`, but not an index.
         if type(index) is not int:
-            raise ConfigurationError(f"'predicates' must hold whole numbers, found {short(index)}.")
+            raise ConfigurationError(f"'predicates' must hold whole numbers, found {abbreviate(index)}.")
         if not 0 <= index < num_words:
-            raise ConfigurationError(f"predicate {short(index)} is not the index of a word, 0 to {num_words - 1} here.")
+            raise ConfigurationError(
+                f"predicate {abbreviate(index)} is not the index of a word, 0 to {num_words - 1} here."
+            )
     return list(dict.fromkeys(predicates))
 
 
@@ -530,7 +532,7 @@ class SentencePredictor(LinePredictor):
     def request(self, given: Any) -> JsonDict:
         """That of a text, `str`, or of an object."""
         if not isinstance(given, (str, dict)):
-            raise ConfigurationError(f"expected a text or an object with {self.wanted}, found {short(given)}.")
+            raise ConfigurationError(f"expected a text or an object with {self.wanted}, found {abbreviate(given)}.")
         return {"sentence": given} if isinstance(given, str) else given
 
     def read(self, line: str) -> JsonDict:
@@ -549,7 +551,7 @@ class SentencePredictor(LinePredictor):
         if request.words is not None:
             sequence, words = join_words(request.words), request.words
         else:
-            text = needed(request.sentence, "a sentence")
+            text = require(request.sentence, "a sentence")
             check_characters(text)
             sequence, words = self._split(text)
             if isinstance(text, PartOfText):

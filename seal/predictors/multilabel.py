@@ -14,7 +14,7 @@ from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from seal.common.setting_checks import check_choice, short, with_parameters_of
+from seal.common.setting_checks import abbreviate, check_choice, with_parameters_of
 from seal.common.vocabularies import ATTRIBUTES
 from seal.dataset_readers.fields import NamedColumns
 from seal.dataset_readers.multilabel import MultilabelReader
@@ -292,7 +292,7 @@ class FeatureRows:
             raise ConfigurationError(f"the object needs 'features', found {keys_of(inputs)}.")
         by = inputs.get("by")
         if by not in (None, "index", "name"):
-            raise ConfigurationError(f"'by' must be 'index' or 'name', found {short(by)}.")
+            raise ConfigurationError(f"'by' must be 'index' or 'name', found {abbreviate(by)}.")
         features = inputs["features"]
         if isinstance(features, numpy.ndarray):
             features = features.tolist()
@@ -303,7 +303,7 @@ class FeatureRows:
         elif not isinstance(features, list):
             raise ConfigurationError(
                 "'features' must be a list of numbers, a list of attribute names or an object of numbers, found "
-                f"{short(features)}."
+                f"{abbreviate(features)}."
             )
         elif all(type(value) is str for value in features):
             row[self._columns(features, by)] = 1
@@ -338,14 +338,14 @@ class FeatureRows:
         return columns
 
     def _unknown(self, key: Any, by: Optional[str]) -> str:
-        what = f"{short(key)} is not an attribute index, 0 to {len(self.names) - 1} here"
+        what = f"{abbreviate(key)} is not an attribute index, 0 to {len(self.names) - 1} here"
         if by != "index":
-            what = f"the model has no attribute {short(key)}" + (
+            what = f"the model has no attribute {abbreviate(key)}" + (
                 f", and its indices are 0 to {len(self.names) - 1}" if by is None else ""
             )
             value = next((name for name in self.names if name.startswith(f"{key}=")), None)
             if value is not None:
-                what += f"; a nominal one is given by its value, such as {short(value)}: 1"
+                what += f"; a nominal one is given by its value, such as {abbreviate(value)}: 1"
         return what + "."
 
     def _numbers(self, values: list[Any], columns: Sequence[int]) -> numpy.ndarray:
@@ -354,7 +354,7 @@ class FeatureRows:
         if not kinds <= {int, float, type(None)}:
             place = next(i for i, value in enumerate(values) if type(value) not in (int, float, type(None)))
             raise ConfigurationError(
-                f"the value of {self._quoted(columns[place])} must be a number, found {short(values[place])}."
+                f"the value of {self._quoted(columns[place])} must be a number, found {abbreviate(values[place])}."
             )
         try:
             with numpy.errstate(over="ignore"):
@@ -369,7 +369,7 @@ class FeatureRows:
             if values[place] is not None:
                 raise ConfigurationError(
                     f"the value of {self._quoted(columns[place])} is not finite in single precision: "
-                    f"{short(values[place])}."
+                    f"{abbreviate(values[place])}."
                 )
             numbers[place] = self._missing(columns[place])
         return numbers
@@ -407,7 +407,7 @@ class FeatureRows:
         return self._order, data.means
 
     def _quoted(self, column: int) -> str:
-        return short(self.names[column])
+        return abbreviate(self.names[column])
 
 
 def _as_float(value: Any) -> float:

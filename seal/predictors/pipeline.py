@@ -15,7 +15,7 @@ from allennlp.models.archival import Archive
 from allennlp.predictors import Predictor
 
 from seal.allennlp.safe_archives import open_archive
-from seal.common.setting_checks import check_range, short
+from seal.common.setting_checks import abbreviate, check_range
 from seal.files.input_lines import Shard, input_lines
 from seal.files.paths import user_path
 from seal.predictors.line_predictor import Line, LinePredictor, SentencePredictor
@@ -104,7 +104,7 @@ class Pipeline:
 
         `InputError` if the input is wrong. Of several, the record of a wrong one has, as its only key, `error`.
         """
-        with told():
+        with errors_explained():
             check_range("batch_size", batch_size, least=1)
             if not isinstance(self.predictor, LinePredictor):
                 is_one, request = isinstance(given, dict), lambda one: one
@@ -166,7 +166,7 @@ def _groups(inputs: Iterable[tuple[Any, int]], at_once: int) -> Iterator[list[An
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def errors_explained() -> Iterator[None]:
     """Inside, what a user can correct is an `InputError`."""
     try:
         yield
@@ -183,7 +183,7 @@ def load(
     **arguments: Any,
 ) -> Pipeline:
     """As `seal.load`, which imports this module."""
-    with told():
+    with errors_explained():
         path = user_path(os.fspath(name))
         archive = open_archive(path, number_of(device))
         pipeline = Pipeline.of_archive(archive, path, arguments=arguments)
@@ -202,12 +202,12 @@ def number_of(device: Union[str, int, torch.device, None]) -> int:
         found = torch.device(device)
     except (RuntimeError, TypeError) as error:
         raise ConfigurationError(
-            f"device must be 'cpu', 'cuda' or 'cuda:1', or a number, found {short(device)}."
+            f"device must be 'cpu', 'cuda' or 'cuda:1', or a number, found {abbreviate(device)}."
         ) from error
     if found.type == "cpu":
         return -1
     if found.type != "cuda":
-        raise ConfigurationError(f"device must be 'cpu' or a GPU of CUDA, found {short(str(found))}.")
+        raise ConfigurationError(f"device must be 'cpu' or a GPU of CUDA, found {abbreviate(str(found))}.")
     number = found.index or 0
     check_for_gpu(number)
     return number

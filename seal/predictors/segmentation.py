@@ -17,7 +17,7 @@ from allennlp.predictors import Predictor
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from seal.common.setting_checks import short, whole_number
+from seal.common.setting_checks import abbreviate, whole_number
 from seal.dataset_readers.images import read_image, read_images, resized_image
 from seal.dataset_readers.segmentation import SegmentationReader, as_input, as_pixels
 from seal.files.paths import user_path
@@ -145,7 +145,7 @@ class SegmentationPredictor(LinePredictor):
         path = archive if file is None else file
         if not isinstance(path, str) or not path:
             name = "images" if file is None else "image"
-            raise ConfigurationError(f"'{name}' must be the path of a file, found {short(path)}.")
+            raise ConfigurationError(f"'{name}' must be the path of a file, found {abbreviate(path)}.")
         if self._files is not None:
             self._files.check_elsewhere(path)
         if file is None:
@@ -256,7 +256,9 @@ def _row(path: str, row: Any) -> numpy.ndarray:
     images = _images(path, os.path.getmtime(path) if os.path.exists(path) else 0.0)
     # `True` is an `int`, but not a row.
     if type(row) is not int or not 0 <= row < len(images):
-        raise ConfigurationError(f"{path}: 'row' must be a number from 0 to {len(images) - 1}, found {short(row)}.")
+        raise ConfigurationError(
+            f"{path}: 'row' must be a number from 0 to {len(images) - 1}, found {abbreviate(row)}."
+        )
     return images[row]
 
 

@@ -11,7 +11,7 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from seal.common.setting_checks import needed
+from seal.common.setting_checks import require
 from seal.common.tag_encodings import tags_to_spans
 from seal.models import SrlModel
 from seal.predictors.line_predictor import (
@@ -195,7 +195,7 @@ class SrlPredictor(SentencePredictor):
 
 
 def _frame(row: Row, tags: list[str]) -> JsonDict:
-    sequence, predicate = row.sentence.sequence, needed(row.predicate, "a predicate")
+    sequence, predicate = row.sentence.sequence, require(row.predicate, "a predicate")
     spans = tags_to_spans(tags)
     return {
         "predicate": sequence.words[predicate],

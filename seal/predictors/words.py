@@ -11,8 +11,8 @@ from allennlp.data import Vocabulary
 
 from seal.common.tag_encodings import Span
 from seal.common.vocabularies import WRITTEN, names_of
-from seal.dataset_readers.written_forms import WrittenForms
-from seal.late_imports import late
+from seal.dataset_readers.token_forms import WrittenForms
+from seal.lazy_imports import lazy
 from seal.predictors.sentences import sentences
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class EnglishSplitter(WordSplitter):
 
 def _english_tokenizer() -> "Tokenizer":
     # spaCy's command line, and files for thinc, are half of its import.
-    with late("h5py", "spacy.cli"):
+    with lazy("h5py", "spacy.cli"):
         import spacy
     return spacy.blank("en").tokenizer
 

@@ -2,7 +2,7 @@ import math
 
 import torch
 
-from seal.common.setting_checks import check_range, needed
+from seal.common.setting_checks import check_range, require
 from seal.output_spaces import Candidates
 from seal.samplers.perturbation import check_masks, smooth_noise
 from seal.samplers.sampler import Sampler, SamplingProblem
@@ -78,7 +78,7 @@ class CorrelatedDraws(Sampler):
         draws = space.sample(of_draw.flatten(0, 1), 1).squeeze(1).unflatten(0, chosen.shape)
         if not problem.needs_log_prob:
             return Candidates(draws)
-        log_prob = mixture_log_prob(space, fields, space.stack(needed(problem.gold, "gold").unsqueeze(1), draws))
+        log_prob = mixture_log_prob(space, fields, space.stack(require(problem.gold, "gold").unsqueeze(1), draws))
         return Candidates(draws, noise_log_prob=log_prob[:, 1:], gold_noise_log_prob=log_prob[:, 0])
 
 

@@ -1,6 +1,6 @@
 import torch
 
-from seal.common.setting_checks import check_range, needed
+from seal.common.setting_checks import check_range, require
 from seal.output_spaces import Candidates
 from seal.samplers.sampler import Sampler, SamplingProblem
 
@@ -38,7 +38,7 @@ class DiscreteSampler(Sampler):
             outputs, log_count = space.sample(logits, self.num_samples, mask), None
         if not problem.needs_log_prob:
             return Candidates(outputs, log_count=log_count)
-        log_prob = space.log_prob(logits, space.stack(needed(problem.gold, "gold").unsqueeze(1), outputs), mask)
+        log_prob = space.log_prob(logits, space.stack(require(problem.gold, "gold").unsqueeze(1), outputs), mask)
         return Candidates(
             outputs=outputs,
             noise_log_prob=log_prob[:, 1:],

@@ -5,7 +5,7 @@ from typing import Any, Optional, Union
 import torch
 
 from seal.common.precision import at_least_float
-from seal.common.setting_checks import check_choice, check_range, needed, short
+from seal.common.setting_checks import abbreviate, check_choice, check_range, require
 from seal.losses.energy_loss import regression_loss
 from seal.output_spaces import CONSTANT, Candidates
 from seal.registry import ConfigurationError
@@ -51,7 +51,7 @@ class ElementwiseOptimizer:
 
     def __init__(self, given: Union[str, dict[str, Any]], step_size: float, where: str) -> None:
         if not isinstance(given, (str, dict)):
-            raise ConfigurationError(f"{where}: optimizer is a name or an object with a type, not {short(given)}.")
+            raise ConfigurationError(f"{where}: optimizer is a name or an object with a type, not {abbreviate(given)}.")
         self._arguments: dict[str, Any] = {} if isinstance(given, str) else dict(given)
         self.name = given if isinstance(given, str) else self._arguments.pop("type", None)
         self._step_size = step_size
@@ -344,7 +344,7 @@ class GradientBasedInference(Sampler):
         elif self.start == "draw":
             outputs = output_space.sample(logits, self.restarts, problem.mask).to(logits)
         else:
-            outputs = needed(problem.gold, "gold").unsqueeze(1).to(logits)
+            outputs = require(problem.gold, "gold").unsqueeze(1).to(logits)
         return output_space.to_logits(outputs) if self.space == "logit" else output_space.project(outputs, problem.mask)
 
     def _outputs(self, problem: SamplingProblem, point: torch.Tensor) -> torch.Tensor:
@@ -355,10 +355,10 @@ class GradientBasedInference(Sampler):
 
     def _value(self, problem: SamplingProblem, outputs: torch.Tensor) -> torch.Tensor:
         """The objective `J`, which is minimized: `(batch, samples)`."""
-        energy = needed(problem.energy, "energy")(outputs)
+        energy = require(problem.energy, "energy")(outputs)
         if self.objective == "cost_augmented":
-            return energy - self.cost(problem.output_space, outputs, needed(problem.gold, "gold"), problem.mask)
+            return energy - self.cost(problem.output_space, outputs, require(problem.gold, "gold"), problem.mask)
         if self.objective == "adversarial":
-            score = self.score(problem.output_space, outputs, needed(problem.gold, "gold"), problem.mask)
+            score = self.score(problem.output_space, outputs, require(problem.gold, "gold"), problem.mask)
             return -regression_loss(energy, score)
         return energy

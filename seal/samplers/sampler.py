@@ -4,7 +4,7 @@ from typing import Optional
 
 import torch
 
-from seal.common.setting_checks import needed
+from seal.common.setting_checks import require
 from seal.output_spaces import CONSTANT, COST_AUGMENTED_NET, Candidates, OutputSpace
 from seal.registry import ConfigurationError, Registrable
 
@@ -99,7 +99,7 @@ class GoldSampler(Sampler):
     """Gold, one candidate an instance: a member of a `stack`, for regression losses that need one of score 1."""
 
     def forward(self, problem: SamplingProblem) -> Candidates:
-        return Candidates(needed(problem.gold, "gold").unsqueeze(1), sources=(CONSTANT,))
+        return Candidates(require(problem.gold, "gold").unsqueeze(1), sources=(CONSTANT,))
 
 
 @Sampler.register("task_net_output")
@@ -138,5 +138,5 @@ class CostAugmentedOutputSampler(Sampler):
     needs_cost_augmented = True
 
     def forward(self, problem: SamplingProblem) -> Candidates:
-        outputs = problem.output_space.relax(needed(problem.cost_augmented, "cost_augmented_net"), problem.mask)
+        outputs = problem.output_space.relax(require(problem.cost_augmented, "cost_augmented_net"), problem.mask)
         return Candidates(outputs, sources=(COST_AUGMENTED_NET,))

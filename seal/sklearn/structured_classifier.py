@@ -194,11 +194,11 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             scores, failure = self._held_out(classes, X, gold, weights, folds, of_estimator)
         scores, gold, groups, weights = scores[kept], gold[kept], groups[kept], weights[kept]
         energies = list(ENERGIES if self.energies is None else self.energies)
-        told = f"a term of the energy, for {len(classes)} label sets"
+        powerset = f"a term of the energy, for {len(classes)} label sets"
         if scores.log_prob is not None:
             energies.append("powerset")
         else:
-            told = "left out: " + (
+            powerset = "left out: " + (
                 failure or ("no label set is in two groups of rows" if self.powerset else "powerset=False")
             )
         self.structure_ = LabelSetStructure(
@@ -218,7 +218,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         decisions = report["decisions"]
         report["decisions"] = {name: decisions[score] for name, score in SCORES.items()}
-        self.report_ = {**report, "powerset": told}
+        self.report_ = {**report, "powerset": powerset}
         with self._step("the estimator of all rows"):
             whole = None if scores.log_prob is None else SetScorer(classes, len(gold))
             of_estimator = _check_method_params(X, of_estimator, kept)

@@ -13,12 +13,12 @@ from seal.structure import energies
 from seal.structure.candidate_structure import CandidateStructure
 from seal.structure.decisions import Decision, ExpectedScore, Likeliest
 from seal.structure.gate import Verdict, gate
-from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, LinearEnergy
+from seal.structure.joint_score import CandidateBatch, CandidateEnergy, JointScore, LinearEnergy
 from seal.structure.label_set_structure import LabelSetStructure
-from seal.structure.label_sets import ClassifierScores, CompetingLabelSets, known_sets
+from seal.structure.label_sets import ClassifierScores, LabelSetCandidates, known_sets
 from seal.structure.scores import LABEL_SET_SCORES, Ratio
 from seal.structure.structure import Structure
-from seal.structure.tag_sequences import CompetingTags, TagScheme
+from seal.structure.tag_sequences import TagCandidates, TagScheme
 from seal.structure.tag_structure import TagPaths, TagStructure
-from seal.structure.tree_structure import TreeCandidates, TreeStructure
-from seal.structure.trees import CompetingTrees
+from seal.structure.tree_structure import KBestTrees, TreeStructure
+from seal.structure.trees import TreeCandidates

@@ -5,12 +5,12 @@ from typing import Any
 import torch
 
 from seal.common.equal_contents import numbers_of_equal
-from seal.common.setting_checks import check_choice, check_whole, needed
+from seal.common.setting_checks import check_choice, check_whole, require
 from seal.constraints import Declared
 from seal.registry import ConfigurationError
 from seal.structure.calibration import Observed
 from seal.structure.decisions import Decision, ExpectedScore, Likeliest, Rows
-from seal.structure.joint_score import CandidateEnergy, Competing, has_gold
+from seal.structure.joint_score import CandidateBatch, CandidateEnergy, has_gold
 from seal.structure.scores import Ratio, gold_among_candidates
 from seal.structure.structure import Structure
 
@@ -66,7 +66,7 @@ class CandidateStructure(Structure):
 
     # Learning.
 
-    def competing(self, outputs: Any) -> Any:
+    def candidates(self, outputs: Any) -> Any:
         """As the energies see them."""
         raise NotImplementedError
 
@@ -76,7 +76,7 @@ class CandidateStructure(Structure):
 
         # Parameters
 
-        training : `Sequence[TagPaths]` or `Sequence[TreeCandidates]`
+        training : `Sequence[TagPaths]` or `Sequence[KBestTrees]`
             With gold; the outputs of nets that have not seen the instance.
         validation : as `training`
             With gold; the outputs of the final task-net. Without any, the gains of earlier data sets choose.
@@ -96,40 +96,40 @@ class CandidateStructure(Structure):
             )
         groups = self.groups_of(training)
         gold, declared = self._read(training, groups)
-        competing = [self.competing(part) for part in validation]
-        report = {**self.learn(self.to_learn(training, gold, groups), gold, competing), **declared}
-        chosen = self._indices_of_options(competing)
+        candidates = [self.candidates(part) for part in validation]
+        report = {**self.learn(self.to_learn(training, gold, groups), gold, candidates), **declared}
+        chosen = self._indices_of_options(candidates)
         together = self.groups_of(validation)
         verdicts = {
             score: self._verdict(score, options, together)
-            for score, options in self._ratios(validation, competing, chosen).items()
+            for score, options in self._ratios(validation, candidates, chosen).items()
         }
         self.chosen = {name: verdict.chosen for name, verdict in verdicts.items()}
         report["decisions"] = {
             name: {"option": verdict.chosen, **self._reasons(name, verdict)} for name, verdict in verdicts.items()
         }
         none = torch.zeros(0, dtype=torch.bool)
-        likeliest = zip(competing, chosen[Likeliest.name])
-        first = [needed(part.gold, "gold") == index for part, index in likeliest]
-        found = gold_among_candidates(torch.cat([none, *map(has_gold, competing)]), torch.cat([none, *first]))
-        further = self._further(validation, competing, chosen)
-        return {**report, **further, **found, **self._calibrate_on(competing)}
+        likeliest = zip(candidates, chosen[Likeliest.name])
+        first = [require(part.gold, "gold") == index for part, index in likeliest]
+        found = gold_among_candidates(torch.cat([none, *map(has_gold, candidates)]), torch.cat([none, *first]))
+        further = self._further(validation, candidates, chosen)
+        return {**report, **further, **found, **self._calibrate_on(candidates)}
 
     @torch.no_grad()
-    def _calibrate_on(self, validation: Sequence[Competing]) -> dict:
+    def _calibrate_on(self, validation: Sequence[CandidateBatch]) -> dict:
         return self._calibrate(
-            [Observed.of(self.joint_scores(part), part.log_prob, needed(part.gold, "gold")) for part in validation]
+            [Observed.of(self.joint_scores(part), part.log_prob, require(part.gold, "gold")) for part in validation]
         )
 
     def options(self, parts: Sequence[Any]) -> dict[str, dict[str, Ratio]]:
         """What each option scores on data with gold, by score; `own` is the first of them."""
-        competing = [self.competing(part) for part in parts]
-        return self._ratios(parts, competing, self._indices_of_options(competing))
+        candidates = [self.candidates(part) for part in parts]
+        return self._ratios(parts, candidates, self._indices_of_options(candidates))
 
-    def _indices_of_options(self, competing: Sequence[Any]) -> dict[str, list[torch.Tensor]]:
+    def _indices_of_options(self, candidates: Sequence[Any]) -> dict[str, list[torch.Tensor]]:
         """By the name of each option the index of its candidate, `(batch,)` for each part of the data."""
         found: dict[str, list[torch.Tensor]] = {OWN: [], Likeliest.name: [], ExpectedScore.name: []}
-        for part in competing:
+        for part in candidates:
             indices = self._own_indices(part), *self._indices(part, Likeliest(), self.expected_score)
             for places, index in zip(found.values(), indices):
                 places.append(index)
@@ -140,7 +140,7 @@ class CandidateStructure(Structure):
         """A number for each instance, `(instances,)`, equal for equal inputs, whatever their case."""
         return torch.from_numpy(numbers_of_equal(content for part in parts for content in part.inputs()))
 
-    def _read(self, training: Sequence[Any], groups: torch.Tensor) -> tuple[Competing, dict]:
+    def _read(self, training: Sequence[Any], groups: torch.Tensor) -> tuple[CandidateBatch, dict]:
         """
         Gold of the training data as the only candidates, of all in one; and what is to be reported of what these keep.
         """
@@ -154,13 +154,13 @@ class CandidateStructure(Structure):
         raise NotImplementedError
 
     def _ratios(
-        self, parts: Sequence[Any], competing: Sequence[Any], chosen: dict[str, list[torch.Tensor]]
+        self, parts: Sequence[Any], candidates: Sequence[Any], chosen: dict[str, list[torch.Tensor]]
     ) -> dict[str, dict[str, Ratio]]:
         """As of `options`; `chosen` is that of `_indices_of_options`."""
         raise NotImplementedError
 
     def _further(
-        self, validation: Sequence[Any], competing: Sequence[Any], chosen: dict[str, list[torch.Tensor]]
+        self, validation: Sequence[Any], candidates: Sequence[Any], chosen: dict[str, list[torch.Tensor]]
     ) -> dict:
         """What else is to be reported."""
         return {}
@@ -172,10 +172,10 @@ class CandidateStructure(Structure):
         return self.expected_score if name == ExpectedScore.name else Decision.by_name(name)()
 
     @torch.no_grad()
-    def _indices(self, competing: Competing, *decisions: Decision) -> list[torch.Tensor]:
+    def _indices(self, candidates: CandidateBatch, *decisions: Decision) -> list[torch.Tensor]:
         """The index of the candidate that each of the decisions chooses, `(batch,)`, at the cost of one."""
-        q = self.probabilities(competing)
-        return [decision.choose(q, partial(self.similarity, competing)) for decision in decisions]
+        q = self.probabilities(candidates)
+        return [decision.choose(q, partial(self.similarity, candidates)) for decision in decisions]
 
     @torch.no_grad()
     def choose(
@@ -186,7 +186,7 @@ class CandidateStructure(Structure):
 
         # Parameters
 
-        outputs : `TagPaths` or `TreeCandidates`
+        outputs : `TagPaths` or `KBestTrees`
         score : `str`, optional
         with_probability : `bool`, optional (default = `False`)
             Whether the second result is wanted where the decision itself does not need the joint scores.
@@ -202,30 +202,30 @@ class CandidateStructure(Structure):
         asked = with_probability and calibration is not None
         if not asked and not self.uses_candidates(score):
             return torch.zeros(len(outputs.log_prob), dtype=torch.long, device=outputs.log_prob.device), None
-        competing = self.competing(outputs)
-        joint = self.joint_scores(competing) if asked or option != OWN else None
+        candidates = self.candidates(outputs)
+        joint = self.joint_scores(candidates) if asked or option != OWN else None
         if option == OWN:
-            index = self._own_indices(competing)
+            index = self._own_indices(candidates)
         else:
-            q = needed(joint, "joint").softmax(dim=1)
-            index = self._decision(option).choose(q, partial(self.similarity, competing))
+            q = require(joint, "joint").softmax(dim=1)
+            index = self._decision(option).choose(q, partial(self.similarity, candidates))
         if calibration is None or joint is None or not with_probability:
             return index, None
-        found = calibration.log_probabilities(joint, competing.log_prob).exp()
+        found = calibration.log_probabilities(joint, candidates.log_prob).exp()
         return index, found.gather(1, index.unsqueeze(1)).squeeze(1)
 
-    def _own_indices(self, competing: Competing) -> torch.Tensor:
+    def _own_indices(self, candidates: CandidateBatch) -> torch.Tensor:
         """The index of the task-net's own output, of those that keep the rules if there are any: `(batch,)`."""
         if not self.has_rules:
-            return torch.zeros(len(competing.log_prob), dtype=torch.long, device=competing.log_prob.device)
-        return self.own_candidate(competing)
+            return torch.zeros(len(candidates.log_prob), dtype=torch.long, device=candidates.log_prob.device)
+        return self.own_candidate(candidates)
 
-    def similarity(self, competing: Any, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
+    def similarity(self, candidates: Any, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
         """The `similarity` of `Decision.choose`: F1 or accuracy, 0 to 1."""
         raise NotImplementedError
 
-    def _expected(self, competing: Any, q: torch.Tensor) -> torch.Tensor:
-        return self.expected_score.scores(q, partial(self.similarity, competing))
+    def _expected(self, candidates: Any, q: torch.Tensor) -> torch.Tensor:
+        return self.expected_score.scores(q, partial(self.similarity, candidates))
 
     def uses_candidates(self, score: str | None = None) -> bool:
         """

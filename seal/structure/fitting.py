@@ -3,7 +3,7 @@ from typing import Any
 
 import torch
 
-from seal.structure.joint_score import Competing, JointScore, LinearEnergy, has_gold
+from seal.structure.joint_score import CandidateBatch, JointScore, LinearEnergy, has_gold
 from seal.structure.lbfgs import minimise
 from seal.structure.linear_system import LinearSystem, Objective
 
@@ -11,7 +11,7 @@ from seal.structure.linear_system import LinearSystem, Objective
 class ByPasses(Objective):
     """The loss of any joint score, each time by a pass over all data and autograd."""
 
-    def __init__(self, joint: JointScore, parts: Sequence[Competing]) -> None:
+    def __init__(self, joint: JointScore, parts: Sequence[CandidateBatch]) -> None:
         super().__init__(joint)
         self._joint = joint
         self._parts = [part.with_gold() for part in parts if bool(has_gold(part).any())]
@@ -38,7 +38,7 @@ class ByPasses(Objective):
         return self._joint.loss(part)
 
 
-def objective_of(joint: JointScore, parts: Sequence[Competing]) -> Objective:
+def objective_of(joint: JointScore, parts: Sequence[CandidateBatch]) -> Objective:
     """
     What `fit` minimises: held-out data, in parts that fit into memory. Where the energies are linear, it takes a
     fraction of the time.

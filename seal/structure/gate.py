@@ -63,8 +63,8 @@ class Verdict:
     learned: bool = True
 
     @property
-    def told(self) -> str:
-        """The option whose gain is told: the chosen one, or the best other one where none is followed."""
+    def reported(self) -> str:
+        """The option whose gain is reported: the chosen one, or the best other one where none is followed."""
         return self.chosen if self.chosen in self.gains else max(self.gains, key=lambda name: self.gains[name].mean)
 
     def reasons(self) -> dict[str, Any]:
@@ -72,19 +72,19 @@ class Verdict:
         followed = self.chosen in self.gains
         found: dict[str, Any] = {"values": self.values, "gain": self.gains[self.chosen].mean if followed else 0.0}
         if self.gains:
-            found["of"] = self.told
+            found["of"] = self.reported
             sources = {"expected": self.gains, "earlier": self.earlier}
             if self.instances:
                 sources["validation"] = self.observed
             for name, gains in sources.items():
-                found[name] = {"gain": gains[self.told].mean, "deviation": gains[self.told].deviation}
+                found[name] = {"gain": gains[self.reported].mean, "deviation": gains[self.reported].deviation}
         return {**found, "instances": self.instances, "groups": self.groups, "learned": self.learned}
 
-    def told_as(self, score: str, instances: str = "instances") -> str:
+    def describe(self, score: str, instances: str = "instances") -> str:
         """The choice in a sentence; `instances` is the plural of what a validation instance is."""
         if not self.learned:
             return "chosen: own, as nothing else was learned"
-        name = self.told
+        name = self.reported
         of = "expected gain" if name == self.chosen else f"expected gain of {name}, the best other option,"
         seen = f"these {self.instances} validation {instances}"
         if self.groups < self.instances:

@@ -4,12 +4,12 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 import torch
 from torch import nn
 
-from seal.common.setting_checks import needed
+from seal.common.setting_checks import require
 from seal.registry import Registrable
-from seal.structure.states import take_shapes
+from seal.structure.serialization import take_shapes
 
 
-class Part(Protocol):
+class CandidateGroup(Protocol):
     """
     Some of the outputs that compete for each of some instances, as energies see them. Each task has a class of its own.
 
@@ -22,7 +22,7 @@ class Part(Protocol):
         """The candidates, `(batch or 1, candidates, ...)`, and the mask of their tokens."""
 
 
-class Competing(Part, Protocol):
+class CandidateBatch(CandidateGroup, Protocol):
     """
     The outputs that compete for each of some instances.
 
@@ -31,21 +31,21 @@ class Competing(Part, Protocol):
 
     gold: torch.Tensor | None
 
-    def parts(self) -> Sequence[Part]:
+    def parts(self) -> Sequence[CandidateGroup]:
         """Itself or, where energies take some candidates apart, groups of them whose candidates follow each other."""
 
-    def with_gold(self) -> "Competing":
+    def with_gold(self) -> "CandidateBatch":
         """Those to learn from; instances whose gold does not compete may be left out, as they add nothing."""
 
 
-def has_gold(competing: Competing) -> torch.Tensor:
+def has_gold(candidates: CandidateBatch) -> torch.Tensor:
     """Whether each instance's gold competes, `(batch,)`."""
-    return needed(competing.gold, "gold") >= 0
+    return require(candidates.gold, "gold") >= 0
 
 
-def log_prob_of(competing: Competing) -> torch.Tensor:
+def log_prob_of(candidates: CandidateBatch) -> torch.Tensor:
     """The task-net's log-probability of all that compete, `(batch, candidates)`."""
-    return torch.cat([part.log_prob for part in competing.parts()], dim=1)
+    return torch.cat([part.log_prob for part in candidates.parts()], dim=1)
 
 
 def only_least_broken(score: torch.Tensor, broken: torch.Tensor) -> torch.Tensor:
@@ -57,7 +57,7 @@ def only_least_broken(score: torch.Tensor, broken: torch.Tensor) -> torch.Tensor
     return score.masked_fill(broken > broken.amin(dim=1, keepdim=True), -torch.inf)
 
 
-Seen = TypeVar("Seen", bound=Part)
+Seen = TypeVar("Seen", bound=CandidateGroup)
 
 
 class CandidateEnergy(nn.Module, Registrable, Generic[Seen]):
@@ -80,7 +80,7 @@ class CandidateEnergy(nn.Module, Registrable, Generic[Seen]):
         take_shapes(self, state_dict, prefix)
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
-    def forward(self, competing: Seen) -> torch.Tensor:
+    def forward(self, candidates: Seen) -> torch.Tensor:
         """`E` of each candidate, of a shape that broadcasts to `(batch, candidates)`."""
         raise NotImplementedError
 
@@ -108,15 +108,15 @@ class Features(NamedTuple):
 class LinearEnergy(CandidateEnergy[Seen]):
     """The base of energies that are linear in their parameters: `E(x, y) = sum_j theta_j f_j(x, y)`."""
 
-    def features(self, competing: Seen) -> list[Features]:
+    def features(self, candidates: Seen) -> list[Features]:
         """The `f_j(x, y)` that may differ from 0. Without any, the energy is 0."""
         raise NotImplementedError
 
-    def forward(self, competing: Seen) -> torch.Tensor:
+    def forward(self, candidates: Seen) -> torch.Tensor:
         parameters = [parameter.flatten() for parameter in self.parameters()]
         theta = parameters[0] if len(parameters) == 1 else torch.cat(parameters)
-        shape, terms = competing.log_prob.shape, []
-        for place, value, candidate, owner in self.features(competing):
+        shape, terms = candidates.log_prob.shape, []
+        for place, value, candidate, owner in self.features(candidates):
             cost = theta.index_select(0, place.flatten()).view(place.shape)
             cost = cost.sum(dim=1) if value is None else (cost * value.to(cost)).sum(dim=1)
             if candidate is not None and owner is not None:
@@ -140,34 +140,35 @@ class JointScore(nn.Module):
         self.energies = cast(Any, nn.ModuleList(energies))
         self.scale = nn.Parameter(torch.tensor(1.0))
 
-    def forward(self, competing: Competing) -> torch.Tensor:
+    def forward(self, candidates: CandidateBatch) -> torch.Tensor:
         """`(batch, candidates)`, `-inf` where there is no candidate."""
-        scores = [self._of_part(part) for part in competing.parts()]
+        scores = [self._of_part(part) for part in candidates.parts()]
         return scores[0] if len(scores) == 1 else torch.cat(scores, dim=1)
 
-    def _of_part(self, competing: Part) -> torch.Tensor:
-        log_prob, absent = competing.log_prob, competing.log_prob.isneginf()
+    def _of_part(self, candidates: CandidateGroup) -> torch.Tensor:
+        log_prob, absent = candidates.log_prob, candidates.log_prob.isneginf()
         some_absent = bool(absent.any())
         if some_absent:
             # Not -inf yet: the scale's gradient would be 0 times that.
             log_prob = log_prob.masked_fill(absent, 0.0)
         # Those of the candidates alone are small, and come first.
-        energies = sorted((energy(competing) for energy in self.energies), key=torch.numel)
+        energies = sorted((energy(candidates) for energy in self.energies), key=torch.numel)
         score = self.scale * log_prob - sum(energies)
         return score.masked_fill(absent, -torch.inf) if some_absent else score
 
-    def probabilities(self, competing: Competing) -> torch.Tensor:
+    def probabilities(self, candidates: CandidateBatch) -> torch.Tensor:
         """`q(y|x)`: `(batch, candidates)`, each row sums to 1."""
-        return self(competing).softmax(dim=1)
+        return self(candidates).softmax(dim=1)
 
-    def loss(self, competing: Competing) -> torch.Tensor:
+    def loss(self, candidates: CandidateBatch) -> torch.Tensor:
         """
         `sum_i -log q(gold_i | x_i)` in nats over the instances whose gold output competes; a scalar. The other
-        instances say nothing about the order of the candidates. Instances count as `competing.weights` say, if there
+        instances say nothing about the order of the candidates. Instances count as `candidates.weights` say, if there
         are any.
         """
-        rows = has_gold(competing).nonzero().squeeze(1)
-        score, gold = self(competing), needed(competing.gold, "gold")[rows].unsqueeze(1)
+        rows = has_gold(candidates).nonzero().squeeze(1)
+        score, gold = self(candidates), require(candidates.gold, "gold")[rows].unsqueeze(1)
         score = score if len(rows) == len(score) else score[rows]
-        losses, weights = score.logsumexp(dim=1) - score.gather(1, gold).squeeze(1), getattr(competing, "weights", None)
+        losses = score.logsumexp(dim=1) - score.gather(1, gold).squeeze(1)
+        weights = getattr(candidates, "weights", None)
         return (losses if weights is None else losses * weights[rows]).sum()

@@ -4,11 +4,11 @@ from typing import Any, cast
 
 import torch
 
-from seal.common.setting_checks import needed
+from seal.common.setting_checks import require
 from seal.structure.energies.labels import LabelSetEnergy, Terms
 from seal.structure.fitting import ByPasses
 from seal.structure.joint_score import JointScore
-from seal.structure.label_sets import CompetingLabelSets
+from seal.structure.label_sets import LabelSetCandidates
 
 
 class LabelSetObjective(ByPasses):
@@ -26,14 +26,14 @@ class LabelSetObjective(ByPasses):
 
     joint : `JointScore`
         Its energies are all of `LabelSetEnergy`.
-    parts : `Sequence[CompetingLabelSets]`
+    parts : `Sequence[LabelSetCandidates]`
         Without likely sets.
     """
 
-    def _weight(self, part: CompetingLabelSets) -> float:
+    def _weight(self, part: LabelSetCandidates) -> float:
         return part.total_weight()
 
-    def _loss(self, part: CompetingLabelSets) -> torch.Tensor:
+    def _loss(self, part: LabelSetCandidates) -> torch.Tensor:
         return loss_of_gold(terms_of(self._joint, part), part)
 
 
@@ -42,23 +42,23 @@ def is_factored(joint: JointScore) -> bool:
     return all(isinstance(energy, LabelSetEnergy) for energy in joint.energies)
 
 
-def terms_of(joint: JointScore, competing: CompetingLabelSets) -> Terms:
+def terms_of(joint: JointScore, candidates: LabelSetCandidates) -> Terms:
     """Those of all energies and of the task-net's log-probability together, less what all sets of a row share."""
-    terms = Terms(labels=joint.scale * competing.logits)
+    terms = Terms(labels=joint.scale * candidates.logits)
     for energy in joint.energies:
-        terms = terms + cast(LabelSetEnergy, energy).terms(competing)
+        terms = terms + cast(LabelSetEnergy, energy).terms(candidates)
     return terms
 
 
-def loss_of_gold(terms: Terms, competing: CompetingLabelSets) -> torch.Tensor:
+def loss_of_gold(terms: Terms, candidates: LabelSetCandidates) -> torch.Tensor:
     """The loss of instances whose gold competes, in nats; a scalar."""
     matrices = [matrix for _, matrix in terms.matrices]
     factors = [factor for factor, _ in terms.matrices]
-    zero = competing.logits.new_zeros(())
+    zero = candidates.logits.new_zeros(())
     return _LossOfGold.apply(
-        competing,
+        candidates,
         matrices,
-        needed(terms.labels, "labels"),
+        require(terms.labels, "labels"),
         zero if terms.sets is None else terms.sets,
         zero if terms.gold is None else terms.gold,
         *factors,
@@ -67,9 +67,9 @@ def loss_of_gold(terms: Terms, competing: CompetingLabelSets) -> torch.Tensor:
 
 class _LossOfGold(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, competing: CompetingLabelSets, matrices, labels, sets, of_gold, *factors) -> torch.Tensor:
-        gold = needed(competing.gold, "gold").unsqueeze(1)
-        score = labels @ competing.sets.T
+    def forward(ctx: Any, candidates: LabelSetCandidates, matrices, labels, sets, of_gold, *factors) -> torch.Tensor:
+        gold = require(candidates.gold, "gold").unsqueeze(1)
+        score = labels @ candidates.sets.T
         score += sets
         for factor, matrix in zip(factors, matrices):
             score.addcmul_(factor, matrix)
@@ -77,15 +77,15 @@ class _LossOfGold(torch.autograd.Function):
             score.scatter_add_(1, gold, of_gold.unsqueeze(1))
         log_sum = score.logsumexp(dim=1, keepdim=True)
         losses = (log_sum - score.gather(1, gold)).squeeze(1)
-        if competing.weights is not None:
-            losses = losses * competing.weights
+        if candidates.weights is not None:
+            losses = losses * candidates.weights
         # q(y|x) - [y = gold], in place
         by_score = score.sub_(log_sum).exp_()
         by_score.scatter_add_(1, gold, torch.full_like(log_sum, -1.0))
-        if competing.weights is not None:
-            by_score *= competing.weights.unsqueeze(1)
+        if candidates.weights is not None:
+            by_score *= candidates.weights.unsqueeze(1)
         ctx.gradients = (
-            by_score @ competing.sets,
+            by_score @ candidates.sets,
             by_score.sum(dim=0) if sets.dim() else None,
             by_score.gather(1, gold).squeeze(1) if of_gold.dim() else None,
             *((by_score * matrix).sum() for matrix in matrices),

@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from seal.common.equal_contents import in_order
-from seal.common.setting_checks import check_whole, needed
+from seal.common.setting_checks import check_whole, require
 from seal.constraints import Constraint
 from seal.registry import ConfigurationError
 from seal.structure.calibration import Observed, logistic
@@ -16,10 +16,10 @@ from seal.structure.decisions import Likeliest
 from seal.structure.joint_score import log_prob_of
 from seal.structure.k_best_sets import k_best_sets
 from seal.structure.label_set_objective import LabelSetObjective, is_factored
-from seal.structure.label_sets import ClassifierScores, CompetingLabelSets, LikelySets, SetIndex, known_sets
+from seal.structure.label_sets import ClassifierScores, LabelSetCandidates, LikelySets, SetIndex, known_sets
 from seal.structure.linear_system import Objective
 from seal.structure.scores import LABEL_SET_SCORES, Ratio, gold_among_candidates, label_set_scores
-from seal.structure.states import take_shapes
+from seal.structure.serialization import take_shapes
 from seal.structure.structure import Structure, declare, logger, make_energies
 from seal.structure.thresholds import best_threshold_for
 
@@ -234,7 +234,7 @@ class LabelSetStructure(Structure):
             # Of a part's energies that were not learned the gate sees nothing that is to come.
             self._learned = self._learned and learned
         else:
-            valid, valid_gold = ClassifierScores.of(valid_logits), needed(valid_gold, "valid_gold").bool()
+            valid, valid_gold = ClassifierScores.of(valid_logits), require(valid_gold, "valid_gold").bool()
             report = self._learn(scores, gold, valid, valid_gold, groups, say, weights=weights)
             valid_weights = None
             q = self._outputs(valid)
@@ -260,12 +260,12 @@ class LabelSetStructure(Structure):
         return Observed.joined([self._observed_of(*part) for part in parts])
 
     def _observed_of(self, scores: ClassifierScores, gold: torch.Tensor) -> Observed:
-        competing = self._with_places(scores, gold)
-        return Observed.of(self.joint_scores(competing), log_prob_of(competing), needed(competing.gold, "gold"))
+        candidates = self._with_places(scores, gold)
+        return Observed.of(self.joint_scores(candidates), log_prob_of(candidates), require(candidates.gold, "gold"))
 
-    def _with_places(self, scores: ClassifierScores, sets: torch.Tensor) -> CompetingLabelSets:
+    def _with_places(self, scores: ClassifierScores, sets: torch.Tensor) -> LabelSetCandidates:
         """What competes; `gold` is the place of each of `sets (rows, labels)`."""
-        return self._competing(scores, self.set_index().of(sets), gold=sets)
+        return self._candidates(scores, self.set_index().of(sets), gold=sets)
 
     def _judged_parts(
         self, rows: int, folds: int, groups: torch.Tensor | None
@@ -335,12 +335,12 @@ class LabelSetStructure(Structure):
 
     def _parts(
         self, scores: ClassifierScores, gold, own: torch.Tensor | None = None, weights: torch.Tensor | None = None
-    ) -> list[CompetingLabelSets]:
-        """`own`, `(rows,)`, and `weights` are those of `CompetingLabelSets`."""
+    ) -> list[LabelSetCandidates]:
+        """`own`, `(rows,)`, and `weights` are those of `LabelSetCandidates`."""
         index, size = self.set_index().of(gold), self._chunk()
         owns = itertools.repeat(0) if own is None else own.split(size)
         parts = [
-            self._competing(part, indices, owned, sets)
+            self._candidates(part, indices, owned, sets)
             for part, indices, owned, sets in zip(scores.split(size), index.split(size), owns, gold.split(size))
         ]
         if weights is not None:
@@ -348,10 +348,10 @@ class LabelSetStructure(Structure):
                 part.weights = of_part
         return parts
 
-    def _competing(self, scores: ClassifierScores, index=None, own=0, gold=None) -> CompetingLabelSets:
+    def _candidates(self, scores: ClassifierScores, index=None, own=0, gold=None) -> LabelSetCandidates:
         likely = LikelySets(scores.logits, self.num_likely, self.set_index(), gold) if self.num_likely else None
         whole = scores.of_sets(self.sets)
-        return CompetingLabelSets(scores.logits, self.sets, self.counts, index, own, likely, whole)
+        return LabelSetCandidates(scores.logits, self.sets, self.counts, index, own, likely, whole)
 
     def set_index(self) -> SetIndex:
         """The index of the known sets."""
@@ -391,8 +391,8 @@ class LabelSetStructure(Structure):
 
     # Prediction.
 
-    def competing(self, logits: torch.Tensor | ClassifierScores) -> CompetingLabelSets:
-        return self._competing(ClassifierScores.of(logits))
+    def candidates(self, logits: torch.Tensor | ClassifierScores) -> LabelSetCandidates:
+        return self._candidates(ClassifierScores.of(logits))
 
     @torch.no_grad()
     def _outputs(self, logits: torch.Tensor | ClassifierScores) -> torch.Tensor:
@@ -405,20 +405,20 @@ class LabelSetStructure(Structure):
         return torch.cat(found) if found else scores.logits.new_zeros(0, len(_PLACES) + 1, self.num_labels)
 
     def _outputs_of(self, scores: ClassifierScores) -> torch.Tensor:
-        competing = self._competing(scores)
-        q = self.probabilities(competing)
-        expected = self._expected(competing, q).nan_to_num(-1.0).argmax(dim=1)
+        candidates = self._candidates(scores)
+        q = self.probabilities(candidates)
+        expected = self._expected(candidates, q).nan_to_num(-1.0).argmax(dim=1)
         chosen = [Likeliest().choose(q), expected]
         if self._offers_powerset(scores):
-            whole = needed(competing.set_log_prob, "log_prob of ClassifierScores")
+            whole = require(candidates.set_log_prob, "log_prob of ClassifierScores")
             chosen.append(whole.nan_to_num(-torch.inf).argmax(dim=1))
-        return torch.cat([competing.marginals(q).unsqueeze(1), competing.outputs(torch.stack(chosen, dim=1))], dim=1)
+        return torch.cat([candidates.marginals(q).unsqueeze(1), candidates.outputs(torch.stack(chosen, dim=1))], dim=1)
 
     def _offers_powerset(self, scores: ClassifierScores) -> bool:
         return scores.log_prob is not None and self.declared is None
 
-    def _expected(self, competing: CompetingLabelSets, q: torch.Tensor) -> torch.Tensor:
-        return self.expected_score.within(q, competing.expected_f1(q, self.empty_f1))
+    def _expected(self, candidates: LabelSetCandidates, q: torch.Tensor) -> torch.Tensor:
+        return self.expected_score.within(q, candidates.expected_f1(q, self.empty_f1))
 
     @torch.no_grad()
     def marginals(self, logits: torch.Tensor | ClassifierScores, calibrated: bool = False) -> torch.Tensor:
@@ -467,8 +467,9 @@ class LabelSetStructure(Structure):
         own = -F.softplus(torch.where(labels, -scores.logits, scores.logits)).sum(dim=1)
         if self.calibration is None:
             return own.exp()
-        competing = self._with_places(scores, labels)
-        place, score, log_prob = needed(competing.gold, "gold"), self.joint_scores(competing), log_prob_of(competing)
+        candidates = self._with_places(scores, labels)
+        place = require(candidates.gold, "gold")
+        score, log_prob = self.joint_scores(candidates), log_prob_of(candidates)
         inside = self.calibration.log_probabilities(score, log_prob).gather(1, place.clamp(min=0).unsqueeze(1))
         others = self.calibration.of_others(score, log_prob, own.unsqueeze(1))
         return torch.where(place >= 0, inside.squeeze(1), others.squeeze(1)).exp().to(own)
@@ -491,8 +492,10 @@ class LabelSetStructure(Structure):
         """Independent draws from `q(y|x)`: `(rows, number, labels)`, 0 or 1."""
         found = []
         for part in ClassifierScores.of(logits).split(self._chunk()):
-            competing = self._competing(part)
-            found.append(competing.outputs(torch.multinomial(self.probabilities(competing), number, replacement=True)))
+            candidates = self._candidates(part)
+            found.append(
+                candidates.outputs(torch.multinomial(self.probabilities(candidates), number, replacement=True))
+            )
         return torch.cat(found)
 
     def own(self, logits: torch.Tensor | ClassifierScores, score: str = "f1") -> torch.Tensor:
@@ -557,7 +560,7 @@ class LabelSetStructure(Structure):
         if blend:
             found = outputs()[rows, _PLACES["likeliest"]].bool()
         else:
-            parts = (self._competing(part) for part in ClassifierScores(logits[rows]).split(self._chunk()))
+            parts = (self._candidates(part) for part in ClassifierScores(logits[rows]).split(self._chunk()))
             sets = [part.outputs(self.own_candidate(part).unsqueeze(1)).squeeze(1) for part in parts]
             found = torch.cat(sets).bool()
         better = self._breaks(found) < breaks[rows]
@@ -565,7 +568,7 @@ class LabelSetStructure(Structure):
 
     def _breaks(self, labels: torch.Tensor) -> torch.Tensor:
         """How far label sets break the rules, `(rows,)`."""
-        rules = needed(self.declared, "declared")
+        rules = require(self.declared, "declared")
         return rules(labels.unsqueeze(1), None).sum(dim=(1, 2))
 
 

@@ -6,7 +6,7 @@ from typing import TypeAlias
 import torch
 from torch.nn import functional as F
 
-from seal.common.setting_checks import needed
+from seal.common.setting_checks import require
 from seal.structure.k_best_sets import k_best_sets
 
 
@@ -51,7 +51,7 @@ class ClassifierScores:
 
 
 @dataclass
-class CompetingLabelSets:
+class LabelSetCandidates:
     """
     Label sets that compete: known ones, the same for all instances, and of each instance those that are likely.
 
@@ -89,7 +89,7 @@ class CompetingLabelSets:
     def __post_init__(self) -> None:
         dropped = None
         if self.is_own:
-            gold = needed(self.gold, "gold")
+            gold = require(self.gold, "gold")
             alone = (gold >= 0) & (self.counts[gold] <= self.own)
             dropped = torch.where(alone, gold, -1)
             self.gold = torch.where(alone, -1, gold)
@@ -173,9 +173,9 @@ class CompetingLabelSets:
         """What constraints are asked about, the same for all instances."""
         return self.sets.unsqueeze(0), None
 
-    def with_gold(self) -> "CompetingLabelSets":
+    def with_gold(self) -> "LabelSetCandidates":
         """The instances whose gold competes."""
-        gold = needed(self.gold, "gold")
+        gold = require(self.gold, "gold")
         rows = (gold >= 0).nonzero().squeeze(1)
         if len(rows) == len(gold):
             return self
@@ -191,7 +191,7 @@ class CompetingLabelSets:
 
     def total_weight(self) -> float:
         """How many instances these count for whose gold competes."""
-        there = needed(self.gold, "gold") >= 0
+        there = require(self.gold, "gold") >= 0
         return float(there.sum() if self.weights is None else self.weights[there].sum())
 
     def product(self, weights: torch.Tensor) -> torch.Tensor:
@@ -213,7 +213,7 @@ class CompetingLabelSets:
         if of_gold is None:
             return logs
         logs = logs.repeat(len(self.logits), 1)
-        gold = needed(self.gold, "gold")
+        gold = require(self.gold, "gold")
         rows = ((gold >= 0) & (gold < len(self.sets))).nonzero().squeeze(1)
         logs[rows, gold[rows]] = of_gold[rows]
         return logs
@@ -226,7 +226,7 @@ class CompetingLabelSets:
         """
         if not self.is_own:
             return None
-        gold = needed(self.gold, "gold")
+        gold = require(self.gold, "gold")
         known = (gold >= 0) & (gold < len(self.sets))
         own = self.own if isinstance(self.own, torch.Tensor) else int(self.own)
         left = self.counts[torch.where(known, gold, 0)] - own
@@ -235,7 +235,7 @@ class CompetingLabelSets:
     @cached_property
     def known_set_log_prob(self) -> tuple[torch.Tensor, torch.Tensor]:
         """`set_log_prob` with 0 for sets that the classifier does not know, and 1 for these and 0 for the others."""
-        log_prob = needed(self.set_log_prob, "log_prob of ClassifierScores, by the energy 'powerset',")
+        log_prob = require(self.set_log_prob, "log_prob of ClassifierScores, by the energy 'powerset',")
         absent = log_prob.isnan()
         return log_prob.masked_fill(absent, 0.0), absent.to(log_prob)
 
@@ -276,7 +276,7 @@ class LikelySets:
 
     def gold_place(self) -> torch.Tensor:
         """The place of gold among those that compete, -1 where it is none: `(batch,)`."""
-        is_gold = needed(self._is_gold, "gold") & ~self.log_prob.isneginf()
+        is_gold = require(self._is_gold, "gold") & ~self.log_prob.isneginf()
         return torch.where(is_gold.any(dim=1), is_gold.long().argmax(dim=1), -1)
 
     def of_rows(self, rows: torch.Tensor) -> "LikelySets":
@@ -300,7 +300,7 @@ class LikelySets:
 
 
 #: What energies of label sets see.
-AnyLabelSets: TypeAlias = CompetingLabelSets | LikelySets
+AnyLabelSets: TypeAlias = LabelSetCandidates | LikelySets
 
 
 def log_of_counts(counts: torch.Tensor) -> torch.Tensor:

@@ -7,7 +7,7 @@ from os.path import commonprefix
 import torch
 from torch import nn
 
-from seal.structure.states import of_bytes, to_bytes
+from seal.structure.serialization import from_bytes, to_bytes
 
 # Longest first.
 _ENDINGS = (4, 3, 2, 1)
@@ -39,7 +39,7 @@ class Lemmas(nn.Module):
         return to_bytes(self.table)
 
     def set_extra_state(self, state: torch.Tensor) -> None:
-        self._index(of_bytes(state))
+        self._index(from_bytes(state))
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, *args) -> None:
         # A structure that was learned before there was this table knows words as they are.

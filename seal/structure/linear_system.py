@@ -5,8 +5,8 @@ from typing import NamedTuple, cast
 import torch
 from torch.nn import functional as F
 
-from seal.common.setting_checks import needed
-from seal.structure.joint_score import Competing, Features, JointScore, LinearEnergy, has_gold
+from seal.common.setting_checks import require
+from seal.structure.joint_score import CandidateBatch, Features, JointScore, LinearEnergy, has_gold
 
 
 class Entries(NamedTuple):
@@ -60,11 +60,11 @@ class LinearSystem(Objective):
 
     joint : `JointScore`
         Each of its energies is a `LinearEnergy`.
-    parts : `Sequence[Competing]`
+    parts : `Sequence[CandidateBatch]`
         Instances whose gold does not compete are left out.
     """
 
-    def __init__(self, joint: JointScore, parts: Sequence[Competing]) -> None:
+    def __init__(self, joint: JointScore, parts: Sequence[CandidateBatch]) -> None:
         super().__init__(joint)
         self._energies = cast(Sequence[LinearEnergy], joint.energies)
         width = max((part.log_prob.shape[1] for part in parts), default=1)
@@ -74,7 +74,7 @@ class LinearSystem(Objective):
             of_part = self._of_part(part, rows)
             entries.append(of_part._replace(row=_widened(of_part.row, part.log_prob.shape[1], width) + count * width))
             present.append(F.pad(there[rows], (0, width - there.shape[1]), value=False))
-            gold.append(needed(part.gold, "gold")[rows])
+            gold.append(require(part.gold, "gold")[rows])
             count += len(rows)
         self.count = count
         if count == 0:
@@ -85,7 +85,7 @@ class LinearSystem(Objective):
         order = column.argsort(stable=True)
         self._x_transposed = _sparse(column[order], row[order], value[order], (self.size, count * width))
 
-    def _of_part(self, part: Competing, rows: torch.Tensor) -> Entries:
+    def _of_part(self, part: CandidateBatch, rows: torch.Tensor) -> Entries:
         """The entries of some instances, whose rows are numbered from 0 on, candidate after candidate."""
         batch, candidates = part.log_prob.shape
         log_prob = part.log_prob.masked_fill(part.log_prob.isneginf(), 0.0).reshape(-1, 1)
@@ -135,10 +135,10 @@ def _of_candidates(features: Features, candidates: int, rows: torch.Tensor) -> E
 def _of_owners(features: Features, candidates: int, rows: torch.Tensor, batch: int) -> Entries:
     """The same of what candidates may have in common."""
     number = torch.full((batch,), -1).index_put((rows,), torch.arange(len(rows)))
-    instance = number[needed(features.candidate, "candidate") // candidates]
+    instance = number[require(features.candidate, "candidate") // candidates]
     kept = (instance >= 0).nonzero().squeeze(1)
-    instance, owner = instance[kept], needed(features.owner, "owner")[kept]
-    candidate = needed(features.candidate, "candidate")[kept] % candidates
+    instance, owner = instance[kept], require(features.owner, "owner")[kept]
+    candidate = require(features.candidate, "candidate")[kept] % candidates
     first = (candidate == 0).nonzero().squeeze(1)
     of_first = instance[first].unsqueeze(1) * candidates + torch.arange(candidates)
     row = torch.cat([instance * candidates + candidate, of_first.flatten()])

@@ -14,10 +14,17 @@ from seal.structure.calibration import Calibration, Observed
 from seal.structure.decisions import ExpectedScore
 from seal.structure.fitting import fit, objective_of, reset
 from seal.structure.gate import Verdict, gains_before, gate
-from seal.structure.joint_score import CandidateEnergy, Competing, JointScore, has_gold, log_prob_of, only_least_broken
+from seal.structure.joint_score import (
+    CandidateBatch,
+    CandidateEnergy,
+    JointScore,
+    has_gold,
+    log_prob_of,
+    only_least_broken,
+)
 from seal.structure.linear_system import Objective
 from seal.structure.scores import Ratio
-from seal.structure.states import of_bytes, to_bytes
+from seal.structure.serialization import from_bytes, to_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +105,7 @@ class Structure(nn.Module, Registrable):
         return to_bytes(self._state())
 
     def set_extra_state(self, state: torch.Tensor) -> None:
-        found = of_bytes(state)
+        found = from_bytes(state)
         # Archives from before have what was chosen alone.
         self._set_state(found if "chosen" in found else {"chosen": found})
 
@@ -113,49 +120,49 @@ class Structure(nn.Module, Registrable):
         found = state.get("calibration")
         self.calibration = None if found is None else Calibration(**found)
 
-    def probabilities(self, competing: Competing) -> torch.Tensor:
+    def probabilities(self, candidates: CandidateBatch) -> torch.Tensor:
         """
         `q(y|x)` of the outputs that compete, `(batch, candidates)`: those of the joint score, which has learned from
         all outputs, without those that break a declared constraint. Decisions are made by it; how likely an output is
         to be gold is what `calibrated` says.
         """
-        return self.joint_scores(competing).softmax(dim=1)
+        return self.joint_scores(candidates).softmax(dim=1)
 
-    def joint_scores(self, competing: Competing) -> torch.Tensor:
+    def joint_scores(self, candidates: CandidateBatch) -> torch.Tensor:
         """
         The joint score of the outputs that compete, `(batch, candidates)`; `-inf` of those that break a declared
         constraint, and of fillers.
         """
-        return self._by_rules(self.joint(competing), competing)
+        return self._by_rules(self.joint(candidates), candidates)
 
     @property
     def has_rules(self) -> bool:
         """Whether there are rules that outputs keep: declared ones, or those that the training data keep."""
         return self.declared is not None or self.kept is not None
 
-    def _by_rules(self, score: torch.Tensor, competing: Competing) -> torch.Tensor:
+    def _by_rules(self, score: torch.Tensor, candidates: CandidateBatch) -> torch.Tensor:
         """`score`, `(batch, candidates)`, with `-inf` for candidates that break a rule where others keep it."""
         for rules in filter(None, (self.declared, self.kept)):
-            broken = [rules(*part.outputs_and_mask()).sum(dim=-1) for part in competing.parts()]
+            broken = [rules(*part.outputs_and_mask()).sum(dim=-1) for part in candidates.parts()]
             score = only_least_broken(score, torch.cat([part.expand(len(score), -1) for part in broken], dim=1))
         return score
 
-    def own_candidate(self, competing: Competing) -> torch.Tensor:
+    def own_candidate(self, candidates: CandidateBatch) -> torch.Tensor:
         """
         The index of the likeliest candidate under the task-net among those that keep the rules, `(batch,)`; where all
         that compete break some, among those that break them least.
         """
-        return self._by_rules(log_prob_of(competing), competing).argmax(dim=1)
+        return self._by_rules(log_prob_of(candidates), candidates).argmax(dim=1)
 
     @torch.no_grad()
-    def calibrated(self, competing: Competing) -> torch.Tensor:
+    def calibrated(self, candidates: CandidateBatch) -> torch.Tensor:
         """
         How likely each of the outputs that compete is to be gold, `(batch, candidates)`: as of `Calibration`, so that
         the sum is the probability that gold competes. Where there is no calibration, `q(y|x)`.
         """
         if self.calibration is None:
-            return self.probabilities(competing)
-        score, log_prob = self.joint_scores(competing), log_prob_of(competing)
+            return self.probabilities(candidates)
+        score, log_prob = self.joint_scores(candidates), log_prob_of(candidates)
         return self.calibration.log_probabilities(score, log_prob).exp().to(score)
 
     def _calibrate(self, observed: Sequence[Observed]) -> dict:
@@ -167,19 +174,19 @@ class Structure(nn.Module, Registrable):
         return {"calibration": self.calibration.state()}
 
     @torch.no_grad()
-    def terms(self, competing: Competing) -> list[torch.Tensor]:
+    def terms(self, candidates: CandidateBatch) -> list[torch.Tensor]:
         """What each of `joint.energies` says of the outputs that compete: `(batch, candidates)` each, low is good."""
         return [
-            torch.cat([energy(part).expand_as(part.log_prob) for part in competing.parts()], dim=1)
+            torch.cat([energy(part).expand_as(part.log_prob) for part in candidates.parts()], dim=1)
             for energy in self.joint.energies
         ]
 
     @torch.no_grad()
-    def expected_scores(self, competing: Competing) -> torch.Tensor:
+    def expected_scores(self, candidates: CandidateBatch) -> torch.Tensor:
         """By which `expected_score` decides, `(batch, candidates)`, 0 to 1; NaN of candidates that it leaves out."""
-        return self._expected(competing, self.probabilities(competing))
+        return self._expected(candidates, self.probabilities(candidates))
 
-    def _expected(self, competing: Any, q: torch.Tensor) -> torch.Tensor:
+    def _expected(self, candidates: Any, q: torch.Tensor) -> torch.Tensor:
         raise NotImplementedError
 
     # Constraints.
@@ -210,9 +217,9 @@ class Structure(nn.Module, Registrable):
 
     def learn(
         self,
-        training: Sequence[Competing],
-        gold: Competing,
-        validation: Sequence[Competing],
+        training: Sequence[CandidateBatch],
+        gold: CandidateBatch,
+        validation: Sequence[CandidateBatch],
         say: Callable[[str], None] | None = logger.info,
         chosen: Settings | None = None,
         restart: bool = True,
@@ -227,8 +234,8 @@ class Structure(nn.Module, Registrable):
 
         # Parameters
 
-        training, validation : `Sequence[Competing]`
-        gold : `Competing`
+        training, validation : `Sequence[CandidateBatch]`
+        gold : `CandidateBatch`
         say : `Callable[[str], None]`, optional
             Is given a sentence of what came out; with `None` nothing is said.
         chosen : `Settings`, optional
@@ -273,7 +280,7 @@ class Structure(nn.Module, Registrable):
         return {"penalties": found, "scale": scale, "l2": l2, "left_out": left_out}
 
     def _search(
-        self, objective: Objective, validation: Sequence[Competing], restart: bool, found: list[dict]
+        self, objective: Objective, validation: Sequence[CandidateBatch], restart: bool, found: list[dict]
     ) -> Settings:
         """Learns with each of some settings, one after the other; the best one's parameters stay. Fills `found`."""
         best: dict = {}
@@ -298,12 +305,12 @@ class Structure(nn.Module, Registrable):
             self.joint.load_state_dict(weights)
         return best["l2"], best["products"]
 
-    def _objective(self, parts: Sequence[Competing]) -> Objective:
+    def _objective(self, parts: Sequence[CandidateBatch]) -> Objective:
         """What `learn` minimises."""
         return objective_of(self.joint, parts)
 
     @torch.no_grad()
-    def _mean_loss(self, parts: Sequence[Competing]) -> float:
+    def _mean_loss(self, parts: Sequence[CandidateBatch]) -> float:
         """The mean of `-log q(gold|x)` over the instances whose gold competes; infinite where there is none."""
         count = sum(int(has_gold(part).sum()) for part in parts)
         return sum(float(self.joint.loss(part)) for part in parts) / count if count else float("inf")
@@ -312,12 +319,12 @@ class Structure(nn.Module, Registrable):
         """What the gate chooses for a score; the first option is the task-net's own output."""
         earlier = gains_before(self.family, score, list(options)[1:])
         verdict = gate(options, earlier, groups, self._learned and not self.is_shut)
-        logger.info("%s: %s", score, verdict.told_as(score, self.instances))
+        logger.info("%s: %s", score, verdict.describe(score, self.instances))
         return verdict
 
     def _reasons(self, score: str, verdict: Verdict) -> dict[str, Any]:
         """Why this was chosen, plain values and a sentence."""
-        return {**verdict.reasons(), "told": verdict.told_as(score, self.instances)}
+        return {**verdict.reasons(), "told": verdict.describe(score, self.instances)}
 
 
 def energy_name(energy: CandidateEnergy) -> str:

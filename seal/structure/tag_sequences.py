@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import torch
 
-from seal.common.setting_checks import needed
+from seal.common.setting_checks import require
 from seal.constraints.span_starts import SpanStarts, occurrences
 from seal.structure.span_features import SpanFeatures, looked_up, mixed
 
@@ -155,14 +155,14 @@ class OwnGold(NamedTuple):
 
     group : `torch.LongTensor`, `(batch,)`
         The number of each instance's input.
-    gold : `CompetingTags`
+    gold : `TagCandidates`
         The gold of all training instances with these inputs, as their only candidates.
     group_of_gold : `torch.LongTensor`, `(golds,)`
         The number of the input that each of these belongs to.
     """
 
     group: torch.Tensor
-    gold: "CompetingTags"
+    gold: "TagCandidates"
     group_of_gold: torch.Tensor
 
     def counts(self, codes: torch.Tensor, rows: torch.Tensor, asked: torch.Tensor, of_rows: torch.Tensor):
@@ -187,7 +187,7 @@ class OwnGold(NamedTuple):
 
 
 @dataclass
-class CompetingTags:
+class TagCandidates:
     """
     Tag sequences that compete.
 
@@ -241,12 +241,12 @@ class CompetingTags:
         row, first, last = place // tokens**2, place // tokens % tokens, place % tokens
         return DistinctSpans(role, SpanFeatures(row, first, last, self.words, tokens, self.places, self.keys), number)
 
-    def of_rows(self, rows: torch.Tensor) -> "CompetingTags":
+    def of_rows(self, rows: torch.Tensor) -> "TagCandidates":
         """Some of the instances, padded to the longest of these."""
         mask, places = self.mask[rows], rows.tolist()
         tokens = max(int(mask.sum(dim=1).amax()), 1) if len(mask) else 1
         scores = self.token_log_prob
-        return CompetingTags(
+        return TagCandidates(
             self.tags[rows, :, :tokens],
             self.log_prob[rows],
             mask[:, :tokens],
@@ -262,16 +262,16 @@ class CompetingTags:
         """What constraints are asked about."""
         return self.tags, self.mask
 
-    def parts(self) -> list["CompetingTags"]:
+    def parts(self) -> list["TagCandidates"]:
         return [self]
 
-    def with_gold(self) -> "CompetingTags":
+    def with_gold(self) -> "TagCandidates":
         """All of them: there are few whose gold does not compete."""
         return self
 
     def of_gold(self, values: torch.Tensor) -> torch.Tensor:
         """The rows of `values (batch, candidates, ...)` that belong to gold, where it competes: `(instances, ...)`."""
-        gold = needed(self.gold, "gold")
+        gold = require(self.gold, "gold")
         rows = (gold >= 0).nonzero().squeeze(1)
         return values[rows, gold[rows]]
 

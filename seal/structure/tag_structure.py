@@ -6,7 +6,7 @@ from typing import Any, Optional
 import torch
 from torch.nn import functional as F
 
-from seal.common.setting_checks import needed
+from seal.common.setting_checks import require
 from seal.common.tag_encodings import arguments_of
 from seal.constraints import AtMostOne, Constraint
 from seal.registry import ConfigurationError
@@ -18,7 +18,7 @@ from seal.structure.energies.span_counts import CONTEXTS_OF_ENTITIES, CONTEXTS_O
 from seal.structure.lemmas import Lemmas
 from seal.structure.scores import Ratio, most_of_rate
 from seal.structure.structure import Structure, declare, logger, make_energies
-from seal.structure.tag_sequences import CompetingTags, OwnGold, SpansOfRows, TagScheme, find_gold
+from seal.structure.tag_sequences import OwnGold, SpansOfRows, TagCandidates, TagScheme, find_gold
 
 
 @dataclass
@@ -93,12 +93,12 @@ class TagPaths:
             for *row, length in zip(tags, log_prob, lengths)
         ]
 
-    def competing(self, scheme: TagScheme, own: Optional[OwnGold] = None) -> CompetingTags:
+    def candidates(self, scheme: TagScheme, own: Optional[OwnGold] = None) -> TagCandidates:
         tags = self.tags.long()
         gold = None if self.gold is None else find_gold(tags, self.gold.long(), self.mask)
         token_log_prob = None if self.token_log_prob is None else self.token_log_prob.float()
         seen = (token_log_prob, self.words, self.places)
-        return CompetingTags(tags, self.log_prob, self.mask, scheme, gold, self.keys, own, *seen)
+        return TagCandidates(tags, self.log_prob, self.mask, scheme, gold, self.keys, own, *seen)
 
     def record(self, gold: torch.Tensor) -> dict:
         """These paths with their gold as small tensors on the CPU and plain values: the arguments of `TagPaths`."""
@@ -114,12 +114,12 @@ class TagPaths:
             "lemmas": list(self.lemmas),
         }
 
-    def gold_alone(self, scheme: TagScheme) -> CompetingTags:
+    def gold_alone(self, scheme: TagScheme) -> TagCandidates:
         """With gold as the only candidate."""
-        gold = needed(self.gold, "gold").long().unsqueeze(1)
+        gold = require(self.gold, "gold").long().unsqueeze(1)
         first = torch.zeros(len(gold), dtype=torch.long)
         log_prob = torch.zeros(len(gold), 1)
-        return CompetingTags(gold, log_prob, self.mask, scheme, first, self.keys, words=self.words, places=self.places)
+        return TagCandidates(gold, log_prob, self.mask, scheme, first, self.keys, words=self.words, places=self.places)
 
 
 _OF_SPANS = ["role_counts", "role_ngrams", "role_sets"]
@@ -230,8 +230,8 @@ class TagStructure(CandidateStructure):
             return space.k_best_and_marginals(logits, self.num_candidates, mask)
         return (*space.k_best(logits, self.num_candidates, mask), None)
 
-    def competing(self, paths: TagPaths, own: Optional[OwnGold] = None) -> CompetingTags:
-        return self.with_lemmas(paths).competing(self.scheme, own)
+    def candidates(self, paths: TagPaths, own: Optional[OwnGold] = None) -> TagCandidates:
+        return self.with_lemmas(paths).candidates(self.scheme, own)
 
     def with_lemmas(self, paths: TagPaths) -> TagPaths:
         """The paths with the keys that were learned: the lemma of each word."""
@@ -247,37 +247,37 @@ class TagStructure(CandidateStructure):
 
     # Learning.
 
-    def gold_of(self, parts: Sequence[TagPaths]) -> CompetingTags:
+    def gold_of(self, parts: Sequence[TagPaths]) -> TagCandidates:
         """Their gold as the only candidates, in one batch."""
         return joined([self.with_lemmas(part).gold_alone(self.scheme) for part in parts])
 
-    def _read(self, training: Sequence[TagPaths], groups: torch.Tensor) -> tuple[CompetingTags, dict]:
+    def _read(self, training: Sequence[TagPaths], groups: torch.Tensor) -> tuple[TagCandidates, dict]:
         words = [key for part in training for key in part.keys]
         self.lemmas.learn(words, [lemma for part in training for lemma in part.lemmas] or [None] * len(words))
         gold = self.gold_of(training)
         kept_by = self._declare_kept(gold, groups)
         return gold, {"declared": {"at most once": kept_by}} if kept_by else {}
 
-    def to_learn(self, training: Sequence[TagPaths], gold: CompetingTags, groups: torch.Tensor) -> list[CompetingTags]:
+    def to_learn(self, training: Sequence[TagPaths], gold: TagCandidates, groups: torch.Tensor) -> list[TagCandidates]:
         found = []
         for part, group in zip(training, groups.split([len(part.tags) for part in training])):
             rows = torch.isin(groups, group).nonzero().squeeze(1)
-            found.append(self.competing(part, OwnGold(group, gold.of_rows(rows), groups[rows])))
+            found.append(self.candidates(part, OwnGold(group, gold.of_rows(rows), groups[rows])))
         return found
 
     def learn_again(self, training: Sequence[TagPaths], validation: Sequence[TagPaths], l2: float) -> None:
         """Learns the energies once more after `fit`, from other data and with this penalty; what was chosen stays."""
         gold = self.gold_of(training)
-        choosing = [self.competing(part) for part in validation]
+        choosing = [self.candidates(part) for part in validation]
         parts = self.to_learn(training, gold, self.groups_of(training))
         self.learn(parts, gold, choosing, say=None, chosen=(l2, True))
 
     def _ratios(
-        self, parts: Sequence[TagPaths], competing: Sequence[CompetingTags], chosen: dict[str, list[torch.Tensor]]
+        self, parts: Sequence[TagPaths], candidates: Sequence[TagCandidates], chosen: dict[str, list[torch.Tensor]]
     ) -> dict[str, dict[str, Ratio]]:
-        golds = [needed(part.gold, "gold").long() for part in parts]
+        golds = [require(part.gold, "gold").long() for part in parts]
         masks = [part.mask for part in parts]
-        found = {option: list(map(_chosen_tags, competing, index)) for option, index in chosen.items()}
+        found = {option: list(map(_chosen_tags, candidates, index)) for option, index in chosen.items()}
         return {
             name: {
                 option: Ratio.joined([score(*three) for three in zip(outputs, golds, masks)])
@@ -287,13 +287,13 @@ class TagStructure(CandidateStructure):
         }
 
     def _further(
-        self, validation: Sequence[TagPaths], competing: Sequence[CompetingTags], chosen: dict[str, list[torch.Tensor]]
+        self, validation: Sequence[TagPaths], candidates: Sequence[TagCandidates], chosen: dict[str, list[torch.Tensor]]
     ) -> dict:
         violations = {}
         for name, outputs in (
-            ("own", [part.tags[:, 0] for part in competing]),
-            ("chosen", list(map(_chosen_tags, competing, chosen[self.chosen[self.main_score]]))),
-            ("gold", [needed(part.gold, "gold").long() for part in validation]),
+            ("own", [part.tags[:, 0] for part in candidates]),
+            ("chosen", list(map(_chosen_tags, candidates, chosen[self.chosen[self.main_score]]))),
+            ("gold", [require(part.gold, "gold").long() for part in validation]),
         ):
             counts: Counter = Counter()
             for these, part in zip(outputs, validation):
@@ -301,7 +301,7 @@ class TagStructure(CandidateStructure):
             violations[name] = dict(counts)
         return {"violations": violations}
 
-    def _declare_kept(self, gold: CompetingTags, groups: torch.Tensor) -> dict[str, float]:
+    def _declare_kept(self, gold: TagCandidates, groups: torch.Tensor) -> dict[str, float]:
         """Declares the core roles that gold has at most once; returns the share of frames with each of which do."""
         # A frame that occurs again says nothing new.
         number = torch.cat([groups.unsqueeze(1), gold.tags[:, 0]], dim=1).unique(dim=0, return_inverse=True)[1]
@@ -392,13 +392,13 @@ class TagStructure(CandidateStructure):
 
     # Prediction.
 
-    def similarity(self, competing: CompetingTags, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
-        mask = competing.mask[rows]
+    def similarity(self, candidates: TagCandidates, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
+        mask = candidates.mask[rows]
         if self.encoding is None:
-            tags = competing.tags[rows].gather(1, kept.unsqueeze(2).expand(-1, -1, mask.shape[1]))
+            tags = candidates.tags[rows].gather(1, kept.unsqueeze(2).expand(-1, -1, mask.shape[1]))
             equal = (tags.unsqueeze(2) == tags.unsqueeze(1)) & mask[:, None, None]
             return equal.sum(dim=-1) / mask.sum(dim=1).clamp(min=1)[:, None, None]
-        shared, sizes = self._overlaps(competing.spans.of_rows(rows), mask.shape[1])
+        shared, sizes = self._overlaps(candidates.spans.of_rows(rows), mask.shape[1])
         every = torch.arange(len(kept), device=kept.device)[:, None, None]
         shared = shared[every, kept.unsqueeze(2), kept.unsqueeze(1)]
         sizes = sizes.gather(1, kept)
@@ -428,18 +428,18 @@ class TagStructure(CandidateStructure):
     @torch.no_grad()
     def draw(self, paths: TagPaths, number: int) -> torch.Tensor:
         """Independent draws from `q(y|x)`: `(batch, number, tokens)`, 0 at padding."""
-        q = self.probabilities(self.competing(paths))
+        q = self.probabilities(self.candidates(paths))
         chosen = torch.multinomial(q, number, replacement=True)
         tags = paths.tags.long() * paths.mask.unsqueeze(1)
         return tags.gather(1, chosen.unsqueeze(2).expand(-1, -1, tags.shape[2]))
 
 
-def _chosen_tags(competing: CompetingTags, index: torch.Tensor) -> torch.Tensor:
+def _chosen_tags(candidates: TagCandidates, index: torch.Tensor) -> torch.Tensor:
     """`(batch, tokens)`."""
-    return competing.tags[torch.arange(len(index), device=index.device), index]
+    return candidates.tags[torch.arange(len(index), device=index.device), index]
 
 
-def joined(parts: Sequence[CompetingTags]) -> CompetingTags:
+def joined(parts: Sequence[TagCandidates]) -> TagCandidates:
     """One batch of several, padded to the longest."""
     tokens = max(part.mask.shape[1] for part in parts)
     candidates = max(part.tags.shape[1] for part in parts)
@@ -448,12 +448,12 @@ def joined(parts: Sequence[CompetingTags]) -> CompetingTags:
         return F.pad(tensor, (0, width - tensor.shape[-1]), value=value)
 
     tags = [F.pad(part.tags, (0, tokens - part.tags.shape[2], 0, candidates - part.tags.shape[1])) for part in parts]
-    return CompetingTags(
+    return TagCandidates(
         torch.cat(tags),
         torch.cat([padded(part.log_prob, candidates, -torch.inf) for part in parts]),
         torch.cat([padded(part.mask, tokens, False) for part in parts]),
         parts[0].scheme,
-        torch.cat([needed(part.gold, "gold") for part in parts]),
+        torch.cat([require(part.gold, "gold") for part in parts]),
         [key for part in parts for key in part.keys],
         words=[words for part in parts for words in part.words],
         places=[place for part in parts for place in part.places],

@@ -6,17 +6,17 @@ from typing import Any, Optional
 
 import torch
 
-from seal.common.setting_checks import needed
+from seal.common.setting_checks import require
 from seal.structure.candidate_structure import OWN, CandidateStructure
 from seal.structure.decisions import Rows
 from seal.structure.energies.trees import TreeEnergy
 from seal.structure.scores import Ratio
 from seal.structure.structure import Structure, make_energies
-from seal.structure.trees import CompetingTrees
+from seal.structure.trees import TreeCandidates
 
 
 @dataclass
-class TreeCandidates:
+class KBestTrees:
     """
     The best trees of some sentences, as a run keeps them of its training data.
 
@@ -42,32 +42,30 @@ class TreeCandidates:
     tags: list[list[str]] | None = None
     own: list[list[str]] | None = None
 
-    def competing(self, own: list[list[list[str]]] | None = None) -> CompetingTrees:
-        """`own` as for `CompetingTrees`."""
+    def candidates(self, own: list[list[list[str]]] | None = None) -> TreeCandidates:
+        """`own` as for `TreeCandidates`."""
         gold = None
         if self.gold is not None:
-            places = [
-                candidates.index(tree) if tree in candidates else -1 for candidates, tree in zip(self.trees, self.gold)
-            ]
+            places = [trees.index(tree) if tree in trees else -1 for trees, tree in zip(self.trees, self.gold)]
             gold = torch.tensor(places, dtype=torch.long)
-        return CompetingTrees(self.trees, self.words, self.log_prob, gold, own, self.tags)
+        return TreeCandidates(self.trees, self.words, self.log_prob, gold, own, self.tags)
 
     def inputs(self) -> list[tuple[str, ...]]:
         """What the task-net has read of each sentence."""
         return list(map(tuple, self.words))
 
-    def gold_alone(self) -> CompetingTrees:
+    def gold_alone(self) -> TreeCandidates:
         """With gold as the only candidate."""
-        return self._alone(needed(self.gold, "gold"))
+        return self._alone(require(self.gold, "gold"))
 
-    def own_alone(self) -> CompetingTrees:
+    def own_alone(self) -> TreeCandidates:
         """With what is predicted without a structure as the only candidate."""
         return self._alone([trees[0] for trees in self.trees] if self.own is None else self.own)
 
-    def _alone(self, trees: list[list[str]]) -> CompetingTrees:
+    def _alone(self, trees: list[list[str]]) -> TreeCandidates:
         places = torch.zeros(len(trees), dtype=torch.long)
         only = [[tree] for tree in trees]
-        return CompetingTrees(only, self.words, torch.zeros(len(trees), 1), places, tags=self.tags)
+        return TreeCandidates(only, self.words, torch.zeros(len(trees), 1), places, tags=self.tags)
 
 
 @Structure.register("trees")
@@ -104,33 +102,33 @@ class TreeStructure(CandidateStructure):
         terms = make_energies(energies, labels, TreeEnergy)
         super().__init__(terms, num_candidates, penalties, None, least)
 
-    def competing(self, candidates: TreeCandidates) -> CompetingTrees:
-        return candidates.competing()
+    def candidates(self, trees: KBestTrees) -> TreeCandidates:
+        return trees.candidates()
 
     # Learning.
 
-    def _read(self, training: Sequence[TreeCandidates], groups: torch.Tensor) -> tuple[CompetingTrees, dict]:
+    def _read(self, training: Sequence[KBestTrees], groups: torch.Tensor) -> tuple[TreeCandidates, dict]:
         return _joined([part.gold_alone() for part in training]), {}
 
     def to_learn(
-        self, training: Sequence[TreeCandidates], gold: CompetingTrees, groups: torch.Tensor
-    ) -> list[CompetingTrees]:
+        self, training: Sequence[KBestTrees], gold: TreeCandidates, groups: torch.Tensor
+    ) -> list[TreeCandidates]:
         of_group: defaultdict[int, list[list[str]]] = defaultdict(list)
         for group, (tree,) in zip(groups.tolist(), gold.trees):
             of_group[group].append(tree)
         owns = iter([of_group[group] for group in groups.tolist()])
-        return [part.competing(list(islice(owns, len(part.trees)))) for part in training]
+        return [part.candidates(list(islice(owns, len(part.trees)))) for part in training]
 
     def _ratios(
         self,
-        parts: Sequence[TreeCandidates],
-        competing: Sequence[CompetingTrees],
+        parts: Sequence[KBestTrees],
+        candidates: Sequence[TreeCandidates],
         chosen: dict[str, list[torch.Tensor]],
     ) -> dict[str, dict[str, Ratio]]:
         golds = [part.gold_alone() for part in parts]
         owns = [part.own_alone() for part in parts]
         brackets = {
-            name: _with_gold(owns if name == OWN else competing, golds, index) for name, index in chosen.items()
+            name: _with_gold(owns if name == OWN else candidates, golds, index) for name, index in chosen.items()
         }
         return {
             name: {option: score(of_option) for option, of_option in brackets.items()}
@@ -140,32 +138,31 @@ class TreeStructure(CandidateStructure):
     # Prediction.
 
     @torch.no_grad()
-    def decide(self, candidates: TreeCandidates, score: Optional[str] = None) -> torch.Tensor:
+    def decide(self, trees: KBestTrees, score: Optional[str] = None) -> torch.Tensor:
         """The index of the candidate that the decision for `score`, by default the main one, chooses, `(batch,)`."""
-        return self.choose(candidates, score)[0]
+        return self.choose(trees, score)[0]
 
     @torch.no_grad()
-    def probability_of(
-        self, candidates: TreeCandidates, trees: Sequence[list[str]], log_prob: torch.Tensor
-    ) -> torch.Tensor:
+    def probability_of(self, best: KBestTrees, trees: Sequence[list[str]], log_prob: torch.Tensor) -> torch.Tensor:
         """
-        How likely trees, one for each sentence, are to be gold, whether they compete or not; `log_prob`, `(batch,)`, is
-        what the task-net says of them. `(batch,)`, 0 to 1; what the task-net says where there is no calibration.
+        How likely `trees`, one for each sentence, are to be gold, whether they are candidates or not; `log_prob`,
+        `(batch,)`, is what the task-net says of them. `(batch,)`, 0 to 1; what the task-net says where there is no
+        calibration.
         """
         if self.calibration is None:
             return log_prob.double().clamp(max=0).exp()
-        competing = replace(candidates, gold=list(trees)).competing()
-        place, score = needed(competing.gold, "gold").to(log_prob.device), self.joint_scores(competing)
-        inside = self.calibration.log_probabilities(score, competing.log_prob)
+        candidates = replace(best, gold=list(trees)).candidates()
+        place, score = require(candidates.gold, "gold").to(log_prob.device), self.joint_scores(candidates)
+        inside = self.calibration.log_probabilities(score, candidates.log_prob)
         inside = inside.gather(1, place.clamp(min=0).unsqueeze(1)).squeeze(1)
-        others = self.calibration.of_others(score, competing.log_prob, log_prob.unsqueeze(1)).squeeze(1)
+        others = self.calibration.of_others(score, candidates.log_prob, log_prob.unsqueeze(1)).squeeze(1)
         return torch.where(place >= 0, inside, others).exp()
 
-    def similarity(self, competing: CompetingTrees, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
+    def similarity(self, candidates: TreeCandidates, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
         found = torch.zeros(*kept.shape, kept.shape[1], dtype=torch.double)
-        numbers = torch.arange(len(competing.trees))[rows].tolist()
+        numbers = torch.arange(len(candidates.trees))[rows].tolist()
         for row, (number, places) in enumerate(zip(numbers, kept.tolist())):
-            brackets = competing.brackets[number]
+            brackets = candidates.brackets[number]
             for one, place in enumerate(places):
                 for other, another in enumerate(places[: one + 1]):
                     if place < len(brackets) and another < len(brackets):
@@ -175,23 +172,23 @@ class TreeStructure(CandidateStructure):
         return found.to(kept.device)
 
 
-def _joined(parts: Sequence[CompetingTrees]) -> CompetingTrees:
-    return CompetingTrees(
-        [candidates for part in parts for candidates in part.trees],
+def _joined(parts: Sequence[TreeCandidates]) -> TreeCandidates:
+    return TreeCandidates(
+        [trees for part in parts for trees in part.trees],
         [words for part in parts for words in part.words],
         torch.cat([part.log_prob for part in parts]),
-        torch.cat([needed(part.gold, "gold") for part in parts]),
+        torch.cat([require(part.gold, "gold") for part in parts]),
     )
 
 
 def _with_gold(
-    competing: Sequence[CompetingTrees], golds: Sequence[CompetingTrees], chosen: Sequence[torch.Tensor]
+    candidates: Sequence[TreeCandidates], golds: Sequence[TreeCandidates], chosen: Sequence[torch.Tensor]
 ) -> list[tuple[Counter, Counter]]:
     """The brackets of the chosen tree of each sentence, and those of gold."""
     return [
-        (candidates[place], own)
-        for part, gold, places in zip(competing, golds, chosen)
-        for candidates, (own,), place in zip(part.brackets, gold.brackets, places.tolist())
+        (trees[place], own)
+        for part, gold, places in zip(candidates, golds, chosen)
+        for trees, (own,), place in zip(part.brackets, gold.brackets, places.tolist())
     ]
 
 

@@ -44,13 +44,13 @@ def constituents_of(symbols: list[str]) -> list[Constituent]:
 
 
 @dataclass
-class CompetingTrees:
+class TreeCandidates:
     """
     Trees that compete.
 
     # Parameters
 
-    trees, words, log_prob, tags : as for `seal.structure.TreeCandidates`
+    trees, words, log_prob, tags : as for `seal.structure.KBestTrees`
     gold : `torch.LongTensor`, `(batch,)`, optional
         The index of the gold tree, -1 where it does not compete.
     own : `list[list[list[str]]]`, optional
@@ -82,10 +82,10 @@ class CompetingTrees:
     def outputs_and_mask(self) -> tuple[torch.Tensor, torch.Tensor | None]:
         raise NotImplementedError("No rules are declared of trees.")
 
-    def parts(self) -> list["CompetingTrees"]:
+    def parts(self) -> list["TreeCandidates"]:
         return [self]
 
-    def with_gold(self) -> "CompetingTrees":
+    def with_gold(self) -> "TreeCandidates":
         """All of them: there are few whose gold does not compete."""
         return self
 

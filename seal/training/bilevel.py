@@ -10,7 +10,7 @@ import torch
 from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.setting_checks import check_choice, check_range, needed, under
+from seal.common.setting_checks import check_choice, check_range, error_prefix, require
 from seal.hypergradients import InverseHessianVector, NeumannSeries, ShermanMorrison
 from seal.hypergradients.products import PRODUCTS
 from seal.models import SealModel
@@ -72,7 +72,7 @@ class Bilevel:
     unroll: Optional[Unrolling] = None
 
     def __post_init__(self) -> None:
-        with under("trainer"):
+        with error_prefix("trainer"):
             check_through(self.through)
         check_choice("trainer.products", self.products, PRODUCTS)
         check_choice("trainer.geometry", self.geometry, GEOMETRIES)
@@ -95,7 +95,7 @@ class Bilevel:
 
     def check_model(self, model: SealModel) -> None:
         """It is an error if the model's gradient cannot be computed in this way."""
-        with under("trainer"):
+        with error_prefix("trainer"):
             check_new_candidates(self.through, model.sampler, model.energy_loss)
         if isinstance(self.solver, ShermanMorrison) and not self.solver.average:
             raise ConfigurationError(
@@ -103,7 +103,7 @@ class Bilevel:
                 "leave it out, or set it to true."
             )
         if self.implicit:
-            with under("model"):
+            with error_prefix("model"):
                 check_implicit(model.task_loss)
                 if self.products == "finite_differences":
                     check_finite_differences(model)
@@ -220,7 +220,7 @@ def all_in_last_layer(model: SealModel, parameters: Iterable[torch.nn.Parameter]
 
 
 def _last_layer(model: SealModel) -> set[torch.nn.Parameter]:
-    return set(needed(model.task_net, "task_net").last_layer_parameters())
+    return set(require(model.task_net, "task_net").last_layer_parameters())
 
 
 def check_full_precision(model: SealModel, inner: Iterable[torch.nn.Parameter], on_cpu: bool) -> None:

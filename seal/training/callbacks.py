@@ -14,10 +14,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer, TrainerCallback
 
 from seal.common.random_states import random_state, set_random_state
-from seal.common.setting_checks import check_range, needed
-from seal.files.whole_files import replacing
+from seal.common.setting_checks import check_range, require
+from seal.files.atomic_files import atomic_write
 from seal.hypergradients.guards import differentiable_in_any_mode
-from seal.metrics import Monitors
+from seal.metrics import RunningMeans
 from seal.models import MultilabelModel, PartlyLabelledTaggingModel, SealModel
 from seal.models.multilabel import TUNING_METRICS
 from seal.samplers import GradientBasedInference, Sampler
@@ -107,7 +107,7 @@ class TraceFile:
             return
         self._rows.append({"epoch": epoch, "batches": batches, **measure()})
         columns = dict.fromkeys(name for row in self._rows for name in row)
-        with replacing(str(self._path)) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
+        with atomic_write(str(self._path)) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, columns, restval="nan")
             writer.writeheader()
             writer.writerows(self._rows)
@@ -117,7 +117,7 @@ class TraceFile:
 def measuring(model: SealModel) -> Iterator[None]:
     """Random states and monitors are afterwards as they were before."""
     before, monitors = random_state(), model.monitors
-    model.monitors = Monitors()
+    model.monitors = RunningMeans()
     try:
         with differentiable_in_any_mode():
             yield
@@ -182,7 +182,7 @@ class TraceInference(TrainerCallback):
 
     def on_epoch(self, trainer, metrics, epoch, is_primary=True, **kwargs) -> None:
         if trainer._should_validate_this_epoch:
-            needed(self._file, "the file").add(trainer, epoch, lambda: self._measure(trainer))
+            require(self._file, "the file").add(trainer, epoch, lambda: self._measure(trainer))
 
     def _measure(self, trainer: Any) -> dict[str, float]:
         with trainer.averages.applied():
@@ -328,10 +328,10 @@ class TraceInferenceNetworks(TrainerCallback):
                 values.update(measured)
             return {name: values[name] for name in VALUES if name in values}
 
-        needed(self._file, "the file").add(trainer, epoch, measure)
+        require(self._file, "the file").add(trainer, epoch, measure)
 
     def _values(self, trainer: Any, *players: str) -> dict[str, float]:
-        return trace(trainer.model, trainer.data_loader, needed(self._cost, "cost"), players)
+        return trace(trainer.model, trainer.data_loader, require(self._cost, "cost"), players)
 
 
 def trace(
@@ -382,7 +382,7 @@ def _values_of_networks(model: SealModel, state: TaskState, cost: Cost) -> tuple
     """What is averaged over instances, each `(batch,)`, and the task-net's energy with its graph."""
     space, mask = model.output_space, state.mask
     networks = [state.logits] if state.cost_augmented is None else [state.cost_augmented, state.logits]
-    gold, loss_net = model.gold(state), needed(model.loss_net, "loss_net")
+    gold, loss_net = model.gold(state), require(model.loss_net, "loss_net")
     outputs = space.stack(*(space.relax(logits, mask) for logits in networks))
     *energies, of_gold = loss_net(model.features(state), space.stack(outputs, gold.unsqueeze(1)), mask).unbind(dim=1)
     costs = cost(space, outputs, gold, mask).unbind(dim=1)

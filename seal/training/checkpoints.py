@@ -15,8 +15,8 @@ from allennlp.training.moving_average import MovingAverage
 
 from seal.allennlp.loading_order import go_to_place, place_in_pass
 from seal.common.random_states import RandomStream, random_state, set_random_state, set_torch_state, torch_state
-from seal.metrics import Monitors
-from seal.metrics.monitors import gathered
+from seal.metrics import RunningMeans
+from seal.metrics.running_means import gathered
 from seal.models.seal_model import NonFiniteOutput
 
 logger = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class WorkerStates:
     #: The random streams beside the global ones, by name.
     streams: dict[str, RandomStream]
     #: The means that are logged in an epoch, by name.
-    means: dict[str, Monitors]
+    means: dict[str, RunningMeans]
     #: This worker's number, and how many there are.
     worker: int
     workers: int

@@ -11,7 +11,7 @@ from allennlp.models import Model
 from allennlp.nn.parallel import DdpAccelerator, DdpWrappedModel
 
 from seal.two_player import TwoPlayerOptimizer
-from seal.two_player.turns import check_players
+from seal.two_player.updates import check_players
 
 
 def uses_cpu_autocast(model: torch.nn.Module, use_amp: bool, cuda_device: Optional[Union[int, torch.device]]) -> bool:

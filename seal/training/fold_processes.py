@@ -201,7 +201,7 @@ class EpochLines(TrainerCallback):
         logger.info(message, self._net, epoch + 1, trainer._num_epochs, "".join(scores), extra={"news": True})
 
 
-def jobs_and_threads(nets: int, told: Optional[int], model: torch.nn.Module) -> tuple[int, int]:
+def jobs_and_threads(nets: int, jobs_setting: Optional[int], model: torch.nn.Module) -> tuple[int, int]:
     """
     How many of a number of nets are trained at a time, and the threads of each. This process's threads, which are all
     cores unless `OMP_NUM_THREADS` says otherwise, are divided among the nets. Their number decides the rounding of
@@ -211,7 +211,7 @@ def jobs_and_threads(nets: int, told: Optional[int], model: torch.nn.Module) -> 
     # Parameters
 
     nets : `int`
-    told : `int`, optional
+    jobs_setting : `int`, optional
         The number that a user has set.
     model : `torch.nn.Module`
         One of the nets.
@@ -222,13 +222,13 @@ def jobs_and_threads(nets: int, told: Optional[int], model: torch.nn.Module) -> 
     """
     budget = torch.get_num_threads()
     on_cpu = all(parameter.device.type == "cpu" for parameter in model.parameters())
-    if told is None:
+    if jobs_setting is None:
         # On macOS what computes matrix products does not work in a fork.
         jobs = min(nets, budget) if on_cpu and sys.platform == "linux" else 1
         return _that_fit(jobs, model), budget // jobs
-    if told > 1 and not on_cpu:
+    if jobs_setting > 1 and not on_cpu:
         raise ConfigurationError("trainer.fold_jobs: nets on a GPU are trained one after the other; leave it out.")
-    jobs = min(nets, told)
+    jobs = min(nets, jobs_setting)
     return jobs, max(1, budget // jobs)
 
 

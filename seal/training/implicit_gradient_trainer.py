@@ -12,7 +12,7 @@ from allennlp.data import DataLoader, TensorDict
 from allennlp.training import Trainer
 
 from seal.common.precision import mixed_precision_in
-from seal.common.setting_checks import needed, taken, with_parameters_of
+from seal.common.setting_checks import pop_arguments, require, with_parameters_of
 from seal.hypergradients import (
     Hypergradient,
     HypergradientReport,
@@ -42,8 +42,8 @@ logger = logging.getLogger(__name__)
 
 class ImplicitLoss:
     """
-    `Turns.implicit_loss`: `L_Prim` of a batch, the loss-net's loss on candidates that are functions of the task-net,
-    with the gradient that includes the loss-net's effect on the task-net (see `seal.hypergradients`).
+    `AlternatingUpdates.implicit_loss`: `L_Prim` of a batch, the loss-net's loss on candidates that are functions of the
+    task-net, with the gradient that includes the loss-net's effect on the task-net (see `seal.hypergradients`).
 
     # Parameters
 
@@ -117,7 +117,7 @@ class ImplicitLoss:
     def _solved(self, part: MicroBatch, outer_batch: Optional[TensorDict]) -> Optional[Hypergradient]:
         """By a system at the task-net as it is; `None` for a batch without an instance, which has none."""
         model, batch, settings = self._model, part.batch, self.settings
-        solver, metric = needed(settings.solver, "solver"), None
+        solver, metric = require(settings.solver, "solver"), None
         if settings.geometry == "adam":
             metric = adam_geometry(self._optimizer.players[TASK_NET], self.inner_parameters)
         alone = not (self._reduce or solver.depends_on_basis or settings.warm_start)
@@ -154,7 +154,7 @@ class ImplicitLoss:
 
     def _unrolled(self, part: MicroBatch, outer_batch: Optional[TensorDict]) -> Hypergradient:
         """Through the steps of a descent on the batch, at whose end the candidates are drawn."""
-        model, unrolling = self._model, needed(self.settings.unroll, "unroll")
+        model, unrolling = self._model, require(self.settings.unroll, "unroll")
 
         def primary() -> torch.Tensor:
             state = self._finite_state(outer_batch or part.batch)
@@ -366,7 +366,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         **settings: Any,
     ) -> "ImplicitGradientTrainer":
         """The constructor that `FromParams` calls."""
-        bilevel = taken(Bilevel, settings)
+        bilevel = pop_arguments(Bilevel, settings)
         if bilevel.implicit and settings.get("reuse_features"):
             raise ConfigurationError(
                 "trainer.reuse_features: the implicit gradient computes features of its own; leave it out."

@@ -12,8 +12,8 @@ from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.metric_tracker import MetricTracker
 
-from seal.common.setting_checks import check_choice, check_range, needed, under
-from seal.files.whole_files import replacing
+from seal.common.setting_checks import check_choice, check_range, error_prefix, require
+from seal.files.atomic_files import atomic_write
 from seal.models import SealModel
 from seal.training.checkpoints import Averages
 from seal.training.devices import take_from_first_worker
@@ -187,7 +187,7 @@ class Phases:
         if any(phase.copy_task_net for phase in self):
             if model.loss_net is None:
                 raise ConfigurationError("trainer.phases.copy_task_net: the model has no loss_net.")
-            with under("trainer.phases"):
+            with error_prefix("trainer.phases"):
                 model.loss_net.check_copy(model.task_net)
         unsupervised = any(not phase.supervised for phase in self)
         if unsupervised and not model.uses_energy:
@@ -347,10 +347,10 @@ class PhasedRun:
                 index,
             )
         if phase.restart:
-            needed(self._task_net_start, "restart").restore(self.model)
+            require(self._task_net_start, "restart").restore(self.model)
             self._begin_anew(TASK_NET, self.model.task_net_parameters(), index)
         if phase.copy_task_net:
-            needed(loss_net, "loss_net").copy_task_net(needed(self.model.task_net, "task_net"))
+            require(loss_net, "loss_net").copy_task_net(require(self.model.task_net, "task_net"))
             self._begin_anew(LOSS_NET, self.model.loss_net_parameters(), index)
 
     def _leave(self, epoch: int) -> None:
@@ -374,8 +374,8 @@ class PhasedRun:
 
     def prediction_depends_on(self, players: Collection[str]) -> bool:
         """Whether predictions depend on the parameters of one of these players."""
-        needed = {id(parameter) for parameter in self.model.prediction_parameters()}
-        return any(id(parameter) in needed for player in players for parameter in self.optimizer.parameters(player))
+        require = {id(parameter) for parameter in self.model.prediction_parameters()}
+        return any(id(parameter) in require for player in players for parameter in self.optimizer.parameters(player))
 
     def count(self, metrics: dict[str, float], epoch: int) -> None:
         """Counts an epoch with these metrics on validation data; it is before AllenNLP writes a checkpoint of it."""
@@ -385,7 +385,7 @@ class PhasedRun:
         self._best._epoch_number = epoch
         self._best.add_metrics(metrics)
         if self._best.is_best_so_far() and self.is_primary:
-            with self.averages.applied(), replacing(self._best_weights) as draft:
+            with self.averages.applied(), atomic_write(self._best_weights) as draft:
                 torch.save(self.model.state_dict(), draft)
 
     def _warn_of_constant_scores(self, metrics: dict[str, float]) -> None:

@@ -14,12 +14,12 @@ from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.optimizers import MultiOptimizer, Optimizer, ParameterGroupsType, make_parameter_groups
 
 from seal.common.nested_values import plain
-from seal.common.setting_checks import check_choice, check_range, needed
+from seal.common.setting_checks import check_choice, check_range, require
 from seal.models import SealModel
 from seal.training.devices import ShardedOptimizer
 from seal.training.phases import BOTH, Phase, Phases
 from seal.two_player import LOSS_NET, TASK_NET
-from seal.two_player.turns import TwoPlayerOptimizer, check_players, order_of_updates
+from seal.two_player.updates import TwoPlayerOptimizer, check_players, order_of_updates
 
 logger = logging.getLogger(__name__)
 
@@ -231,7 +231,7 @@ class Players:
         both = [phase for phase in self._phases if phase.train == BOTH and phase.energy]
         if len(self._players) < 2 or not both:
             problem = "no phase trains the loss-net and, by its energy, the task-net; leave it out"
-        elif needed(self._model.loss_net, "loss_net").shares_encoder:
+        elif require(self._model.loss_net, "loss_net").shares_encoder:
             problem = "the loss-net shares the task-net's encoder, whose pass serves both already; leave it out"
         else:
             return
@@ -303,7 +303,7 @@ class Players:
         def make(name: str, num_epochs: int) -> LearningRateScheduler:
             key = f"trainer.{name}.learning_rate_scheduler"
             try:
-                made: Any = needed(self._players[name].learning_rate_scheduler, key).construct(
+                made: Any = require(self._players[name].learning_rate_scheduler, key).construct(
                     optimizer=optimizer.players[name],
                     num_epochs=max(1, num_epochs),  # 0 if it is first trained after a restart; some divide by it.
                     num_steps_per_epoch=num_steps_per_epoch,
@@ -333,7 +333,7 @@ class Players:
 
 def check_frozen_loss_net(model: SealModel, players: Collection[str]) -> None:
     """`ConfigurationError` if the task-net is to follow a loss-net that is not among `players`, and as it was drawn."""
-    if model.uses_energy and LOSS_NET not in players and needed(model.loss_net, "loss_net").pretrained_file is None:
+    if model.uses_energy and LOSS_NET not in players and require(model.loss_net, "loss_net").pretrained_file is None:
         raise ConfigurationError(
             "trainer.loss_net: nothing trains the loss-net that the task-net is to follow; set "
             "model.loss_net.pretrained_file to a run that has, or train it in a phase (trainer.phases)."

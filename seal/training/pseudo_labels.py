@@ -15,7 +15,7 @@ from allennlp.nn.util import move_to_device
 
 from seal.common.length_groups import length_groups, size_of
 from seal.dataset_readers.tensor_loader import TensorTable
-from seal.files.whole_files import replacing
+from seal.files.atomic_files import atomic_write
 from seal.models import SealModel
 from seal.training.loaders import RowLoader, input_of, inputs_of_rows, instances_of, with_instances
 
@@ -77,7 +77,7 @@ class UnlabelledInstances:
             for places, batch in waiting.batches(model, "expanding"):
                 for place, found in zip(places, model.expansions(batch)):
                     expansions[place] = found
-            with replacing(path) as draft, open(draft, "w", encoding="utf-8") as file:
+            with atomic_write(path) as draft, open(draft, "w", encoding="utf-8") as file:
                 json.dump(expansions, file)
         made = [
             model.expanded(instance, expansion)

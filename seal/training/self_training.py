@@ -13,9 +13,9 @@ from allennlp.data import DataLoader
 
 from seal.common.random_states import random_state, set_random_state, set_seed
 from seal.common.setting_checks import check_range
-from seal.files.whole_files import replacing
+from seal.files.atomic_files import atomic_write
 from seal.models import SealModel
-from seal.training.held_out import HeldOut, MakeTrainer, learn_structure, save_best
+from seal.training.cross_fitting import CrossFitter, MakeTrainer, learn_structure, save_best
 from seal.training.loaders import RowLoader
 from seal.training.pseudo_labels import UnlabelledInstances, UnlabelledRows
 
@@ -78,7 +78,7 @@ class SelfTraining(FromParams):
         make_trainer: MakeTrainer,
         data_loader: DataLoader,
         validation_data_loader: Any,
-        held_out: Optional[HeldOut],
+        held_out: Optional[CrossFitter],
         distributed: bool,
     ) -> "StudentTraining":
         """
@@ -112,7 +112,7 @@ class StudentTraining:
     #: The training data.
     data_loader: DataLoader
     #: What the structure is learned from, if there is one.
-    held_out: Optional[HeldOut]
+    held_out: Optional[CrossFitter]
 
     def __call__(self, trainer: Any, metrics: dict[str, Any], student: SealModel) -> dict[str, Any]:
         """
@@ -212,7 +212,7 @@ class StudentTraining:
             for place, output in zip(places, drawn.to("cpu", torch.int16)):
                 outputs[place] = output.clone()
         labelled = {"outputs": outputs, "score": score(), "teacher": copy.deepcopy(model.state_dict())}
-        with replacing(path) as draft:
+        with atomic_write(path) as draft:
             torch.save(labelled, draft)
         return labelled
 

@@ -1,6 +1,6 @@
 """
-The trainer: AllenNLP's loop over epochs and batches, and what is handed to it: `Turns`, whose losses it backpropagates,
-the phases of the run, and what a checkpoint keeps.
+The trainer: AllenNLP's loop over epochs and batches. It backpropagates the losses of `AlternatingUpdates`, goes through
+the phases of the run, and writes checkpoints.
 """
 
 import copy
@@ -27,8 +27,8 @@ from allennlp.training.callbacks import ShouldValidateCallback
 from allennlp.training.trainer import TrainerCheckpoint
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from seal.common.setting_checks import check_range, taken, with_parameters_of
-from seal.metrics import Monitors
+from seal.common.setting_checks import check_range, pop_arguments, with_parameters_of
+from seal.metrics import RunningMeans
 from seal.models import SealModel
 from seal.models.seal_model import NonFiniteOutput
 from seal.training.batch_groups import GroupedLoader, micro_batches, updates_on_fresh_batches
@@ -42,13 +42,13 @@ from seal.training.checkpoints import (
     player_diverged,
     validation_diverged,
 )
+from seal.training.cross_fitting import CrossFitter, FoldSettings, held_out_of_run, learn_structure
 from seal.training.devices import GradientExchange, ShardedOptimizer, accelerator_of_run, uses_cpu_autocast
-from seal.training.held_out import FoldSettings, HeldOut, held_out_of_run, learn_structure
 from seal.training.loaders import check_data
 from seal.training.phases import Phase, PhasedRun, Phases
 from seal.training.players import Player, Players
 from seal.training.self_training import SelfTraining, StudentTraining
-from seal.two_player import LOSS_NET, TASK_NET, NotFinite, Plan, RandomStream, Turns, TwoPlayerOptimizer
+from seal.two_player import LOSS_NET, TASK_NET, AlternatingUpdates, NotFinite, Plan, RandomStream, TwoPlayerOptimizer
 
 # How AllenNLP begins the names of what an epoch of training, and of validation, measured.
 _TRAINING, _VALIDATION = "training_", "validation_"
@@ -194,7 +194,7 @@ class AlternatingTrainer(GradientDescentTrainer):
         step: StepSettings,
         num_gradient_accumulation_steps: int = 1,
         cpu_autocast: bool = False,
-        held_out: Optional[HeldOut] = None,
+        held_out: Optional[CrossFitter] = None,
         self_training: Optional[StudentTraining] = None,
         **settings: Any,
     ) -> None:
@@ -218,7 +218,7 @@ class AlternatingTrainer(GradientDescentTrainer):
         worker, workers = (dist.get_rank(), dist.get_world_size()) if self._distributed else (0, 1)
         self._seed = torch.initial_seed() + 1 + worker
         stream = RandomStream(self._seed)
-        self.turns = Turns(model, optimizer, stream, step.reuse_features)
+        self.turns = AlternatingUpdates(model, optimizer, stream, step.reuse_features)
         self._players, self._cpu_autocast = players, cpu_autocast
         self._fresh_batches, self._accumulated = step.fresh_batches, num_gradient_accumulation_steps
         #: What is called between the turns of a batch, with the player whose updates are done.
@@ -241,7 +241,7 @@ class AlternatingTrainer(GradientDescentTrainer):
         )
         #: What is done with a batch in the phase of the epoch in progress.
         self.plan = self._plan()
-        self._losses = Monitors()
+        self._losses = RunningMeans()
         means = {"monitors": model.monitors, "losses": self._losses}
         self._worker_states = WorkerStates(loader, {"loss_net": stream}, means, worker, workers)
         #: What else a checkpoint has the state of.
@@ -517,7 +517,11 @@ class AlternatingTrainer(GradientDescentTrainer):
         reuse, no player has several updates for fresh batches, or a reader's `max_tokens` is more than the model's
         transformer takes.
         """
-        parts = taken(StepSettings, settings), taken(RunSettings, settings), taken(FoldSettings, settings)
+        parts = (
+            pop_arguments(StepSettings, settings),
+            pop_arguments(RunSettings, settings),
+            pop_arguments(FoldSettings, settings),
+        )
         return cls._constructed(model, serialization_dir, data_loader, validation_data_loader, *parts, **settings)
 
     @classmethod

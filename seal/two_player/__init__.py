@@ -5,5 +5,14 @@ them in turns with optimizers of its own (`TwoPlayerStep`). AllenNLP's trainer i
 
 from seal.common.random_states import RandomStream
 from seal.two_player.objectives import Features, LossTerms, Objectives, TaskState
-from seal.two_player.turns import LOSS_NET, TASK_NET, MicroBatch, NotFinite, Plan, Turns, TwoPlayerOptimizer, Update
 from seal.two_player.two_player_step import TwoNets, TwoPlayerStep, Updates
+from seal.two_player.updates import (
+    LOSS_NET,
+    TASK_NET,
+    AlternatingUpdates,
+    MicroBatch,
+    NotFinite,
+    Plan,
+    TwoPlayerOptimizer,
+    Update,
+)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Optional
 
 import torch
 
-from seal.common.setting_checks import needed
+from seal.common.setting_checks import require
 from seal.losses import Comparison, EnergyLoss, NetTerms, TaskLoss
 from seal.nets import CostAugmentedNet, LossNet, TaskNetOutput
 from seal.output_spaces import Candidates, OutputSpace
@@ -218,14 +218,14 @@ class Objectives(torch.nn.Module):
         gold = self.gold(state)
         if len(gold) == 0:
             return Candidates(gold.unsqueeze(1))
-        return self.sample_with(needed(self.sampler, "sampler"), state, gold)
+        return self.sample_with(require(self.sampler, "sampler"), state, gold)
 
     def sample_with(self, sampler: Sampler, state: TaskState, gold: Optional[torch.Tensor]) -> Candidates:
         """Samples outputs for a batch, as constants. `gold` may be `None` for a sampler that does not read it."""
         features = Features()
 
         def energy(outputs: torch.Tensor) -> torch.Tensor:
-            return needed(self.loss_net, "loss_net")(features.frozen(self, state), outputs, state.mask)
+            return require(self.loss_net, "loss_net")(features.frozen(self, state), outputs, state.mask)
 
         logits, cost_augmented = state.logits.detach(), state.cost_augmented
         cost_augmented = None if cost_augmented is None else cost_augmented.detach()
@@ -247,12 +247,12 @@ class Objectives(torch.nn.Module):
         features : optional
             What `features` returns for this state; computed here if it is `None`.
         """
-        gold, energy_loss = self.gold(state), needed(self.energy_loss, "energy_loss")
+        gold, energy_loss = self.gold(state), require(self.energy_loss, "energy_loss")
         if len(gold) == 0:
             return no_loss(state.logits)
         features = self.features(state) if features is None else features
         outputs = self.output_space.stack(gold.unsqueeze(1), candidates.outputs)
-        energy = needed(self.loss_net, "loss_net")(features, outputs, state.mask)
+        energy = require(self.loss_net, "loss_net")(features, outputs, state.mask)
         gold_energy, energy = energy[:, 0], energy[:, 1:]
         comparison = Comparison(gold_energy, energy, candidates, gold, self.output_space, state.mask)
         loss = energy_loss(comparison).mean()
@@ -272,7 +272,7 @@ class Objectives(torch.nn.Module):
         """Those of the loss-net's encoder, with their graph; `None` of an empty batch."""
         if len(state.logits) == 0:
             return None
-        return needed(self.loss_net, "loss_net").vectors(state.inputs, state.hidden)
+        return require(self.loss_net, "loss_net").vectors(state.inputs, state.hidden)
 
     def features(self, state: TaskState, vectors: Optional[torch.Tensor] = None) -> list[Any]:
         """
@@ -286,7 +286,7 @@ class Objectives(torch.nn.Module):
         vectors = self.vectors(state) if vectors is None else vectors
         if vectors is None:
             return []
-        return needed(self.loss_net, "loss_net").condition(vectors, state.inputs, state.mask)
+        return require(self.loss_net, "loss_net").condition(vectors, state.inputs, state.mask)
 
     def frozen_features(self, state: TaskState, vectors: Optional[torch.Tensor] = None) -> list[Any]:
         """`features` as constants."""
@@ -317,7 +317,7 @@ class Objectives(torch.nn.Module):
         if len(outputs) == 0:
             return state.logits.new_zeros(outputs.shape[:2])
         with constant(self.loss_net):
-            return needed(self.loss_net, "loss_net")(self.frozen_features(state), outputs, state.mask)
+            return require(self.loss_net, "loss_net")(self.frozen_features(state), outputs, state.mask)
 
     def task_net_loss(
         self, state: TaskState, features: Optional[list[Any]] = None, supervised: bool = True
@@ -337,7 +337,7 @@ class Objectives(torch.nn.Module):
             loss = no_loss(state.logits)
         elif not supervised:
             with constant(self.loss_net):
-                loss = self._energy_of_prediction(state, needed(features, "features")).mean()
+                loss = self._energy_of_prediction(state, require(features, "features")).mean()
             self.monitor("energy_prediction", loss)
             return loss
         else:
@@ -389,7 +389,7 @@ class Objectives(torch.nn.Module):
             if self.task_loss.needs_gold_energy:
                 outputs = space.stack(outputs, gold.unsqueeze(1))
             # shape: (batch, nets) or, with gold's, (batch, nets + 1)
-            energies = list(needed(self.loss_net, "loss_net")(features, outputs, mask).unbind(dim=1))
+            energies = list(require(self.loss_net, "loss_net")(features, outputs, mask).unbind(dim=1))
             if self.task_loss.needs_gold_energy:
                 gold_energy = energies.pop()
         supervised = [self.task_loss.supervised_in_steps(space, state.earlier, state.logits, gold, mask)]
@@ -422,9 +422,9 @@ class Objectives(torch.nn.Module):
         space, mask = self.output_space, state.mask
         if self.task_loss.through_draws:
             return self.task_loss.energy_of_samples(
-                space, state.logits, lambda outputs: needed(self.loss_net, "loss_net")(features, outputs, mask), mask
+                space, state.logits, lambda outputs: require(self.loss_net, "loss_net")(features, outputs, mask), mask
             )
-        return needed(self.loss_net, "loss_net")(features, self._relaxed(state.logits, mask), mask).squeeze(1)
+        return require(self.loss_net, "loss_net")(features, self._relaxed(state.logits, mask), mask).squeeze(1)
 
     def _relaxed(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
         output = self.output_space.relax(logits, mask)

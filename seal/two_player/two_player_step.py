@@ -5,7 +5,7 @@ from typing import Any, Optional, Union
 import torch
 
 from seal.common.random_states import RandomStream
-from seal.common.setting_checks import check_choice, check_range, needed
+from seal.common.setting_checks import check_choice, check_range, require
 from seal.losses import EnergyLoss, TaskLoss
 from seal.nets import CostAugmentedNet, LossNet, TaskNet, TaskNetOutput
 from seal.output_spaces import OutputSpace
@@ -13,7 +13,15 @@ from seal.registry import ConfigurationError
 from seal.samplers import Sampler
 from seal.two_player.model_checks import check_cost_augmented, check_loss_net_parts
 from seal.two_player.objectives import Objectives, TaskState
-from seal.two_player.turns import LOSS_NET, TASK_NET, MicroBatch, Plan, Turns, TwoPlayerOptimizer, order_of_updates
+from seal.two_player.updates import (
+    LOSS_NET,
+    TASK_NET,
+    AlternatingUpdates,
+    MicroBatch,
+    Plan,
+    TwoPlayerOptimizer,
+    order_of_updates,
+)
 
 
 class TwoNets(Objectives):
@@ -179,7 +187,7 @@ class TwoPlayerStep:
         self.nets, self._interleaved = nets, interleaved
         self.optimizer = TwoPlayerOptimizer({name: player.optimizer for name, player in self._players.items()})
         self._stream = RandomStream(torch.initial_seed() + 1 if seed is None else seed)
-        self._turns, self._backward = Turns(nets, self.optimizer, self._stream, reuse_features), backward
+        self._turns, self._backward = AlternatingUpdates(nets, self.optimizer, self._stream, reuse_features), backward
 
     @property
     def turns(self) -> list[str]:
@@ -244,5 +252,5 @@ class TwoPlayerStep:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.optimizer.load_state_dict(state["optimizers"])
         for name, saved in state["schedulers"].items():
-            needed(self._players[name].scheduler, f"{name}.scheduler").load_state_dict(saved)
+            require(self._players[name].scheduler, f"{name}.scheduler").load_state_dict(saved)
         self._stream.state = state["stream"]

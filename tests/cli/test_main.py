@@ -13,7 +13,7 @@ from allennlp.common import tqdm as bars
 
 from seal.cli import logs, train
 from seal.cli.main import main
-from seal.late_imports import LATE
+from seal.lazy_imports import LAZY
 from seal.version import VERSION
 from tests.forked import Forked
 
@@ -35,7 +35,7 @@ def test_the_command_says_what_was_asked_for_and_imports_nothing_that_it_does_no
     cost seconds; the clients of remote storage are imported at their first use. A class of AllenNLP has one of
     transformers as its base, and that needs the hub's package.
     """
-    late = {*LATE, "torch._dynamo", "transformers.models", "transformers.modeling_utils", "transformers.generation"}
+    late = {*LAZY, "torch._dynamo", "transformers.models", "transformers.modeling_utils", "transformers.generation"}
     late -= {"transformers", "huggingface_hub"}
     code = (
         "import runpy, sys\nsys.argv[1:] = ['components', 'solver']\nrunpy.run_module('seal', run_name='__main__')\n"

@@ -10,7 +10,15 @@ from allennlp.common.checks import ConfigurationError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seal.common.setting_checks import check_choice, check_range, short, taken, under, whole_number, with_parameters_of
+from seal.common.setting_checks import (
+    abbreviate,
+    check_choice,
+    check_range,
+    error_prefix,
+    pop_arguments,
+    whole_number,
+    with_parameters_of,
+)
 from tests.one_sentence import message_of
 
 
@@ -56,14 +64,14 @@ def test_what_is_no_choice_is_refused():
     ids=["ascii", "60", "61", "large"],
 )
 def test_60_characters_of_ascii(value, text):
-    assert short(value) == text and len(short(value)) <= 60
+    assert abbreviate(value) == text and len(abbreviate(value)) <= 60
 
 
 def test_what_is_nested_too_deeply():
     value = []
     for _ in range(100_000):
         value = [value]
-    assert short(value) == "a value of type list"
+    assert abbreviate(value) == "a value of type list"
     while value:  # Otherwise its deallocation recurses as deeply.
         value = value.pop()
 
@@ -81,7 +89,7 @@ def test_any_other_text_is_no_whole_number(text):
 
 
 def test_an_error_of_a_part_names_where_the_part_is():
-    with pytest.raises(ConfigurationError) as error, under("model"):
+    with pytest.raises(ConfigurationError) as error, error_prefix("model"):
         check_range("task_loss.energy_weight", -1, least=0)
     assert error.value.message == "model.task_loss.energy_weight must be at least 0, found -1."
 
@@ -128,7 +136,7 @@ def test_settings_come_in_groups():
 
     @with_parameters_of(Folds, parent)
     def construct(**settings):
-        return taken(Folds, settings), settings
+        return pop_arguments(Folds, settings), settings
 
     parameters = inspect.signature(construct).parameters
     assert list(parameters) == ["number", "name", "size", "rate"] and parameters["name"].default is None

@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 
 from seal.files import matrices
-from seal.files.kept_arrays import Arrays, MappedArrays
+from seal.files.array_cache import Arrays, MappedArrays
 from seal.files.matrices import GrowingMatrix, matrix_of, pieces
 
 VALUES = numpy.array([[1, 0, numpy.nan], [0, 0, 0], [2, 3, 0], [0, 0, 4], [5, 0, 6]], numpy.float32)

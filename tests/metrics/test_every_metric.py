@@ -11,7 +11,7 @@ from allennlp.training.metrics import Metric
 from seal.common.linear_trees import linearised
 from seal.common.tag_encodings import spans_to_bio
 from seal.metrics import BracketScore, LabelSetScore, MaskScore, MultilabelScore, SrlScore, TaggingScore
-from seal.metrics.monitors import gathered
+from seal.metrics.running_means import gathered
 from tests.metrics.test_bracket_score import random_trees
 from tests.metrics.test_mask_score import example
 from tests.metrics.test_multilabel_score import rows_of

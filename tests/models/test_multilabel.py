@@ -280,10 +280,10 @@ def test_a_row_without_labels_counts_the_same_with_a_structure(empty_f1):
     # The gate scores a threshold on other rows than those that chose it.
     assert 100 * decision["values"]["own"] <= wanted + 1e-6
     # And so does what is expected of an output, and what the threshold is tuned for.
-    competing = net.structure.competing(torch.zeros(1, 3))
+    candidates = net.structure.candidates(torch.zeros(1, 3))
     empty = int((net.structure.sets.sum(dim=1) == 0).nonzero())
     alone = torch.nn.functional.one_hot(torch.tensor([empty]), len(net.structure.sets)).float()
-    assert net.structure._expected(competing, alone)[0, empty].item() == pytest.approx(empty_f1)
+    assert net.structure._expected(candidates, alone)[0, empty].item() == pytest.approx(empty_f1)
     f1 = [example_f1(probabilities >= t, data["labels"].bool(), empty_f1).mean().item() for t in (1.1, 0.0)]
     assert wanted >= 100 * max(f1)
 

@@ -127,7 +127,7 @@ def test_structure_chooses_among_the_trees_of_the_beam():
         assert report["gold_competes"] == 1 and set(report["decisions"]) == {"f1", "exact_match"}
         model.structure.chosen["f1"] = "likeliest"
         output = model(**batch_of())
-    chosen = model.structure.decide(model.candidates(model.last_beam, batch_of()["metadata"])).tolist()
+    chosen = model.structure.decide(model.best_trees(model.last_beam, batch_of()["metadata"])).tolist()
     rows = zip(output["symbols"].tolist(), output["num_steps"].tolist())
     found = [[SYMBOLS[symbol] for symbol in row[:n]] for row, n in rows]
     assert found == [trees[place] for trees, place in zip(record["trees"], chosen)]

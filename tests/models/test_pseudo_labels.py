@@ -66,7 +66,7 @@ def test_a_structure_teaches_where_it_is_followed(gate):
         state = model.task_state(**batch)
         drawn = model.pseudo_labels(batch, DRAWS)
         paths = model.paths(state, batch["metadata"])
-        q = model.structure.probabilities(paths.competing(model.structure.scheme))
+        q = model.structure.probabilities(paths.candidates(model.structure.scheme))
     for row in range(2):
         expected = {tuple(o.tolist()): float(p) for o, p in zip(paths.tags[row], q[row])}
         found = frequencies(drawn)[row]
@@ -172,7 +172,7 @@ def test_label_sets():
 
     model.structure.fit(logits.repeat(20, 1), batch["labels"].repeat(20, 1))
     model.structure.chosen["f1"] = {"option": "likeliest", "output": 1, "own_threshold": 0.5}
-    q = model.structure.probabilities(model.structure.competing(logits))
+    q = model.structure.probabilities(model.structure.candidates(logits))
     drawn = model.pseudo_labels(batch, DRAWS)
     for row in range(len(logits)):
         close(

@@ -52,7 +52,7 @@ def test_tags(option):
     words = "Rose sells ginger !".split()
     state = made._model.task_state(**batch_of(made, words))
     paths = made._model.paths(state, [{"words": words}])
-    expected = float(structure.calibrated(structure.competing(paths))[0, 0])
+    expected = float(structure.calibrated(structure.candidates(paths))[0, 0])
     assert record["probability"] == pytest.approx(expected, abs=1e-5)
     assert abs(expected - record["probability_own"]) > 0.01
 
@@ -67,7 +67,7 @@ def test_frames(option):
     output = model(**batch)
     state = model.task_state(**batch)
     paths = model.paths(state, [batch["metadata"][row] for row in FRAMES])
-    expected = structure.calibrated(structure.competing(paths))[:, 0]
+    expected = structure.calibrated(structure.candidates(paths))[:, 0]
     assert torch.allclose(output["probability"][FRAMES].float(), expected.float(), atol=1e-5)
     plain = model(**{name: value for name, value in batch.items() if name != "tags"})
     assert torch.equal(plain["tags"], output["tags"])

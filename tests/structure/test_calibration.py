@@ -164,7 +164,7 @@ def test_a_chosen_sequence_has_its_own_probability_and_no_other_decision():
     tags, log_prob, probability = structure.decide_with_probability(new)
     assert torch.equal(tags, before["f1"][0]) and torch.equal(log_prob, before["f1"][1])
     assert float(probability.mean()) == pytest.approx(0.8, abs=0.05) and float(log_prob.exp().mean()) < 0.6
-    together = structure.calibrated(structure.competing(new)).sum(dim=1)
+    together = structure.calibrated(structure.candidates(new)).sum(dim=1)
     assert float(together.mean()) == pytest.approx(0.8, abs=0.05)
     structure.calibration = Calibration(7.0, [-3.0, 1.0])
     for score, (tags, log_prob) in before.items():
@@ -179,7 +179,7 @@ def test_the_task_nets_own_sequence_has_the_same_probability_where_the_gate_chos
     structure.chosen = {"f1": "own", "exact_match": "own"}
     tags, _, probability = structure.decide_with_probability(new)
     assert torch.equal(tags, new.tags[:, 0])
-    assert torch.allclose(probability.float(), structure.calibrated(structure.competing(new))[:, 0], atol=1e-6)
+    assert torch.allclose(probability.float(), structure.calibrated(structure.candidates(new))[:, 0], atol=1e-6)
 
 
 def test_a_calibration_is_saved_with_the_structure():

@@ -23,10 +23,10 @@ from seal.structure.energies import (
 from seal.structure.fitting import ByPasses, fit, objective_of
 from seal.structure.joint_score import JointScore
 from seal.structure.label_set_objective import LabelSetObjective
-from seal.structure.label_sets import CompetingLabelSets, SetIndex, known_sets
+from seal.structure.label_sets import LabelSetCandidates, SetIndex, known_sets
 from seal.structure.lbfgs import minimise
 from seal.structure.linear_system import LinearSystem
-from seal.structure.tag_sequences import CompetingTags, find_gold
+from seal.structure.tag_sequences import TagCandidates, find_gold
 from tests.structure.makers import SCHEME, TAGS, own_gold
 from tests.structure.test_joint_score import Linear, outputs
 
@@ -49,7 +49,7 @@ def frames(rows, candidates, tokens, seed, own=True):
         for row, of in enumerate(mask.tolist())
     ]
     places = [row % len(of) for row, of in enumerate(words)]
-    found = CompetingTags(tags, log_prob, mask, SCHEME, gold, keys, None, token_log_prob, words, places)
+    found = TagCandidates(tags, log_prob, mask, SCHEME, gold, keys, None, token_log_prob, words, places)
     if own:
         golds = tags[torch.arange(rows), place.clamp(min=0)].unsqueeze(1)
         alone = dataclasses.replace(found, tags=golds, log_prob=torch.zeros(rows, 1), token_log_prob=None)
@@ -88,7 +88,7 @@ def label_sets(rows, seed, own, sets, counts, log_prob=None):
     of_sets = torch.randn(rows, len(sets), generator=generator).log_softmax(dim=1)
     of_sets[:, 1] = torch.nan
     logits = 3 * torch.randn(rows, 4, generator=generator)
-    return CompetingLabelSets(logits, sets, counts, SetIndex(sets).of(gold), own, set_log_prob=of_sets)
+    return LabelSetCandidates(logits, sets, counts, SetIndex(sets).of(gold), own, set_log_prob=of_sets)
 
 
 SET_KINDS = [LabelScores, SetCount, SetSize, LabelPairs, Powerset]
@@ -203,7 +203,7 @@ def test_factors_that_a_large_penalty_left_at_0_are_found_under_a_smaller_one():
     """Two labels are in gold together or not at all, which their products alone can say."""
     sets = torch.cartesian_prod(*[torch.tensor([0.0, 1.0])] * 2)
     gold = torch.tensor([0, 3]).repeat(40)
-    part = CompetingLabelSets(torch.zeros(80, 2), sets, torch.full((4,), 20.0), gold)
+    part = LabelSetCandidates(torch.zeros(80, 2), sets, torch.full((4,), 20.0), gold)
     joint = JointScore([LabelPairs(2, rank=2), LabelScores(2)])
     objective = objective_of(joint, [part])
     fit(joint, objective, l2=1e6)

@@ -55,7 +55,7 @@ def test_without_data_the_earlier_gain_decides_and_is_told(mean, chosen):
     found = gate({"own": none, "better": none}, {"better": Gains(mean, 0.03, 0.3)})
     assert found.chosen == chosen and found.gains == found.earlier
     assert (found.gains["better"].mean, found.gains["better"].deviation) == pytest.approx((mean, 0.03))
-    assert "no validation data" in found.told_as("f1") and f"chosen: {chosen}" in found.told_as("f1")
+    assert "no validation data" in found.describe("f1") and f"chosen: {chosen}" in found.describe("f1")
 
 
 def test_the_best_of_many_options_is_not_overestimated():
@@ -121,7 +121,7 @@ def test_the_option_of_the_best_posterior_mean_is_chosen():
     assert found.chosen == "best" and found.reasons()["gain"] == pytest.approx(0.5, abs=0.01)
     worse = gate({"own": OWN, "worse": accuracy([0, 0, 1, 0] * 25)}, {"worse": OPEN})
     assert worse.chosen == "own" and worse.reasons()["gain"] == 0.0
-    assert "chosen: own" in worse.told_as("f1") and worse.told == "worse"
+    assert "chosen: own" in worse.describe("f1") and worse.reported == "worse"
 
 
 def test_an_option_that_gains_more_than_it_ever_did_does_not_lower_another():
@@ -141,4 +141,4 @@ def test_an_option_that_gains_more_than_it_ever_did_does_not_lower_another():
 def test_it_stays_shut_where_nothing_was_learned():
     found = gate({"own": OWN, "better": accuracy([1, 1, 1, 1] * 25)}, {"better": OPEN}, learned=False)
     assert (found.chosen, found.reasons()["gain"], found.values["better"]) == ("own", 0.0, 1.0)
-    assert "nothing else was learned" in found.told_as("f1")
+    assert "nothing else was learned" in found.describe("f1")

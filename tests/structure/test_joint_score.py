@@ -28,8 +28,8 @@ class Linear(CandidateEnergy):
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(()))
 
-    def forward(self, competing):
-        return self.weight * competing.values
+    def forward(self, candidates):
+        return self.weight * candidates.values
 
 
 def outputs(rows=400, candidates=4, weight=-1.5, scale=0.6, seed=0):

@@ -7,7 +7,7 @@ from seal.constraints import AtMostOne
 from seal.registry import ConfigurationError
 from seal.structure import LABEL_SET_SCORES, CandidateEnergy, LabelSetStructure
 from seal.structure.gain_priors import PRIORS
-from seal.structure.label_sets import ClassifierScores, CompetingLabelSets, LikelySets, SetIndex
+from seal.structure.label_sets import ClassifierScores, LabelSetCandidates, LikelySets, SetIndex
 from tests.label_sets import all_sets
 
 SETS = torch.tensor([[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [1, 0, 0, 0, 1], [0, 1, 0, 1, 1]], dtype=torch.bool)
@@ -27,9 +27,9 @@ class Noise(CandidateEnergy):
     def __init__(self, num_labels):
         super().__init__()
 
-    def forward(self, competing):
+    def forward(self, candidates):
         generator = torch.Generator().manual_seed(1)
-        return 50 * torch.randn(competing.log_prob.shape, generator=generator)
+        return 50 * torch.randn(candidates.log_prob.shape, generator=generator)
 
 
 @pytest.mark.parametrize("with_validation", [True, False])
@@ -162,9 +162,9 @@ def test_the_decisions_against_enumeration(num_likely):
     structure = LabelSetStructure(5, num_likely=num_likely)
     structure.fit(*rows())
     logits, _ = rows(20, seed=2)
-    competing = structure.competing(logits)
-    q = structure.joint.probabilities(competing)
-    every = competing.outputs(torch.arange(q.shape[1]).expand(20, -1))
+    candidates = structure.candidates(logits)
+    q = structure.joint.probabilities(candidates)
+    every = candidates.outputs(torch.arange(q.shape[1]).expand(20, -1))
     likeliest, expected = (structure.decide_by(logits, name) for name in ("likeliest", "expected_score"))
     marginals = structure.marginals(logits)
     for row in range(20):
@@ -182,10 +182,10 @@ def test_the_expected_f1_is_that_of_all_candidates(num_likely, empty_f1):
     torch.manual_seed(0)
     logits, known = torch.randn(7, 6) - 1, all_sets(6).bool()[torch.randperm(64)[:40]]
     likely = LikelySets(logits, num_likely, SetIndex(known)) if num_likely else None
-    competing = CompetingLabelSets(logits, known.float(), torch.ones(40), likely=likely)
+    candidates = LabelSetCandidates(logits, known.float(), torch.ones(40), likely=likely)
     q = (3 * torch.randn(7, 40 + num_likely)).softmax(dim=1)
-    found = competing.expected_f1(q, empty_f1)
-    sets = competing.outputs(torch.arange(q.shape[1]).expand(7, -1))
+    found = candidates.expected_f1(q, empty_f1)
+    sets = candidates.outputs(torch.arange(q.shape[1]).expand(7, -1))
     assert (sets.sum(dim=2) == 0).any()
     torch.testing.assert_close(found, (f1_table(sets, empty_f1) @ q.unsqueeze(2)).squeeze(2))
 

@@ -3,7 +3,7 @@ from torch.nn import functional as F
 
 from seal.structure.energies import LabelScores, SetCount
 from seal.structure.joint_score import JointScore
-from seal.structure.label_sets import CompetingLabelSets, LikelySets, SetIndex, known_sets
+from seal.structure.label_sets import LabelSetCandidates, LikelySets, SetIndex, known_sets
 
 GOLD = torch.tensor([[1, 0, 0], [1, 0, 0], [0, 1, 1], [0, 0, 0], [1, 0, 0], [0, 1, 1]])
 
@@ -22,7 +22,7 @@ def test_gold_is_found_by_its_labels():
 def test_the_log_probability_is_that_of_independent_labels():
     torch.manual_seed(0)
     logits, (sets, counts) = torch.randn(4, 3) * 5, known_sets(GOLD)
-    found = CompetingLabelSets(logits, sets, counts).log_prob
+    found = LabelSetCandidates(logits, sets, counts).log_prob
     wanted = -F.binary_cross_entropy_with_logits(
         logits.unsqueeze(1).expand(4, 3, 3), sets.expand(4, 3, 3), reduction="none"
     ).sum(dim=2)
@@ -31,7 +31,7 @@ def test_the_log_probability_is_that_of_independent_labels():
 
 def test_an_instances_own_occurrence_is_left_out():
     sets, counts = known_sets(GOLD)
-    own = CompetingLabelSets(torch.zeros(len(GOLD), 3), sets, counts, SetIndex(sets).of(GOLD), own=True)
+    own = LabelSetCandidates(torch.zeros(len(GOLD), 3), sets, counts, SetIndex(sets).of(GOLD), own=True)
     # The set that occurs once is not known to the instance that has it, as that of a new instance would not be.
     assert own.gold.tolist() == [0, 0, 1, -1, 0, 1]
     assert own.log_prob[3].isneginf().tolist() == [False, False, True]
@@ -45,7 +45,7 @@ def test_the_occurrences_of_a_group_are_left_out():
     sets, counts = known_sets(GOLD)
     index = SetIndex(sets).of(GOLD)
     # Rows 0 and 1 are one group, rows 2 and 5 another; each has the set of the other.
-    own = CompetingLabelSets(torch.zeros(len(GOLD), 3), sets, counts, index, own=torch.tensor([2.0, 2, 2, 1, 1, 2]))
+    own = LabelSetCandidates(torch.zeros(len(GOLD), 3), sets, counts, index, own=torch.tensor([2.0, 2, 2, 1, 1, 2]))
     assert counts.tolist() == [3, 2, 1] and own.gold.tolist() == [0, 0, -1, -1, 0, -1]
     assert own.log_counts[:, 0].exp().round().tolist() == [1, 1, 3, 3, 2, 3]
     some = own.with_gold()
@@ -58,7 +58,7 @@ def test_instances_whose_gold_does_not_compete_add_nothing_to_the_loss():
     for parameter in joint.parameters():
         parameter.data.normal_()
     sets, counts = known_sets(GOLD)
-    whole = CompetingLabelSets(torch.randn(len(GOLD), 3), sets, counts, SetIndex(sets).of(GOLD), own=True)
+    whole = LabelSetCandidates(torch.randn(len(GOLD), 3), sets, counts, SetIndex(sets).of(GOLD), own=True)
     some = whole.with_gold()
     assert len(some.logits) == 5 and (some.gold >= 0).all()
     torch.testing.assert_close(joint.loss(some), joint.loss(whole))
@@ -67,8 +67,8 @@ def test_instances_whose_gold_does_not_compete_add_nothing_to_the_loss():
 def test_likely_sets_compete_beside_known_ones():
     torch.manual_seed(0)
     logits, (sets, counts) = torch.randn(len(GOLD), 3), known_sets(GOLD)
-    plain = CompetingLabelSets(logits, sets, counts)
-    both = CompetingLabelSets(logits, sets, counts, likely=LikelySets(logits, 8, SetIndex(sets)))
+    plain = LabelSetCandidates(logits, sets, counts)
+    both = LabelSetCandidates(logits, sets, counts, likely=LikelySets(logits, 8, SetIndex(sets)))
     index = torch.arange(len(sets) + 8).expand(len(GOLD), -1)
     outputs, scores = both.outputs(index), torch.cat([part.log_prob for part in both.parts()], dim=1)
     wanted = -F.binary_cross_entropy_with_logits(logits.unsqueeze(1).expand_as(outputs), outputs, reduction="none")
@@ -88,14 +88,14 @@ def test_gold_among_likely_sets():
     logits, (sets, counts) = torch.randn(len(GOLD), 3), known_sets(GOLD)
     # The set of row 3 occurs there alone: to itself it is not known, and may be likely.
     likely = LikelySets(logits, 8, SetIndex(sets), GOLD)
-    own = CompetingLabelSets(logits, sets, counts, SetIndex(sets).of(GOLD), own=True, likely=likely)
+    own = LabelSetCandidates(logits, sets, counts, SetIndex(sets).of(GOLD), own=True, likely=likely)
     assert torch.equal(own.outputs(own.gold.unsqueeze(1)).squeeze(1), GOLD.float())
     assert (own.gold >= len(sets)).tolist() == [False, False, False, True, False, False]
     new = torch.tensor([[1, 1, 1]] * len(GOLD))
     known = SetIndex(sets)
-    others = CompetingLabelSets(logits, sets, counts, known.of(new), likely=LikelySets(logits, 8, known, new))
+    others = LabelSetCandidates(logits, sets, counts, known.of(new), likely=LikelySets(logits, 8, known, new))
     assert torch.equal(others.outputs(others.gold.unsqueeze(1)).squeeze(1), new.float())
-    few = CompetingLabelSets(logits, sets, counts, known.of(new), likely=LikelySets(logits, 1, known, new))
+    few = LabelSetCandidates(logits, sets, counts, known.of(new), likely=LikelySets(logits, 1, known, new))
     assert torch.equal(few.gold >= 0, (logits >= 0).all(dim=1))
     joint = JointScore([SetCount(3), LabelScores(3)])
     for parameter in joint.parameters():

@@ -7,7 +7,7 @@ from seal.common.tag_encodings import tags_to_spans
 from seal.metrics.srl_score import frame_counts
 from seal.structure import TagPaths, TagStructure
 from seal.structure.gain_priors import PRIORS
-from seal.structure.states import to_bytes
+from seal.structure.serialization import to_bytes
 from tests.structure.makers import ENCODINGS, random_tags
 
 
@@ -31,9 +31,9 @@ def test_similarity_is_the_f1_of_the_scores(encoding, keyed):
     structure = TagStructure(tags, encoding, keyed=keyed)
     indices, lengths, mask = random_tags(len(tags), 12, 5, 6, seed=1)
     indices[0] = 0
-    competing = TagPaths(indices, torch.zeros(12, 5), mask).competing(structure.scheme)
+    candidates = TagPaths(indices, torch.zeros(12, 5), mask).candidates(structure.scheme)
     kept = torch.stack([torch.randperm(5)[:4] for _ in range(12)])
-    found = structure.similarity(competing, kept)
+    found = structure.similarity(candidates, kept)
     for row in range(12):
         names = [[tags[tag] for tag in indices[row, place, : lengths[row]].tolist()] for place in kept[row].tolist()]
         assert found[row].tolist() == [pytest.approx([f1(one, other, keyed) for other in names]) for one in names]
@@ -91,8 +91,8 @@ def test_what_gold_keeps_is_declared_and_kept_by_every_decision(broken, declared
     with_role = int((given.gold == 2).any(dim=1).sum())
     assert "ARGM-TMP" not in kept and (not declared or kept["ARG0"] == pytest.approx(1 - broken / with_role))
     new = frames(100, 3)
-    competing = new.competing(structure.scheme)
-    q = structure.probabilities(competing)
+    candidates = new.candidates(structure.scheme)
+    q = structure.probabilities(candidates)
     breaks = torch.tensor([[twice(new.tags[row, place].unsqueeze(0)) for place in range(5)] for row in range(100)]) > 0
     if declared:
         assert (q[breaks] == 0).all() and int(breaks.sum()) == 200
@@ -101,7 +101,7 @@ def test_what_gold_keeps_is_declared_and_kept_by_every_decision(broken, declared
         assert (twice(structure.decide(new)[0]) == 0) or not declared
     other = TagStructure(ROLES, "BIO", keyed=True, energies=["role_ngrams"])
     other.load_state_dict(structure.state_dict())
-    torch.testing.assert_close(other.probabilities(competing), q)
+    torch.testing.assert_close(other.probabilities(candidates), q)
 
 
 @pytest.mark.parametrize("count, declared", [(20, False), (100, False), (150, True)])
@@ -248,5 +248,7 @@ def test_one_of_today_is_loaded_whole():
     again = TagStructure(VERB_ROLES, "BIO", keyed=True)
     again.load_state_dict(structure.state_dict())
     paths = verb_frames(30, 4)
-    assert torch.equal(again.probabilities(again.competing(paths)), structure.probabilities(structure.competing(paths)))
+    assert torch.equal(
+        again.probabilities(again.candidates(paths)), structure.probabilities(structure.candidates(paths))
+    )
     assert again.reads_token_scores

@@ -6,7 +6,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.structure import CompetingTrees, TreeCandidates, TreeStructure
+from seal.structure import KBestTrees, TreeCandidates, TreeStructure
 from seal.structure.energies import TreeAttachments, TreeRules
 from seal.structure.trees import constituents_of
 from tests.trees import SYMBOLS
@@ -20,13 +20,13 @@ SPOON, MEAT = "eats soup with a spoon".split(), "eats soup with a bone".split()
 
 def trees_of(gold, words, own=None):
     """Both ways of attaching compete, in one order; `own` are the gold trees that counts leave out."""
-    candidates = [[ON_NOUN, ON_VERB] for _ in gold]
+    best_trees = [[ON_NOUN, ON_VERB] for _ in gold]
     places = torch.tensor([tree == ON_VERB for tree in gold]).long()
-    return CompetingTrees(candidates, words, torch.zeros(len(gold), 2), places, own)
+    return TreeCandidates(best_trees, words, torch.zeros(len(gold), 2), places, own)
 
 
 def alone(gold, words):
-    return CompetingTrees([[tree] for tree in gold], words, torch.zeros(len(gold), 1), torch.zeros(len(gold)).long())
+    return TreeCandidates([[tree] for tree in gold], words, torch.zeros(len(gold), 1), torch.zeros(len(gold)).long())
 
 
 def test_constituents_by_hand():
@@ -49,10 +49,10 @@ def test_rules_by_hand(left_out):
     # Rules in training: VP -> XX NP PP twice, VP -> XX NP once, NP -> XX three times, NP -> XX XX three times ...
     rules = Counter(one.rule for tree in gold for one in constituents_of(tree))
     labels = Counter(one.label for tree in gold for one in constituents_of(tree))
-    competing = trees_of(gold, [SPOON] * 3, [[gold[place] for place in places] for places in left_out])
-    for row, candidates in enumerate(competing.trees):
+    candidates = trees_of(gold, [SPOON] * 3, [[gold[place] for place in places] for places in left_out])
+    for row, best_trees in enumerate(candidates.trees):
         mine = [one for place in left_out[row] for one in constituents_of(gold[place])]
-        for tree, counts in zip(candidates, energy.features(competing, row)):
+        for tree, counts in zip(best_trees, energy.features(candidates, row)):
             expected, unseen = 0.0, 0
             for one in constituents_of(tree):
                 seen = rules[one.rule] - sum(other.rule == one.rule for other in mine)
@@ -62,14 +62,14 @@ def test_rules_by_hand(left_out):
             number = Counter(one.label for one in constituents_of(tree))
             assert counts == pytest.approx([expected, unseen, *(number[label] for label in LABELS)])
     # Of its own gold alone, ON_NOUN has a rule.
-    assert (energy.features(competing, 2)[0][1] > 0) == (left_out[2] == [2])
+    assert (energy.features(candidates, 2)[0][1] > 0) == (left_out[2] == [2])
 
 
 def test_attachments_by_hand():
     energy = TreeAttachments(LABELS, shrinkage=1.0)
     energy.prepare(alone([ON_VERB, ON_VERB, ON_NOUN], [SPOON, SPOON, MEAT]))
-    competing = trees_of([ON_VERB], [SPOON])
-    on_noun, on_verb = energy.features(competing, 0)
+    candidates = trees_of([ON_VERB], [SPOON])
+    on_noun, on_verb = energy.features(candidates, 0)
     pairs = 3 * 10  # Two words of five, in order.
     place = 2 * LABELS.index("PP")
     # A phrase begins with `with` three times, and ends at `spoon` twice and at `bone` once.
@@ -99,7 +99,7 @@ def candidates_of(rows, log_odds=0.0):
     # No two are equal.
     words = [["eats", "soup", "with", f"a{place}", "spoon" if verb else "bone"] for place, verb in enumerate(rows)]
     log_prob = torch.tensor([log_odds, 0.0]).log_softmax(dim=0).expand(len(rows), 2)
-    return symbols, TreeCandidates([trees] * len(rows), words, log_prob, [trees[verb] for verb in rows])
+    return symbols, KBestTrees([trees] * len(rows), words, log_prob, [trees[verb] for verb in rows])
 
 
 def test_what_words_say_is_learned_and_followed():
@@ -125,7 +125,7 @@ def test_what_says_nothing_is_not_followed():
     for words in training.words:
         words[-1] = "spoon"
     words = [["they", "eat", "soup", "with", f"spoon {number}"] for number in range(40)]
-    validation = TreeCandidates(training.trees, words, training.log_prob, [training.trees[0][0]] * 40)
+    validation = KBestTrees(training.trees, words, training.log_prob, [training.trees[0][0]] * 40)
     structure = TreeStructure(symbols)
     structure.fit([training], [validation])
     assert not any(map(structure.is_followed, structure.chosen))
@@ -136,7 +136,7 @@ def test_sentences_that_occur_twice_are_known_no_better():
     """What is learned does not depend on how often the training data are repeated, the weight of a penalty apart."""
     symbols, training = candidates_of([0, 1, 1, 0] * 5, log_odds=0.5)
     training.gold[:4] = [ON_VERB] * 4
-    twice = TreeCandidates(
+    twice = KBestTrees(
         *(2 * part for part in (training.trees, training.words)), training.log_prob.repeat(2, 1), 2 * training.gold
     )
     twice.words = [[word.upper() for word in words] if place > 19 else words for place, words in enumerate(twice.words)]
@@ -152,9 +152,9 @@ def test_sentences_that_occur_twice_are_known_no_better():
 
 def test_the_expected_f1_by_enumeration():
     _, validation = candidates_of([0])
-    competing = validation.competing()
-    brackets = [Counter(bracket) for bracket in competing.brackets[0]]
-    found = TreeStructure(SYMBOLS).similarity(competing, torch.tensor([[0, 1]]))[0]
+    candidates = validation.candidates()
+    brackets = [Counter(bracket) for bracket in candidates.brackets[0]]
+    found = TreeStructure(SYMBOLS).similarity(candidates, torch.tensor([[0, 1]]))[0]
     for one, other in itertools.product(range(2), repeat=2):
         shared = sum((brackets[one] & brackets[other]).values())
         both = sum(brackets[one].values()) + sum(brackets[other].values())
@@ -171,8 +171,8 @@ def test_gold_with_a_label_that_no_tree_of_training_has():
 
 
 def test_own_trees_are_those_of_a_narrower_beam():
-    candidates = [[ON_NOUN, ON_VERB]] * 4
-    validation = TreeCandidates(candidates, [SPOON] * 4, torch.zeros(4, 2), [ON_VERB] * 4, own=[ON_VERB] * 4)
+    best_trees = [[ON_NOUN, ON_VERB]] * 4
+    validation = KBestTrees(best_trees, [SPOON] * 4, torch.zeros(4, 2), [ON_VERB] * 4, own=[ON_VERB] * 4)
     report = TreeStructure(SYMBOLS).fit([validation], [validation])
     assert report["decisions"]["exact_match"]["values"]["own"] == 1
     validation.own = None
@@ -183,18 +183,18 @@ def test_own_trees_are_those_of_a_narrower_beam():
 def test_scores_leave_punctuation_out():
     tree, other = "(S (NP XX ) XX )".split(), "(S (NP XX XX ) )".split()
     tags = [["NN", "."]]
-    candidates = TreeCandidates([[tree, other]], [["tea", "."]], torch.zeros(1, 2), [tree], tags)
-    assert TreeStructure(SYMBOLS).similarity(candidates.competing(), torch.tensor([[0, 1]]))[0, 0, 1] == 1
-    candidates.tags = None
-    assert TreeStructure(SYMBOLS).similarity(candidates.competing(), torch.tensor([[0, 1]]))[0, 0, 1] == 0.5
+    best_trees = KBestTrees([[tree, other]], [["tea", "."]], torch.zeros(1, 2), [tree], tags)
+    assert TreeStructure(SYMBOLS).similarity(best_trees.candidates(), torch.tensor([[0, 1]]))[0, 0, 1] == 1
+    best_trees.tags = None
+    assert TreeStructure(SYMBOLS).similarity(best_trees.candidates(), torch.tensor([[0, 1]]))[0, 0, 1] == 0.5
 
 
 def test_a_sentence_without_a_candidate():
     symbols, training = candidates_of([0, 1] * 5)
     structure = TreeStructure(symbols)
     structure.fit([training], [training])
-    nothing = TreeCandidates([[], training.trees[0]], [SPOON, MEAT], torch.tensor([[-math.inf] * 2, [0.0, -1.0]]))
-    assert structure.joint(nothing.competing())[1].isfinite().all()
+    nothing = KBestTrees([[], training.trees[0]], [SPOON, MEAT], torch.tensor([[-math.inf] * 2, [0.0, -1.0]]))
+    assert structure.joint(nothing.candidates())[1].isfinite().all()
 
 
 def test_settings():

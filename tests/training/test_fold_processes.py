@@ -14,7 +14,7 @@ from allennlp.training import TrainerCallback
 from seal.training import fold_processes
 from seal.training.fold_processes import FoldProcesses, jobs_and_threads
 from tests.training.runs import Killed, build, comparable, same, weights
-from tests.training.test_held_out import settings
+from tests.training.test_cross_fitting import settings
 
 FOLDS = {0: "Fold 1 of 2", 1: "Fold 2 of 2"}
 

@@ -13,7 +13,7 @@ from allennlp.predictors import Predictor
 from seal.allennlp.safe_archives import open_archive
 from seal.cli import models
 from seal.cli.main import main
-from seal.files.whole_files import opened_alone
+from seal.files.atomic_files import open_locked
 
 
 @Predictor.register("plain", exist_ok=True)
@@ -142,7 +142,7 @@ def test_an_earlier_output_outlives_a_mistake_in_the_input(command, archive, tmp
 @pytest.mark.parametrize("name, option", [("predict", "--output-file"), ("evaluate", "--predictions-output-file")])
 def test_a_second_command_that_writes_the_same_file(told_by, archive, data, tmp_path, name, option):
     path = str(tmp_path / "results.jsonl")
-    with opened_alone(path, "--output-file") as first:
+    with open_locked(path, "--output-file") as first:
         first.write("the first's\n")
         told = told_by(name, option, path)
         assert told == f"error: {option}: another command writes '{path}'; wait for it, or name another.\n"

@@ -86,7 +86,7 @@ class LabelAnswers(Answers):
             columns = scores_of(model, model.output_space.log_prob(state.logits, sets.unsqueeze(0)), None, model.score)
             places = list(range(len(sets)))
         else:
-            sets, columns, places = _competing_sets(model, structure, state.logits, predicted)
+            sets, columns, places = _candidate_sets(model, structure, state.logits, predicted)
         if not any(bool((one == predicted).all()) for one in sets):
             # Of a set that does not compete, no energy of the structure says something.
             known = {"log-probability": model.output_space.log_prob(state.logits, predicted.unsqueeze(0))[0]}
@@ -136,19 +136,19 @@ class FeatureAnswers(LabelAnswers):
         return json.dumps({"features": {names[place]: round(value, 4) for place, value in values if value}})
 
 
-def _competing_sets(
+def _candidate_sets(
     model: MultilabelModel, structure: LabelSetStructure, logits: torch.Tensor, predicted: torch.Tensor
 ) -> tuple[torch.Tensor, dict[str, torch.Tensor], list[int]]:
     """
     The best sets among those that compete, and the predicted one if it does: `(sets, labels)`; what scores all that
     compete, by column; and the places there of these sets.
     """
-    competing = structure.competing(logits)
-    log_prob = torch.cat([part.log_prob for part in competing.parts()], dim=1)
-    columns = scores_of(model, log_prob, competing, model.score)
+    candidates = structure.candidates(logits)
+    log_prob = torch.cat([part.log_prob for part in candidates.parts()], dim=1)
+    columns = scores_of(model, log_prob, candidates, model.score)
     joint = columns[PROBABILITY].nan_to_num(0.0)
     places = [place for place in joint.topk(min(ALTERNATIVES, len(joint))).indices.tolist() if joint[place] > 0]
     known = int(structure.set_index().of(predicted)[0])
     if known >= 0 and known not in places:
         places.append(known)
-    return competing.outputs(torch.tensor([places], device=logits.device))[0], columns, places
+    return candidates.outputs(torch.tensor([places], device=logits.device))[0], columns, places

@@ -40,10 +40,10 @@ class TreeAnswers(SentenceAnswers):
         several = structure_of(model) is not None
         # The beam of the prediction, unless more trees compete than it had.
         beam = model.last_beam if several == model.chooses else model.search(tensors["tokens"], several)
-        candidates = model.candidates(beam, tensors["metadata"])
-        columns = scores_of(model, candidates.log_prob, candidates.competing() if several else None, self._score)
+        best = model.best_trees(beam, tensors["metadata"])
+        columns = scores_of(model, best.log_prob, best.candidates() if several else None, self._score)
         if model.loss_net is not None:
             columns["energy of the loss-net"] = model.energies(tensors["tokens"], beam)[0]
-        trees = [as_brackets(tree, record["words"]) for tree in candidates.trees[0]]
+        trees = [as_brackets(tree, record["words"]) for tree in best.trees[0]]
         rows = [{"text": without_unknown_tags(tree), "chosen": tree == record["tree"]} for tree in trees]
         return self._best(rows, columns)

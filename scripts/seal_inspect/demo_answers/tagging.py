@@ -56,10 +56,10 @@ class TagAnswers(SentenceAnswers):
         state = model.task_state(**tensors)
         most = ALTERNATIVES if structure is None else structure.num_candidates
         tags, log_prob = model.output_space.k_best(state.logits, most, state.mask)
-        competing = None
+        candidates = None
         if structure is not None:
-            competing = structure.competing(model.paths(state, tensors["metadata"]))
-        columns = scores_of(model, log_prob, competing, self._score)
+            candidates = structure.candidates(model.paths(state, tensors["metadata"]))
+        columns = scores_of(model, log_prob, candidates, self._score)
         if model.loss_net is not None:
             columns["energy of the loss-net"] = model.energy(state, tags)[0]
         columns |= broken(model, tags, state.mask)

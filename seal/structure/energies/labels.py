@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from seal.common.setting_checks import check_whole, needed
+from seal.common.setting_checks import check_whole, require
 from seal.structure.joint_score import CandidateEnergy
-from seal.structure.label_sets import AnyLabelSets, CompetingLabelSets, LikelySets, log_of_counts
+from seal.structure.label_sets import AnyLabelSets, LabelSetCandidates, LikelySets, log_of_counts
 
 
 @dataclass
@@ -52,7 +52,7 @@ def _sum(one: torch.Tensor | None, other: torch.Tensor | None) -> torch.Tensor |
 class LabelSetEnergy(CandidateEnergy[AnyLabelSets]):
     """The base of the energies here, of which `LabelSetObjective` needs no more than `Terms`."""
 
-    def terms(self, competing: CompetingLabelSets) -> Terms:
+    def terms(self, candidates: LabelSetCandidates) -> Terms:
         """Of known sets, where these are all that compete."""
         raise NotImplementedError
 
@@ -75,13 +75,13 @@ class LabelScores(LabelSetEnergy):
         self.bias = nn.Parameter(torch.zeros(num_labels))
         self.scale = nn.Parameter(torch.zeros(num_labels)) if scales else None
 
-    def forward(self, competing: AnyLabelSets) -> torch.Tensor:
+    def forward(self, candidates: AnyLabelSets) -> torch.Tensor:
         if self.scale is None:
-            return -competing.product(self.bias)
-        return -competing.product(self.scale * competing.logits + self.bias)
+            return -candidates.product(self.bias)
+        return -candidates.product(self.scale * candidates.logits + self.bias)
 
-    def terms(self, competing: CompetingLabelSets) -> Terms:
-        return Terms(labels=self.bias if self.scale is None else self.scale * competing.logits + self.bias)
+    def terms(self, candidates: LabelSetCandidates) -> Terms:
+        return Terms(labels=self.bias if self.scale is None else self.scale * candidates.logits + self.bias)
 
 
 @CandidateEnergy.register("label_pairs")
@@ -108,14 +108,14 @@ class LabelPairs(LabelSetEnergy):
         signs[rank // 2 :] = -1
         self.register_buffer("signs", signs, persistent=False)
 
-    def forward(self, competing: AnyLabelSets) -> torch.Tensor:
+    def forward(self, candidates: AnyLabelSets) -> torch.Tensor:
         # sum_{i<j} = (|sum_i y_i u_i|^2 - sum_i y_i |u_i|^2) / 2, y being 0 or 1.
-        whole = (competing.sets @ self.vectors).square() @ self.signs
-        alone = competing.product(self.vectors.square() @ self.signs)
+        whole = (candidates.sets @ self.vectors).square() @ self.signs
+        alone = candidates.product(self.vectors.square() @ self.signs)
         return (alone - whole) / 2
 
-    def terms(self, competing: CompetingLabelSets) -> Terms:
-        return Terms(sets=-self(competing))
+    def terms(self, candidates: LabelSetCandidates) -> Terms:
+        return Terms(sets=-self(candidates))
 
 
 @CandidateEnergy.register("set_size")
@@ -135,11 +135,11 @@ class SetSize(LabelSetEnergy):
         check_whole("structure.energies: the most of 'set_size'", most, least=0)
         self.of_size = nn.Parameter(torch.zeros(min(most, num_labels) + 1))
 
-    def forward(self, competing: AnyLabelSets) -> torch.Tensor:
-        return self.of_size[competing.sizes().clamp(max=len(self.of_size) - 1)]
+    def forward(self, candidates: AnyLabelSets) -> torch.Tensor:
+        return self.of_size[candidates.sizes().clamp(max=len(self.of_size) - 1)]
 
-    def terms(self, competing: CompetingLabelSets) -> Terms:
-        return Terms(sets=-self(competing))
+    def terms(self, candidates: LabelSetCandidates) -> Terms:
+        return Terms(sets=-self(candidates))
 
 
 @CandidateEnergy.register("set_count")
@@ -163,17 +163,17 @@ class SetCount(LabelSetEnergy):
         state_dict.setdefault(prefix + "unseen", torch.zeros(()))
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
-    def forward(self, competing: AnyLabelSets) -> torch.Tensor:
-        if competing.unseen:
+    def forward(self, candidates: AnyLabelSets) -> torch.Tensor:
+        if candidates.unseen:
             return -self.unseen
-        return -self.weight * competing.log_counts
+        return -self.weight * candidates.log_counts
 
-    def terms(self, competing: CompetingLabelSets) -> Terms:
-        logs = log_of_counts(competing.counts)
-        left_out = competing.log_counts_of_gold
+    def terms(self, candidates: LabelSetCandidates) -> Terms:
+        logs = log_of_counts(candidates.counts)
+        left_out = candidates.log_counts_of_gold
         if left_out is None:
             return Terms(sets=self.weight * logs)
-        return Terms(sets=self.weight * logs, gold=self.weight * (left_out - logs[needed(competing.gold, "gold")]))
+        return Terms(sets=self.weight * logs, gold=self.weight * (left_out - logs[require(candidates.gold, "gold")]))
 
 
 @CandidateEnergy.register("powerset")
@@ -196,12 +196,12 @@ class Powerset(LabelSetEnergy):
         self.weight = nn.Parameter(torch.zeros(()))
         self.no_class = nn.Parameter(torch.zeros(()))
 
-    def forward(self, competing: AnyLabelSets) -> torch.Tensor:
-        if isinstance(competing, LikelySets):
+    def forward(self, candidates: AnyLabelSets) -> torch.Tensor:
+        if isinstance(candidates, LikelySets):
             return -self.no_class
-        known, absent = competing.known_set_log_prob
+        known, absent = candidates.known_set_log_prob
         return -(self.weight * known + self.no_class * absent)
 
-    def terms(self, competing: CompetingLabelSets) -> Terms:
-        known, absent = competing.known_set_log_prob
+    def terms(self, candidates: LabelSetCandidates) -> Terms:
+        known, absent = candidates.known_set_log_prob
         return Terms(matrices=((self.weight, known), (self.no_class, absent)))

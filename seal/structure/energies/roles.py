@@ -5,16 +5,16 @@ from torch import nn
 from torch.nn import functional as F
 
 from seal.structure.joint_score import CandidateEnergy, Features, LinearEnergy
+from seal.structure.serialization import from_bytes, to_bytes
 from seal.structure.span_features import looked_up
-from seal.structure.states import of_bytes, to_bytes
-from seal.structure.tag_sequences import CompetingTags
+from seal.structure.tag_sequences import TagCandidates
 
 #: The core roles of PropBank and CoNLL-2005, of which a predicate has each at most once.
 CORE_ROLES = frozenset([f"{name}{n}" for name in ("ARG", "A") for n in range(6)] + ["ARGA", "AA"])
 
 
 @CandidateEnergy.register("role_counts")
-class RoleCounts(LinearEnergy[CompetingTags]):
+class RoleCounts(LinearEnergy[TagCandidates]):
     """
     `E(y) = sum_r u_{r, min(n_r(y), 2)}`, where `n_r` is how often the role `r` occurs in `y`: what it costs that a role
     is absent, is there once, or more than once.
@@ -28,13 +28,13 @@ class RoleCounts(LinearEnergy[CompetingTags]):
         super().__init__()
         self.cost = nn.Parameter(torch.zeros(num_roles, 3))
 
-    def features(self, competing: CompetingTags) -> list[Features]:
-        counts = competing.role_counts.clamp(max=2).flatten(end_dim=1)
+    def features(self, candidates: TagCandidates) -> list[Features]:
+        counts = candidates.role_counts.clamp(max=2).flatten(end_dim=1)
         return [Features(counts + 3 * torch.arange(counts.shape[1], device=counts.device))]
 
 
 @CandidateEnergy.register("role_ngrams")
-class RoleNgrams(LinearEnergy[CompetingTags]):
+class RoleNgrams(LinearEnergy[TagCandidates]):
     """
     `E(y) = sum_m t_{r_{m-1}, r_m}` over the roles `r_1, r_2, ...` of `y` from left to right, with a mark before the
     first and after the last. A frame's predicate is one of them (`V`), so that a role knows on which side of it it
@@ -50,15 +50,15 @@ class RoleNgrams(LinearEnergy[CompetingTags]):
         # One row more for the mark.
         self.cost = nn.Parameter(torch.zeros(num_roles + 1, num_roles + 1))
 
-    def features(self, competing: CompetingTags) -> list[Features]:
-        roles = competing.spans.marked.flatten(end_dim=1)
+    def features(self, candidates: TagCandidates) -> list[Features]:
+        roles = candidates.spans.marked.flatten(end_dim=1)
         pairs = roles[:, :-1] * self.cost.shape[0] + roles[:, 1:]
         # Fillers are the mark, and come last; nothing is between two of them.
         return [Features(pairs, (pairs < self.cost.numel() - 1).float())]
 
 
 @CandidateEnergy.register("role_trigrams")
-class RoleTrigrams(LinearEnergy[CompetingTags]):
+class RoleTrigrams(LinearEnergy[TagCandidates]):
     """
     `E(y) = sum_m t_{r_{m-2}, r_{m-1}, r_m}` over the roles (or, without an encoding, the tags) of `y` from left to
     right, with marks before the first and after the last: one step further than a linear chain sees.
@@ -72,16 +72,16 @@ class RoleTrigrams(LinearEnergy[CompetingTags]):
         super().__init__()
         self.cost = nn.Parameter(torch.zeros(num_roles + 1, num_roles + 1, num_roles + 1))
 
-    def features(self, competing: CompetingTags) -> list[Features]:
+    def features(self, candidates: TagCandidates) -> list[Features]:
         size = self.cost.shape[0]
-        padded = F.pad(competing.spans.marked, (1, 0), value=size - 1).flatten(end_dim=1)
+        padded = F.pad(candidates.spans.marked, (1, 0), value=size - 1).flatten(end_dim=1)
         pairs = padded[:, 1:-1] * size + padded[:, 2:]
         # None where two marks follow.
         return [Features(padded[:, :-2] * size * size + pairs, (pairs < size * size - 1).float())]
 
 
 @CandidateEnergy.register("role_sets")
-class RoleSets(LinearEnergy[CompetingTags]):
+class RoleSets(LinearEnergy[TagCandidates]):
     """
     `E(y) = -w log(1 + n(R(y))) + v [n(R(y)) = 0]`, where `R(y)` says how often each role occurs in `y`, and `n` how
     many training outputs have the same; those of training instances with an equal input are left out.
@@ -107,33 +107,33 @@ class RoleSets(LinearEnergy[CompetingTags]):
         self.register_buffer("codes", torch.zeros(0, dtype=torch.long))
         self.register_buffer("counts", torch.zeros(0))
 
-    def prepare(self, gold: CompetingTags) -> None:
+    def prepare(self, gold: TagCandidates) -> None:
         codes, counts = self._code(gold.role_counts[:, 0]).unique(return_counts=True)
         self.codes, self.counts = codes, counts.float()
 
     def _code(self, counts: torch.Tensor) -> torch.Tensor:
         return (counts * self._codes_of_roles).sum(dim=-1)
 
-    def _seen(self, competing: CompetingTags) -> torch.Tensor:
+    def _seen(self, candidates: TagCandidates) -> torch.Tensor:
         """`n(R(y))`, `(batch, candidates)`."""
-        code = self._code(competing.role_counts)
+        code = self._code(candidates.role_counts)
         seen = looked_up(self.codes, self.counts, code)
-        if competing.own is not None:
-            gold = self._code(competing.own.gold.role_counts[:, 0])
+        if candidates.own is not None:
+            gold = self._code(candidates.own.gold.role_counts[:, 0])
             every = torch.arange(max(len(code), len(gold)), device=code.device)
-            mine = competing.own.counts(gold, every[: len(gold)], code, every[: len(code)].unsqueeze(1))
+            mine = candidates.own.counts(gold, every[: len(gold)], code, every[: len(code)].unsqueeze(1))
             seen = (seen - mine).clamp(min=0)
         return seen
 
-    def features(self, competing: CompetingTags) -> list[Features]:
-        seen = self._seen(competing).flatten()
+    def features(self, candidates: TagCandidates) -> list[Features]:
+        seen = self._seen(candidates).flatten()
         # The weight is the first parameter, the cost of an unseen set the second.
         place = torch.arange(2, device=seen.device).expand(len(seen), -1)
         return [Features(place, torch.stack([-seen.log1p(), (seen == 0).to(seen)], dim=1))]
 
 
 @CandidateEnergy.register("key_roles")
-class KeyRoles(LinearEnergy[CompetingTags]):
+class KeyRoles(LinearEnergy[TagCandidates]):
     """
     Which roles a predicate has: with the key `k` (the predicate's lemma or word) seen in `n_k` training outputs, `n_kr`
     of which have the role `r`, the probability of the role is estimated by shrinkage towards its share `p_r` in all
@@ -168,9 +168,9 @@ class KeyRoles(LinearEnergy[CompetingTags]):
         return to_bytes(list(self._rows))
 
     def set_extra_state(self, state: torch.Tensor) -> None:
-        self._rows = {name: row for row, name in enumerate(of_bytes(state))}
+        self._rows = {name: row for row, name in enumerate(from_bytes(state))}
 
-    def prepare(self, gold: CompetingTags) -> None:
+    def prepare(self, gold: TagCandidates) -> None:
         self._rows = {key: row for row, key in enumerate(sorted(set(gold.keys)))}
         rows = self._of(gold.keys, gold.tags.device)
         present = (gold.role_counts[:, 0] > 0).float()
@@ -181,13 +181,13 @@ class KeyRoles(LinearEnergy[CompetingTags]):
     def _of(self, keys: list[str], device: torch.device) -> torch.Tensor:
         return torch.tensor([self._rows.get(key, len(self._rows)) for key in keys], device=device, dtype=torch.long)
 
-    def _shares(self, competing: CompetingTags) -> torch.Tensor:
+    def _shares(self, candidates: TagCandidates) -> torch.Tensor:
         """`p_kr` of each instance, `(batch, roles)`."""
-        rows = self._of(competing.keys, competing.tags.device)
+        rows = self._of(candidates.keys, candidates.tags.device)
         share = (self.with_role.sum(dim=0) + 0.5) / (self.outputs.sum() + 1)
         with_role, outputs = self.with_role[rows], self.outputs[rows].unsqueeze(1)
-        if competing.own is not None:
-            own, size = competing.own, len(self.outputs)
+        if candidates.own is not None:
+            own, size = candidates.own, len(self.outputs)
             # Gold of the same group and key, one row for each two of these.
             pairs = torch.cat(
                 [own.group * size + rows, own.group_of_gold * size + self._of(own.gold.keys, rows.device)]
@@ -201,8 +201,8 @@ class KeyRoles(LinearEnergy[CompetingTags]):
             outputs = outputs - of_gold.bincount(minlength=len(pairs))[mine].to(outputs).unsqueeze(1)
         return ((with_role + self.shrinkage * share) / (outputs + self.shrinkage)).clamp(1e-4, 1 - 1e-4)
 
-    def features(self, competing: CompetingTags) -> list[Features]:
-        present, p = competing.role_counts > 0, self._shares(competing).unsqueeze(1)
+    def features(self, candidates: TagCandidates) -> list[Features]:
+        present, p = candidates.role_counts > 0, self._shares(candidates).unsqueeze(1)
         logs = torch.where(present, p.log(), (1 - p).log()).flatten(end_dim=1)
         # The weight is the first parameter, those of the roles follow.
         place = torch.arange(1 + logs.shape[1], device=logs.device).expand(len(logs), -1)

@@ -7,7 +7,7 @@ from seal.common.setting_checks import check_whole
 from seal.registry import ConfigurationError
 from seal.structure.joint_score import CandidateEnergy, Features, LinearEnergy
 from seal.structure.span_features import BUCKETS, OF_PREDICATE, SHAPES, SIDES, WORDS, SpanFeatures, looked_up
-from seal.structure.tag_sequences import CompetingTags
+from seal.structure.tag_sequences import TagCandidates
 
 _FEATURES = ("distance", "length", "shape", *WORDS)
 #: Without those of a predicate.
@@ -15,7 +15,7 @@ FEATURES_OF_ENTITIES = ("length", "shape", "first", "last", "before", "after")
 
 
 @CandidateEnergy.register("span_context")
-class SpanContext(LinearEnergy[CompetingTags]):
+class SpanContext(LinearEnergy[TagCandidates]):
     """
     Where a role (or entity) stands, and between which words: `E(x, y) = sum_spans sum_f u_{f, r, v_f(x, span)}` over
     the spans of `y`, of roles `r`, and features `f` of values `v_f`:
@@ -62,7 +62,7 @@ class SpanContext(LinearEnergy[CompetingTags]):
         # The codes of the frequent words, in their order.
         self.register_buffer("frequent", torch.zeros(0, dtype=torch.long))
 
-    def prepare(self, gold: CompetingTags) -> None:
+    def prepare(self, gold: TagCandidates) -> None:
         codes = gold.distinct_spans.seen.codes
         codes, counts = codes[codes != 0].unique(return_counts=True)
         self.frequent = codes[counts.argsort(descending=True, stable=True)[: self._num_words]].sort().values
@@ -80,12 +80,12 @@ class SpanContext(LinearEnergy[CompetingTags]):
             found["shape"] = first * SHAPES + last
         return [found[name] if name in found else getattr(seen, name) for name in self._features]
 
-    def features(self, competing: CompetingTags) -> list[Features]:
-        if not competing.words:
+    def features(self, candidates: TagCandidates) -> list[Features]:
+        if not candidates.words:
             return []
-        role, seen, number = competing.distinct_spans
+        role, seen, number = candidates.distinct_spans
         start, found = role * self.cost.shape[1], []
         for values, size in zip(self._numbers(seen), self._sizes):
             found.append(start + values)
             start = start + size
-        return [Features(torch.stack(found, dim=1), None, competing.listed_spans.candidate, number)]
+        return [Features(torch.stack(found, dim=1), None, candidates.listed_spans.candidate, number)]

@@ -7,7 +7,7 @@ from seal.common.setting_checks import check_range
 from seal.registry import ConfigurationError
 from seal.structure.joint_score import CandidateEnergy, Features, LinearEnergy
 from seal.structure.span_features import WORDS, SpanFeatures, looked_up, mixed
-from seal.structure.tag_sequences import CompetingTags
+from seal.structure.tag_sequences import TagCandidates
 
 CONTEXTS_OF_ROLES = (("key", "side", "first"), ("last",), ("first", "last"), ("side", "first"))
 CONTEXTS_OF_ENTITIES = (("string",), ("last",), ("first", "last"), ("before",))
@@ -21,7 +21,7 @@ _OF_ROLE = 0x14057B7EF767814F
 
 
 @CandidateEnergy.register("span_counts")
-class SpanCounts(LinearEnergy[CompetingTags]):
+class SpanCounts(LinearEnergy[TagCandidates]):
     """
     Which role (or type of entity) spans like this one have in training data. `n_c` spans there have the same context as
     a span, such as its last word or its predicate, side and first word, and `n_cr` of them its role `r`, whose share of
@@ -71,7 +71,7 @@ class SpanCounts(LinearEnergy[CompetingTags]):
         self.register_buffer("codes", torch.zeros(0, dtype=torch.long))
         self.register_buffer("counts", torch.zeros(0))
 
-    def prepare(self, gold: CompetingTags) -> None:
+    def prepare(self, gold: TagCandidates) -> None:
         if not gold.words:
             return
         role, seen, _ = gold.distinct_spans
@@ -80,7 +80,7 @@ class SpanCounts(LinearEnergy[CompetingTags]):
         codes, counts = self._counted(gold)[0].unique(return_counts=True)
         self.codes, self.counts = codes, counts.to(self.counts)
 
-    def _counted(self, gold: CompetingTags) -> tuple[torch.Tensor, torch.Tensor]:
+    def _counted(self, gold: TagCandidates) -> tuple[torch.Tensor, torch.Tensor]:
         """The code of each thing in gold that counts, once for each time that it occurs, and its instance."""
         role, seen, _ = gold.distinct_spans
         found = []
@@ -103,23 +103,23 @@ class SpanCounts(LinearEnergy[CompetingTags]):
             found.append(parts[0] if context == ("string",) else mixed(parts, number))
         return found
 
-    def _values(self, competing: CompetingTags) -> torch.Tensor:
+    def _values(self, candidates: TagCandidates) -> torch.Tensor:
         """The logarithms, `(distinct, contexts)`."""
-        role, seen, _ = competing.distinct_spans
+        role, seen, _ = candidates.distinct_spans
         of_contexts = torch.stack(self._codes(seen))
         of_both = torch.stack([of_contexts, of_contexts + (role + 1) * _OF_ROLE])
         counts = looked_up(self.codes, self.counts, of_both)
-        if competing.own is not None:
-            counts = counts - competing.own.counts(*self._counted(competing.own.gold), of_both, seen.row)
+        if candidates.own is not None:
+            counts = counts - candidates.own.counts(*self._counted(candidates.own.gold), of_both, seen.row)
         # shape: (distinct, contexts)
         n, n_r = counts.clamp(min=0).transpose(1, 2)
         share = self.share[role].unsqueeze(1)
         return ((n_r + self._shrinkage * share) / (n + self._shrinkage) / share).log()
 
-    def features(self, competing: CompetingTags) -> list[Features]:
-        if not competing.words:
+    def features(self, candidates: TagCandidates) -> list[Features]:
+        if not candidates.words:
             return []
-        (role, _, number), (contexts, width) = competing.distinct_spans, self.weight.shape
+        (role, _, number), (contexts, width) = candidates.distinct_spans, self.weight.shape
         of_all = (torch.arange(contexts, device=role.device) * width).expand(len(role), -1)
         place = torch.cat([of_all, of_all + role.unsqueeze(1) + 1], dim=1)
-        return [Features(place, -self._values(competing).repeat(1, 2), competing.listed_spans.candidate, number)]
+        return [Features(place, -self._values(candidates).repeat(1, 2), candidates.listed_spans.candidate, number)]

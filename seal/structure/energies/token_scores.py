@@ -2,13 +2,13 @@ import torch
 from torch import nn
 
 from seal.structure.joint_score import CandidateEnergy, Features, LinearEnergy
-from seal.structure.tag_sequences import CompetingTags
+from seal.structure.tag_sequences import TagCandidates
 
 _OF_SPAN, _OF_REST = 5, 2
 
 
 @CandidateEnergy.register("token_scores")
-class TokenScores(LinearEnergy[CompetingTags]):
+class TokenScores(LinearEnergy[TagCandidates]):
     """
     What the task-net says of the single tokens of each span, which its log-probability of the whole output adds up.
     With the log-odds `z_t = log p_t / (1 - p_t)` of a candidate's tag at each token, `p_t` being its marginal,
@@ -31,14 +31,14 @@ class TokenScores(LinearEnergy[CompetingTags]):
         self.of_role = nn.Parameter(torch.zeros(num_roles, _OF_SPAN))
         self.of_rest = nn.Parameter(torch.zeros(_OF_REST))
 
-    def _values(self, competing: CompetingTags) -> tuple[torch.Tensor, torch.Tensor]:
+    def _values(self, candidates: TagCandidates) -> tuple[torch.Tensor, torch.Tensor]:
         """What the parameters weigh: `(spans, 5)` and `(batch * candidates, 2)`."""
-        log_p, mask, spans = competing.token_log_prob, competing.mask.unsqueeze(1), competing.listed_spans
+        log_p, mask, spans = candidates.token_log_prob, candidates.mask.unsqueeze(1), candidates.listed_spans
         assert log_p is not None
         # A marginal of 1 has no log-odds.
         z = log_p - (-torch.expm1(log_p.clamp(max=-1e-4))).log()
         # Of each span, and of the tokens in none with the padding, which is not asked.
-        place, shape = competing.spans.of_tokens, competing.spans.marked.shape
+        place, shape = candidates.spans.of_tokens, candidates.spans.marked.shape
         sums = z.new_zeros(shape).scatter_add_(2, place, z).flatten(end_dim=1)
         least = z.new_full(shape, torch.inf).scatter_reduce_(2, place, z, reduce="amin").flatten(end_dim=1)
         z = z.flatten(end_dim=1)
@@ -51,11 +51,11 @@ class TokenScores(LinearEnergy[CompetingTags]):
         # At most 0 in each sentence, as it is in one that is padded.
         return of_span, torch.stack([rest.sum(dim=1), rest.amin(dim=1).clamp(max=0)], dim=1)
 
-    def features(self, competing: CompetingTags) -> list[Features]:
-        if competing.token_log_prob is None:
+    def features(self, candidates: TagCandidates) -> list[Features]:
+        if candidates.token_log_prob is None:
             return []
-        of_span, of_rest = self._values(competing)
-        spans, device = competing.listed_spans, of_rest.device
+        of_span, of_rest = self._values(candidates)
+        spans, device = candidates.listed_spans, of_rest.device
         place = spans.role.unsqueeze(1) * _OF_SPAN + torch.arange(_OF_SPAN, device=device)
         place_of_rest = self.of_role.numel() + torch.arange(_OF_REST, device=device).expand(len(of_rest), -1)
         every = torch.arange(len(of_span), device=device)

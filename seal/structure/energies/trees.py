@@ -10,8 +10,8 @@ from torch import nn
 from seal.common.linear_trees import WORD
 from seal.common.setting_checks import check_range
 from seal.structure.joint_score import CandidateEnergy
-from seal.structure.states import of_bytes, to_bytes
-from seal.structure.trees import CompetingTrees, Constituent
+from seal.structure.serialization import from_bytes, to_bytes
+from seal.structure.trees import Constituent, TreeCandidates
 
 
 class TreeEnergy(CandidateEnergy):
@@ -28,19 +28,19 @@ class TreeEnergy(CandidateEnergy):
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(num_features))
 
-    def features(self, competing: CompetingTrees, row: int) -> list[list[float]]:
+    def features(self, candidates: TreeCandidates, row: int) -> list[list[float]]:
         """`f(x, y)` of each candidate of one sentence."""
         raise NotImplementedError
 
-    def forward(self, competing: CompetingTrees) -> torch.Tensor:
-        if self not in competing.counted:
-            counted = torch.zeros(*competing.log_prob.shape, len(self.weight))
-            for row, candidates in enumerate(competing.trees):
-                if not candidates:
+    def forward(self, candidates: TreeCandidates) -> torch.Tensor:
+        if self not in candidates.counted:
+            counted = torch.zeros(*candidates.log_prob.shape, len(self.weight))
+            for row, trees in enumerate(candidates.trees):
+                if not trees:
                     continue
-                counted[row, : len(candidates)] = torch.tensor(self.features(competing, row))
-            competing.counted[self] = counted
-        counted = competing.counted[self] = competing.counted[self].to(self.weight)
+                counted[row, : len(trees)] = torch.tensor(self.features(candidates, row))
+            candidates.counted[self] = counted
+        counted = candidates.counted[self] = candidates.counted[self].to(self.weight)
         return counted @ self.weight
 
 
@@ -53,7 +53,7 @@ class CountedTreeEnergy(TreeEnergy):
         return to_bytes(self.tables)
 
     def set_extra_state(self, state: torch.Tensor) -> None:
-        self.tables = of_bytes(state)
+        self.tables = from_bytes(state)
 
 
 @CandidateEnergy.register("tree_rules")
@@ -78,7 +78,7 @@ class TreeRules(CountedTreeEnergy):
         self._place = {label: 2 + number for number, label in enumerate(labels)}
         self.tables = {"rules": {}, "labels": {}}
 
-    def prepare(self, gold: CompetingTrees) -> None:
+    def prepare(self, gold: TreeCandidates) -> None:
         rules: Counter = Counter()
         labels: Counter = Counter()
         for row in range(len(gold.trees)):
@@ -87,11 +87,11 @@ class TreeRules(CountedTreeEnergy):
             labels.update(constituent.label for constituent in tree)
         self.tables = {"rules": dict(rules), "labels": dict(labels)}
 
-    def features(self, competing: CompetingTrees, row: int) -> list[list[float]]:
-        own = [constituent for tree in competing.own_gold(row) for constituent in tree]
+    def features(self, candidates: TreeCandidates, row: int) -> list[list[float]]:
+        own = [constituent for tree in candidates.own_gold(row) for constituent in tree]
         own_rules, own_labels = Counter(map(_key, own)), Counter(constituent.label for constituent in own)
         found = []
-        for tree in competing.constituents(row):
+        for tree in candidates.constituents(row):
             counts = [0.0] * len(self.weight)
             for constituent in tree:
                 rule, label = _key(constituent), constituent.label
@@ -139,7 +139,7 @@ class TreeAttachments(CountedTreeEnergy):
         self._place = {label: 2 * number for number, label in enumerate(labels)}
         self.tables = {"pairs": {}, "hang": {}, "kinds": {}, "total": 0}
 
-    def prepare(self, gold: CompetingTrees) -> None:
+    def prepare(self, gold: TreeCandidates) -> None:
         pairs: Counter = Counter()
         hang: Counter = Counter()
         for row, words in enumerate(gold.words):
@@ -151,14 +151,14 @@ class TreeAttachments(CountedTreeEnergy):
             kinds[_kind_of(key)] += count
         self.tables = {"pairs": dict(pairs), "hang": dict(hang), "kinds": dict(kinds), "total": sum(pairs.values())}
 
-    def features(self, competing: CompetingTrees, row: int) -> list[list[float]]:
-        words, own = competing.words[row], competing.own_gold(row)
+    def features(self, candidates: TreeCandidates, row: int) -> list[list[float]]:
+        words, own = candidates.words[row], candidates.own_gold(row)
         own_hang = Counter(key for tree in own for _, key in _hanging(tree, words))
         own_pairs = Counter({pair: len(own) * count for pair, count in Counter(_pairs(words)).items()} if own else ())
         own_kinds = Counter(map(_kind_of, own_hang.elements()))
         total = max(self.tables["total"] - own_pairs.total(), 1)
         found = []
-        for tree in competing.constituents(row):
+        for tree in candidates.constituents(row):
             counts = [0.0] * len(self.weight)
             for kind, key in _hanging(tree, words):
                 label, which, pair = key.split(" ", 2)

@@ -8,74 +8,76 @@ import torch
 
 from seal.registry import ConfigurationError
 from seal.structure.energies import LabelPairs, LabelScores, Powerset, SetCount, SetSize
-from seal.structure.label_sets import ClassifierScores, CompetingLabelSets, LikelySets, SetIndex, known_sets
+from seal.structure.label_sets import ClassifierScores, LabelSetCandidates, LikelySets, SetIndex, known_sets
 from tests.structure.makers import filled
 
 GOLD = torch.tensor([[1, 1, 0, 0], [1, 1, 0, 0], [0, 1, 1, 1], [0, 0, 0, 0], [1, 0, 0, 1]])
 
 
 @pytest.fixture
-def competing():
+def candidates():
     torch.manual_seed(0)
-    return CompetingLabelSets(torch.randn(3, 4), *known_sets(GOLD))
+    return LabelSetCandidates(torch.randn(3, 4), *known_sets(GOLD))
 
 
-def values(energy, competing):
-    return energy(competing).expand(len(competing.logits), len(competing.sets))
+def values(energy, candidates):
+    return energy(candidates).expand(len(candidates.logits), len(candidates.sets))
 
 
 @pytest.mark.parametrize("kind", [LabelScores, SetCount, SetSize, LabelPairs])
-def test_every_energy_is_0_at_first(kind, competing):
-    assert not values(kind(4), competing).any()
+def test_every_energy_is_0_at_first(kind, candidates):
+    assert not values(kind(4), candidates).any()
 
 
-def test_powerset(competing):
+def test_powerset(candidates):
     """Of each set its own probability, whatever the order, and one parameter for those that are no class."""
-    classes = competing.sets[[2, 0, 3]]
+    classes = candidates.sets[[2, 0, 3]]
     log_prob = torch.randn(3, 3).log_softmax(dim=1)
     log_prob[1, 0] = torch.nan
-    scores = ClassifierScores(competing.logits, classes, log_prob)
-    competing.set_log_prob = scores.of_sets(competing.sets)
+    scores = ClassifierScores(candidates.logits, classes, log_prob)
+    candidates.set_log_prob = scores.of_sets(candidates.sets)
     energy = filled(Powerset(4))
     weight, no_class = float(energy.weight.detach()), float(energy.no_class.detach())
-    assert len(competing.sets) == 4
+    assert len(candidates.sets) == 4
     for row in range(3):
         of_place = {place: float(log_prob[row, number]) for number, place in enumerate([2, 0, 3])}
         wanted = [-weight * of_place[place] if place in of_place else -no_class for place in range(4)]
         if row == 1:
             wanted[2] = -no_class
-        assert values(energy, competing)[row].tolist() == pytest.approx(wanted)
-    assert torch.equal(scores[torch.tensor([2])].of_sets(competing.sets[[0]]), log_prob[2:, 1:2])
-    competing = dataclasses.replace(competing, set_log_prob=None)
+        assert values(energy, candidates)[row].tolist() == pytest.approx(wanted)
+    assert torch.equal(scores[torch.tensor([2])].of_sets(candidates.sets[[0]]), log_prob[2:, 1:2])
+    candidates = dataclasses.replace(candidates, set_log_prob=None)
     with pytest.raises(ConfigurationError, match="log_prob of ClassifierScores, by the energy 'powerset', is needed"):
-        energy(competing)
+        energy(candidates)
 
 
-def test_label_scores(competing):
+def test_label_scores(candidates):
     energy = filled(LabelScores(4))
-    for row, z in enumerate(competing.logits):
-        for place, y in enumerate(competing.sets):
+    for row, z in enumerate(candidates.logits):
+        for place, y in enumerate(candidates.sets):
             wanted = -sum(float((y[i] * (energy.scale[i] * z[i] + energy.bias[i])).detach()) for i in range(4))
-            assert float(values(energy, competing)[row, place]) == pytest.approx(wanted, rel=1e-4, abs=1e-6)
+            assert float(values(energy, candidates)[row, place]) == pytest.approx(wanted, rel=1e-4, abs=1e-6)
 
 
-def test_set_count(competing):
+def test_set_count(candidates):
     energy = filled(SetCount(4))
-    wanted = [-float(energy.weight) * math.log(count) for count in competing.counts]
-    assert values(energy, competing)[0].tolist() == pytest.approx(wanted)
+    wanted = [-float(energy.weight) * math.log(count) for count in candidates.counts]
+    assert values(energy, candidates)[0].tolist() == pytest.approx(wanted)
 
 
-def test_set_size(competing):
+def test_set_size(candidates):
     energy = filled(SetSize(4, most=2))
-    wanted = [float(energy.of_size[min(int(y.sum()), 2)]) for y in competing.sets]
-    assert values(energy, competing)[0].tolist() == pytest.approx(wanted)
+    wanted = [float(energy.of_size[min(int(y.sum()), 2)]) for y in candidates.sets]
+    assert values(energy, candidates)[0].tolist() == pytest.approx(wanted)
 
 
-def test_label_pairs(competing):
+def test_label_pairs(candidates):
     energy = filled(LabelPairs(4, rank=4))
     pairs = energy.vectors @ torch.diag(torch.tensor([1.0, 1.0, -1.0, -1.0])) @ energy.vectors.T
-    wanted = [-sum(float(y[i] * y[j] * pairs[i, j]) for i in range(4) for j in range(i + 1, 4)) for y in competing.sets]
-    assert values(energy, competing)[0].tolist() == pytest.approx(wanted, rel=1e-4, abs=1e-5)
+    wanted = [
+        -sum(float(y[i] * y[j] * pairs[i, j]) for i in range(4) for j in range(i + 1, 4)) for y in candidates.sets
+    ]
+    assert values(energy, candidates)[0].tolist() == pytest.approx(wanted, rel=1e-4, abs=1e-5)
 
 
 @pytest.mark.parametrize("kind", [LabelScores, SetCount, SetSize, LabelPairs])
@@ -87,7 +89,7 @@ def test_likely_sets_have_the_energy_of_known_ones(kind):
     found = energy(likely).expand(3, 5)
     for row in range(3):
         # As if the instance's likely sets were the known ones, once each.
-        alone = CompetingLabelSets(logits[row : row + 1], likely.sets[row], torch.ones(5))
+        alone = LabelSetCandidates(logits[row : row + 1], likely.sets[row], torch.ones(5))
         wanted = -energy.unseen.expand(5) if kind is SetCount else values(energy, alone)[0]
         torch.testing.assert_close(found[row], wanted)
 

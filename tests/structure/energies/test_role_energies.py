@@ -8,17 +8,17 @@ import torch
 
 from seal.common.tag_encodings import tags_to_spans
 from seal.structure.energies import KeyRoles, RoleCounts, RoleNgrams, RoleSets, RoleTrigrams
-from seal.structure.tag_sequences import CompetingTags
+from seal.structure.tag_sequences import TagCandidates
 from tests.structure.makers import SCHEME, TAGS, filled, of_training
 
 MASK = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
 
 
-def competing(gold=(0, 2)):
+def candidates(gold=(0, 2)):
     torch.manual_seed(0)
     tags = torch.randint(len(TAGS), (2, 5, 6))
     tags[:, 4] = 0  # An output without a span.
-    return CompetingTags(tags, torch.zeros(2, 5), MASK, SCHEME, torch.tensor(gold), ["eat", "sleep"])
+    return TagCandidates(tags, torch.zeros(2, 5), MASK, SCHEME, torch.tensor(gold), ["eat", "sleep"])
 
 
 def roles_of(part, row, place):
@@ -36,12 +36,12 @@ def check(energy, part, wanted):
 
 @pytest.mark.parametrize("kind", [RoleCounts, RoleNgrams, RoleTrigrams, RoleSets, KeyRoles])
 def test_every_energy_is_0_at_first(kind):
-    assert not kind(3)(competing()).any()
+    assert not kind(3)(candidates()).any()
 
 
 def test_role_counts():
     energy = filled(RoleCounts(3))
-    check(energy, competing(), lambda row, roles: sum(float(energy.cost[r, min(roles.count(r), 2)]) for r in range(3)))
+    check(energy, candidates(), lambda row, roles: sum(float(energy.cost[r, min(roles.count(r), 2)]) for r in range(3)))
 
 
 def test_role_ngrams():
@@ -51,7 +51,7 @@ def test_role_ngrams():
         marked = [3, *roles, 3]
         return sum(float(energy.cost[a, b]) for a, b in zip(marked, marked[1:])) if roles else 0.0
 
-    check(energy, competing(), wanted)
+    check(energy, candidates(), wanted)
 
 
 def test_role_trigrams():
@@ -61,7 +61,7 @@ def test_role_trigrams():
         marked = [3, 3, *roles, 3]
         return sum(float(energy.cost[three]) for three in zip(marked, marked[1:], marked[2:])) if roles else 0.0
 
-    check(energy, competing(), wanted)
+    check(energy, candidates(), wanted)
 
 
 def training():
@@ -71,7 +71,7 @@ def training():
     tags[3] = tags[0]
     mask = torch.ones(6, 6, dtype=torch.bool)
     keys = ["eat", "eat", "run", "run", "eat", "go"]
-    return CompetingTags(tags, torch.zeros(6, 1), mask, SCHEME, torch.zeros(6, dtype=torch.long), keys)
+    return TagCandidates(tags, torch.zeros(6, 1), mask, SCHEME, torch.zeros(6, dtype=torch.long), keys)
 
 
 def role_lists(part):
@@ -86,7 +86,7 @@ def test_role_sets_count_the_training_outputs_with_the_same_roles():
     def cost(seen):
         return -float(energy.weight) * math.log(1 + seen) + float(energy.unseen) * (seen == 0)
 
-    check(energy, competing(), lambda row, roles: cost(known[tuple(sorted(roles))]))
+    check(energy, candidates(), lambda row, roles: cost(known[tuple(sorted(roles))]))
     # Each as training data: candidates with the roles of gold have one occurrence less, its own.
     wanted = [cost(known[tuple(sorted(roles))] - 1) for roles in role_lists(gold)]
     assert energy(of_training(gold)).squeeze(1).tolist() == pytest.approx(wanted)
@@ -112,7 +112,7 @@ def test_key_roles_shrink_what_a_key_has_towards_what_all_have():
             total -= float(energy.weight + energy.of_role[r]) * math.log(p if r in roles else 1 - p)
         return total
 
-    part = competing()
+    part = candidates()
     check(energy, part, lambda row, roles: cost(part.keys[row], roles))
     wanted = [cost(key, roles, [place]) for place, (key, roles) in enumerate(zip(gold.keys, lists))]
     assert energy(of_training(gold)).squeeze(1).tolist() == pytest.approx(wanted, rel=1e-4)
@@ -129,4 +129,4 @@ def test_counts_are_saved_and_loaded_whatever_their_size():
         energy.prepare(training())
         again = kind(3)
         again.load_state_dict(energy.state_dict())
-        assert torch.equal(again(competing()), energy(competing()))
+        assert torch.equal(again(candidates()), energy(candidates()))

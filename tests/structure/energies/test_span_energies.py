@@ -8,7 +8,7 @@ import torch
 from seal.registry import ConfigurationError
 from seal.structure.energies import SpanContext, SpanCounts, TokenScores
 from seal.structure.span_features import BUCKETS, SHAPES, SIGN, SpanFeatures, shape
-from seal.structure.tag_sequences import CompetingTags
+from seal.structure.tag_sequences import TagCandidates
 from tests.structure.makers import SCHEME, TAGS, filled, of_training, own_gold
 
 A0, A1, V = range(3)
@@ -20,7 +20,7 @@ STRINGS = [
 ]
 
 
-def competing(**changes):
+def candidates(**changes):
     tags = torch.tensor([[[*map(TAGS.index, one), *[0] * (6 - len(one))] for one in two] for two in STRINGS])
     mask = torch.tensor([[True] * 6, [True] * 5 + [False]])
     generator = torch.Generator().manual_seed(0)
@@ -31,28 +31,28 @@ def competing(**changes):
         "places": [2, 2],
         **changes,
     }
-    return CompetingTags(tags, torch.zeros(2, 2), mask, SCHEME, torch.tensor([0, 0]), **settings)
+    return TagCandidates(tags, torch.zeros(2, 2), mask, SCHEME, torch.tensor([0, 0]), **settings)
 
 
 def gold_alone():
-    both = competing()
+    both = candidates()
     seen = {"keys": both.keys, "words": both.words, "places": both.places}
-    return CompetingTags(
+    return TagCandidates(
         both.tags[:, :1], torch.zeros(2, 1), both.mask, SCHEME, torch.zeros(2, dtype=torch.long), **seen
     )
 
 
 @pytest.mark.parametrize("kind", [SpanContext, SpanCounts, TokenScores])
 def test_each_is_0_at_first_and_where_what_it_reads_is_not_given(kind):
-    assert not kind(3)(competing()).any()
-    blind = competing(words=[], places=[], token_log_prob=None)
+    assert not kind(3)(candidates()).any()
+    blind = candidates(words=[], places=[], token_log_prob=None)
     energy = filled(kind(3))
     energy.prepare(gold_alone())
     assert not energy(blind).any() and not energy.features(blind)
 
 
 def test_span_features():
-    both = competing()
+    both = candidates()
     _, found, number = both.distinct_spans
     # The two candidates of each sentence have some spans in common, once.
     assert len(found.row) == len(set(number.tolist())) < len(number) == len(both.listed_spans.role)
@@ -105,7 +105,7 @@ def test_span_context():
     # `The cat` is 1 word before `sat`, `on ..` 1 after it and `the Mat` 2; the word before `sat` is `cat`.
     shared = cost(A0, 0, 0, "The", "cat") + cost(V, 2, 0, "sat", "cat")
     wanted = [shared + cost(A1, 1, 0, "on", "cat"), shared + cost(A1, 1, 1, "the", "cat")]
-    assert energy(competing())[0].tolist() == pytest.approx(wanted, abs=1e-5)
+    assert energy(candidates())[0].tolist() == pytest.approx(wanted, abs=1e-5)
 
 
 def test_span_counts():
@@ -123,18 +123,18 @@ def test_span_counts():
     # The second sentence: gold, and a candidate whose `It` and `by` have roles that they never had.
     gold = cost(A1, (1, 1), (1, 1)) + cost(V, (1, 1), (1, 1)) + cost(A0, (1, 1), (1, 1))
     other = cost(A0, (0, 1), (0, 1)) + cost(V, (1, 1), (1, 1)) + cost(A1, (0, 0), (0, 1))
-    assert energy(competing())[1].tolist() == pytest.approx([gold, other], abs=1e-5)
+    assert energy(candidates())[1].tolist() == pytest.approx([gold, other], abs=1e-5)
     # Of training data itself nothing is left where the instance's own gold is taken away.
     none = [(0, 0), (0, 0)]
     wanted = [cost(A1, *none) + cost(V, *none) + cost(A0, *none), cost(A0, *none) + cost(V, *none) + cost(A1, *none)]
-    assert energy(competing(own=own_gold(gold_alone())))[1].tolist() == pytest.approx(wanted, abs=1e-5)
+    assert energy(candidates(own=own_gold(gold_alone())))[1].tolist() == pytest.approx(wanted, abs=1e-5)
 
 
 def test_names_are_counted_in_texts_and_not_only_where_they_are_entities():
     tags = torch.tensor([[[1, 2, 0, 0]], [[0, 0, 0, 3]], [[0, 0, 3, 0]]])
     words = [["New", "York", "is", "new"], ["a", "new", "york", "York"], ["is", "a", "York", "is"]]
     mask, gold = torch.ones(3, 4, dtype=torch.bool), torch.zeros(3, dtype=torch.long)
-    train = CompetingTags(tags, torch.zeros(3, 1), mask, SCHEME, gold, words=words)
+    train = TagCandidates(tags, torch.zeros(3, 1), mask, SCHEME, gold, words=words)
     energy = filled(SpanCounts(3, [["string"]], shrinkage=1.0))
     energy.prepare(train)
     shares = [1.5 / 4.5, 2.5 / 4.5]
@@ -151,7 +151,7 @@ def test_names_are_counted_in_texts_and_not_only_where_they_are_entities():
     own = energy(of_training(train, [0, 1, 1])).flatten().tolist()
     assert own == pytest.approx([cost(A0, 0, 1), cost(A1, 0, 1), cost(A1, 0, 1)])
     # Words that are never a span: `is` occurs three times, `is new` and `new is` once and never.
-    new = CompetingTags(
+    new = TagCandidates(
         torch.tensor([[[1, 0], [1, 2], [0, 3]]]), torch.zeros(1, 3), mask[:1, :2], SCHEME, words=[["is", "new"]]
     )
     assert energy(new)[0].tolist() == pytest.approx([cost(A0, 0, 3), cost(A0, 0, 1), cost(A1, 0, 3)])
@@ -168,10 +168,10 @@ def test_own_gold_is_left_out_as_if_training_had_never_had_it():
         for n in lengths
     ]
     settings = {"words": words, "keys": ["eat", "go"] * 3, "places": [0] * 6}
-    gold = CompetingTags(tags[:, :1], torch.zeros(6, 1), mask, SCHEME, torch.zeros(6, dtype=torch.long), **settings)
+    gold = TagCandidates(tags[:, :1], torch.zeros(6, 1), mask, SCHEME, torch.zeros(6, dtype=torch.long), **settings)
     energy = SpanCounts(3, [["string"], ["last"], ["key", "side", "first"], ["before"], ["length", "after"]])
     energy.prepare(gold)
-    part = CompetingTags(tags, torch.zeros(6, 3), mask, SCHEME, own=own_gold(gold), **settings)
+    part = TagCandidates(tags, torch.zeros(6, 3), mask, SCHEME, own=own_gold(gold), **settings)
     for row in range(6):
         filled(energy)
         others = torch.tensor([other for other in range(6) if other != row])
@@ -179,12 +179,12 @@ def test_own_gold_is_left_out_as_if_training_had_never_had_it():
         without.prepare(gold.of_rows(others))
         # The share of each role is that of all gold.
         without.share = energy.share
-        alone = CompetingTags(tags, torch.zeros(6, 3), mask, SCHEME, **settings).of_rows(torch.tensor([row]))
+        alone = TagCandidates(tags, torch.zeros(6, 3), mask, SCHEME, **settings).of_rows(torch.tensor([row]))
         assert energy(part)[row].tolist() == pytest.approx(without(alone)[0].tolist(), abs=1e-5)
 
 
 def test_token_scores():
-    energy, part = filled(TokenScores(3)), competing()
+    energy, part = filled(TokenScores(3)), candidates()
 
     def log_odds(row, place, token):
         log_p = float(part.token_log_prob[row, place, token])
@@ -212,13 +212,13 @@ def test_the_scores_of_tokens_do_not_depend_on_padding():
         mask = torch.arange(tokens).unsqueeze(0) < 2
         log_prob = torch.tensor([-0.1, -0.2, 0, 0, 0])[:tokens].view(1, 1, -1)
         tags = torch.zeros(1, 1, tokens, dtype=torch.long)
-        found.append(float(energy(CompetingTags(tags, torch.zeros(1, 1), mask, SCHEME, token_log_prob=log_prob))))
+        found.append(float(energy(TagCandidates(tags, torch.zeros(1, 1), mask, SCHEME, token_log_prob=log_prob))))
     wanted = -float(energy.of_rest[0]) * sum(-p - math.log(1 - math.exp(-p)) for p in (0.1, 0.2))
     assert found == pytest.approx([wanted] * 2)
 
 
 def test_a_marginal_of_1_has_finite_log_odds():
-    part = competing()
+    part = candidates()
     part.token_log_prob = torch.zeros_like(part.token_log_prob)
     assert filled(TokenScores(3))(part).isfinite().all()
 

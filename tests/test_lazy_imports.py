@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from seal.late_imports import late
+from seal.lazy_imports import lazy
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def loaded():
 
 @pytest.fixture
 def reader(libraries):
-    with late("late_one"):
+    with lazy("late_one"):
         module = importlib.import_module("late_reader")
     assert not loaded() and "late_one" not in sys.modules and "late_one.part" not in sys.modules
     return module
@@ -65,7 +65,7 @@ def subclass_of(base):
 
 
 def test_a_use_inside_imports_the_module_and_leaves_the_others_late(libraries):
-    with late("late_one", "late_two"):
+    with lazy("late_one", "late_two"):
         user = importlib.import_module("late_user")
         assert user.value == 1 and loaded()
         import late_two  # noqa: F401
@@ -85,7 +85,7 @@ def test_a_package_keeps_nothing_of_it(libraries, tmp_path):
         "    return globals()[name]\n"
     )
     (tmp_path / "late_package" / "part.py").write_text("class Net:\n    pass\n")
-    with late("late_package.part"):
+    with lazy("late_package.part"):
         from late_package import Net
 
         assert "late_package.part" in sys.modules
@@ -95,6 +95,6 @@ def test_a_package_keeps_nothing_of_it(libraries, tmp_path):
 
 def test_what_is_loaded_already_is_given_itself(libraries):
     real = importlib.import_module("late_one")
-    with late("late_one"):
+    with lazy("late_one"):
         assert importlib.import_module("late_one") is real
         assert importlib.import_module("late_one.part").twice(1) == 2

@@ -12,7 +12,7 @@ from allennlp.training.metrics import Metric
 _MOST_WAITING = 100
 
 
-class Monitors:
+class RunningMeans:
     """
     Running means of the values that training reports by name.
 

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, Optional
 
 #: What AllenNLP imports for parts that most programs do not use: half of the time that its import takes.
-LATE = (
+LAZY = (
     "cached_path.schemes",
     "h5py",
     "huggingface_hub",
@@ -32,7 +32,7 @@ LATE = (
 
 
 @contextmanager
-def late(*names: str) -> Iterator[None]:
+def lazy(*names: str) -> Iterator[None]:
     """
     Inside, whoever imports one of these modules, or a module below it, gets a stand-in, unless it is loaded already.
     The stand-in imports the module when something of it is first used. Outside, imports are as usual; who has a
@@ -61,15 +61,15 @@ class _Finder(Loader):
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self._names = names
-        self._made: dict[str, _Late] = {}
+        self._made: dict[str, _Lazy] = {}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Optional[ModuleSpec]:
-        if not any(name == late or name.startswith(f"{late}.") for late in self._names):
+        if not any(name == lazy or name.startswith(f"{lazy}.") for lazy in self._names):
             return None
         return ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        self._made[spec.name] = _Late(self, spec.name)
+        self._made[spec.name] = _Lazy(self, spec.name)
         return self._made[spec.name]
 
     def exec_module(self, module: ModuleType) -> None:
@@ -91,7 +91,7 @@ class _Finder(Loader):
                 name = name.rpartition(".")[0]
                 # A package may keep what it was asked for, as that of transformers does.
                 kept = vars(sys.modules[name]) if name in sys.modules else {}
-                for key in [key for key, value in kept.items() if type(value) is _Late]:
+                for key in [key for key, value in kept.items() if type(value) is _Lazy]:
                     del kept[key]
 
     @contextmanager
@@ -109,7 +109,7 @@ class _Finder(Loader):
                 sys.meta_path.insert(0, self)
 
 
-class _Late(ModuleType):
+class _Lazy(ModuleType):
     """Stands in for a module or, where `of` names a module, for what `from module import name` gives of it."""
 
     def __init__(self, finder: _Finder, name: str, of: str = "") -> None:
@@ -125,7 +125,7 @@ class _Late(ModuleType):
         if name.startswith("__"):  # Asked for by Python's own machinery.
             raise AttributeError(name)
         if not self._of and self._finder.is_on:
-            return _Late(self._finder, name, self._name)
+            return _Lazy(self._finder, name, self._name)
         return getattr(self._itself(), name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

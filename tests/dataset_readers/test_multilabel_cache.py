@@ -12,8 +12,8 @@ from scipy import sparse
 from seal.dataset_readers import arff, multilabel_files
 from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.tensor_loader import TensorLoader
-from seal.files import kept_arrays, matrices
-from seal.files.kept_arrays import is_mapped
+from seal.files import array_cache, matrices
+from seal.files.array_cache import is_mapped
 from tests.multilabel import ROWS, TASK_NET, run_settings, vocabulary, write_data
 from tests.one_sentence import message_of
 from tests.training.runs import build, comparable, same, weights
@@ -46,7 +46,7 @@ GENES = """@relation genes
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("SEAL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(kept_arrays, "LEAST_BYTES", 0)
+    monkeypatch.setattr(array_cache, "LEAST_BYTES", 0)
     return tmp_path / "cache"
 
 

@@ -1,11 +1,11 @@
 import torch
 
-from seal.metrics import Monitors
+from seal.metrics import RunningMeans
 from tests.training.runs import on_workers
 
 
 def test_means():
-    monitors = Monitors()
+    monitors = RunningMeans()
     for value in (1.0, 2.0, 6.0):
         monitors.add("loss", value)
     monitors.add("norm", 5.0)
@@ -15,7 +15,7 @@ def test_means():
 
 
 def test_state_goes_round():
-    monitors, other = Monitors(), Monitors()
+    monitors, other = RunningMeans(), RunningMeans()
     monitors.add("loss", 1.0)
     other.load_state_dict(monitors.state_dict())
     monitors.add("loss", 100.0)
@@ -25,7 +25,7 @@ def test_state_goes_round():
 
 def test_workers_need_not_report_the_same(tmp_path):
     def work(rank):
-        monitors = Monitors()
+        monitors = RunningMeans()
         monitors.add("loss", rank + 2.0)
         if rank == 1:
             monitors.add("predicate_loss", 7.0)
@@ -39,7 +39,7 @@ def test_workers_need_not_report_the_same(tmp_path):
 
 
 def test_tensors_count_as_numbers():
-    monitors, numbers = Monitors(), Monitors()
+    monitors, numbers = RunningMeans(), RunningMeans()
     for value in (1.5, 2.25, 6.0):
         monitors.add("loss", torch.tensor(value, requires_grad=True))
         monitors.add("energy", torch.tensor(value, dtype=torch.double))
@@ -52,7 +52,7 @@ def test_what_waits_is_read_together(monkeypatch):
     read = []
     stack = torch.stack
     monkeypatch.setattr(torch, "stack", lambda values: read.append(len(values)) or stack(values))
-    monitors = Monitors()
+    monitors = RunningMeans()
     for _ in range(250):
         monitors.add("loss", torch.tensor(2.0))
     assert monitors.means() == {"loss": 2.0} and read == [100, 100, 50]
@@ -62,7 +62,7 @@ def test_what_waits_is_read_together(monkeypatch):
 
 
 def test_a_tensor_counts_as_it_is_when_it_is_added():
-    monitors, scale = Monitors(), torch.nn.Parameter(torch.tensor(2.0))
+    monitors, scale = RunningMeans(), torch.nn.Parameter(torch.tensor(2.0))
     monitors.add("scale", scale)
     with torch.no_grad():
         scale.zero_()

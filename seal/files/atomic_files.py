@@ -18,7 +18,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
-def naming(path: str) -> Iterator[None]:
+def with_filename(path: str) -> Iterator[None]:
     """An error of a full disk that is raised inside gets the name of the file, which the system and torch leave out."""
     try:
         yield
@@ -34,14 +34,14 @@ def naming(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def replacing(path: str) -> Iterator[str]:
+def atomic_write(path: str) -> Iterator[str]:
     """
     A name to write to; the file takes the place of `path` when the block ends without an error. It is never written
     over: it may be a hard link to another file. With an error nothing is left behind.
     """
     draft = path + ".part"
     try:
-        with naming(path):
+        with with_filename(path):
             yield draft
         os.replace(draft, path)
     except OSError as error:
@@ -53,7 +53,7 @@ def replacing(path: str) -> Iterator[str]:
         raise
 
 
-def opened_alone(path: str, option: str) -> TextIO:
+def open_locked(path: str, option: str) -> TextIO:
     """
     Opens a file of text for writing, by lines, and empties it: unless another program has opened it by this function,
     and not closed it. The two would write over each other, and the lines of both would be lost. A pipe or a device may

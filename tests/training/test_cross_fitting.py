@@ -24,7 +24,7 @@ from seal.dataset_readers.multilabel import MultilabelReader
 from seal.dataset_readers.tensor_loader import TensorLoader, TensorTable
 from seal.models import SrlModel
 from seal.training import AlternatingTrainer
-from seal.training.held_out import folds_of
+from seal.training.cross_fitting import folds_of
 from seal.training.loaders import equal_inputs, input_of, inputs_of_rows, restricted
 from tests.multilabel import vocabulary, write_data
 from tests.segmentation import arrays

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy
 import pytest
 
-from seal.files import kept_arrays
-from seal.files.kept_arrays import (
+from seal.files import array_cache
+from seal.files.array_cache import (
     Arrays,
     MappedArrays,
     cache_folder,
@@ -24,8 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("SEAL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(kept_arrays, "LEAST_BYTES", 0)
-    kept_arrays._warn.cache_clear()
+    monkeypatch.setattr(array_cache, "LEAST_BYTES", 0)
+    array_cache._warn.cache_clear()
     return tmp_path / "cache"
 
 
@@ -109,7 +109,7 @@ def test_content_and_settings_decide_and_not_the_path(cache, tmp_path):
 def test_another_version_of_the_parser_reads_anew(cache, tmp_path, monkeypatch):
     one = numbers(tmp_path)
     one.kept()
-    monkeypatch.setattr(kept_arrays, "_VERSION", kept_arrays._VERSION + 1)
+    monkeypatch.setattr(array_cache, "_VERSION", array_cache._VERSION + 1)
     one.kept()
     assert one.times == 2
 
@@ -144,7 +144,7 @@ def test_small_files_and_off(cache, tmp_path, monkeypatch):
     monkeypatch.setenv("SEAL_CACHE", "off")
     assert not is_mapped(one.kept())
     monkeypatch.setenv("SEAL_CACHE", str(cache))
-    monkeypatch.setattr(kept_arrays, "LEAST_BYTES", 8)
+    monkeypatch.setattr(array_cache, "LEAST_BYTES", 8)
     # Of seven bytes; the others do not count.
     assert not is_mapped(one.kept(others=[ROOT / "README.md"])) and not cache.exists()
     (tmp_path / "a.txt").write_text("1 2.5 33")
@@ -243,9 +243,9 @@ def test_a_file_that_is_not_there_is_left_to_the_reader(cache, tmp_path):
 READER = """
 import sys
 sys.path.insert(0, {root!r})
-from seal.files import kept_arrays
-from tests.files.test_kept_arrays import Numbers
-kept_arrays.LEAST_BYTES = 0
+from seal.files import array_cache
+from tests.files.test_array_cache import Numbers
+array_cache.LEAST_BYTES = 0
 one = Numbers({path!r})
 read = one.read
 def slowly(arrays):

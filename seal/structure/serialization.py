@@ -12,7 +12,7 @@ def to_bytes(values: Any) -> torch.Tensor:
     return torch.tensor(list(json.dumps(values).encode()), dtype=torch.uint8)
 
 
-def of_bytes(state: torch.Tensor) -> Any:
+def from_bytes(state: torch.Tensor) -> Any:
     """The values of `to_bytes`."""
     return json.loads(bytes(state.tolist()).decode())
 

@@ -185,7 +185,7 @@ class PlayerLoss(NamedTuple):
     is_last: bool
 
 
-class Turns:
+class AlternatingUpdates:
     """
     The losses of two players in turns. Whoever asks for them is the training loop: it backpropagates each one and
     updates the player before it asks for the next. AllenNLP's loop and `TwoPlayerStep` both do.

@@ -19,8 +19,8 @@ from allennlp.training.util import evaluate
 from seal.common.equal_contents import folds_of_equal
 from seal.common.random_states import random_state, set_random_state, set_seed
 from seal.common.setting_checks import check_range
+from seal.files.atomic_files import atomic_write
 from seal.files.paths import user_path
-from seal.files.whole_files import replacing
 from seal.models import SealModel
 from seal.models.seal_model import load_pretrained
 from seal.training.fold_processes import EpochLines, FoldProcesses, FoldReports, jobs_and_threads
@@ -47,7 +47,7 @@ class FoldSettings:
 
 
 @dataclass
-class HeldOut:
+class CrossFitter:
     """
     Held-out scores of the training data: each instance is scored by a net that has seen neither it nor another with the
     same input.
@@ -134,7 +134,7 @@ class HeldOut:
         trainer.train()
         net.structure = model.structure
         records = score(net, restricted(self.data_loader, parts[fold]))
-        with replacing(path) as draft:
+        with atomic_write(path) as draft:
             torch.save(records, draft)
         for file in os.listdir(folder):
             if file.endswith(".th"):  # Weights and checkpoints are no longer needed.
@@ -171,7 +171,7 @@ def held_out_of_run(
     validation_data_loader: Optional[DataLoader],
     serialization_dir: str,
     distributed: bool,
-) -> Optional[HeldOut]:
+) -> Optional[CrossFitter]:
     """
     What the run's structure is learned from; `None` without a structure.
 
@@ -210,7 +210,7 @@ def held_out_of_run(
         )
     folds = DEFAULT_FOLDS if folds is None else folds
     start = {} if folds == 0 else _start_of_folds(model, pretrained_file, with_loss_net)
-    return HeldOut(folds, make_trainer, data_loader, serialization_dir, with_loss_net, start, settings.fold_jobs)
+    return CrossFitter(folds, make_trainer, data_loader, serialization_dir, with_loss_net, start, settings.fold_jobs)
 
 
 def _start_of_folds(model: SealModel, path: Optional[str], with_loss_net: bool) -> dict[str, torch.nn.Module]:
@@ -236,7 +236,7 @@ def _start_of_folds(model: SealModel, path: Optional[str], with_loss_net: bool) 
     return start
 
 
-def learn_structure(trainer: Any, held_out: HeldOut) -> dict[str, Any]:
+def learn_structure(trainer: Any, held_out: CrossFitter) -> dict[str, Any]:
     """
     Learns the structure of a trained model, which has its best weights, and saves it with them; what was chosen and why
     is written to `structure.json` in the run's folder. Returns the validation metrics of the model with it, by their
@@ -263,7 +263,7 @@ def learn_structure(trainer: Any, held_out: HeldOut) -> dict[str, Any]:
 def save_best(trainer: Any) -> None:
     """Saves the trainer's model as that of the run's best epoch."""
     # Which may be a hard link to a checkpoint.
-    with replacing(os.path.join(trainer._serialization_dir, "best.th")) as draft:
+    with atomic_write(os.path.join(trainer._serialization_dir, "best.th")) as draft:
         torch.save(trainer.model.state_dict(), draft)
 
 

@@ -1,11 +1,20 @@
-"""Turns of the two players: what they share in a batch, whom they blame, and updates on groups of batches."""
+"""Updates of the two players: what they share in a batch, whom they blame, and updates on groups of batches."""
 
 import math
 
 import pytest
 import torch
 
-from seal.two_player import LOSS_NET, TASK_NET, MicroBatch, NotFinite, Plan, RandomStream, Turns, TwoPlayerOptimizer
+from seal.two_player import (
+    LOSS_NET,
+    TASK_NET,
+    AlternatingUpdates,
+    MicroBatch,
+    NotFinite,
+    Plan,
+    RandomStream,
+    TwoPlayerOptimizer,
+)
 from tests.training.runs import distance, weights
 from tests.two_player.test_two_player_step import batches, two_nets
 
@@ -15,7 +24,7 @@ BOTH = Plan([LOSS_NET, TASK_NET])
 def turns_of(nets, players=(TASK_NET, LOSS_NET)):
     parameters = {TASK_NET: nets.task_net_parameters(), LOSS_NET: nets.loss_net_parameters()}
     optimizer = TwoPlayerOptimizer({name: torch.optim.SGD(parameters[name], lr=0.1) for name in players})
-    return Turns(nets, optimizer, RandomStream(7))
+    return AlternatingUpdates(nets, optimizer, RandomStream(7))
 
 
 def loss_of(turns, player, part, plan):
