@@ -16,6 +16,7 @@ from scripts import (
     improve_tagger,
     make_word_vectors,
     reproduce,
+    stratify,
     tune,
 )
 from scripts.measure import bench_base, bench_multilabel_parts
@@ -35,6 +36,7 @@ PARSERS = {
     "improve_tagger": improve_tagger,
     "samples/join_ewt": join_ewt,
     "convert": convert,
+    "stratify": stratify,
 }
 
 
