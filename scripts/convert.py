@@ -47,6 +47,13 @@ def _labelled_texts(reader: str, path: str, **options: Any) -> Iterator[str]:
         yield json.dumps({"text": text.text, "labels": text.labels}, ensure_ascii=False)
 
 
+def _articles(path: str) -> Iterator[str]:
+    from scripts.layouts import nitf
+
+    for text in nitf.read_nyt(path):
+        yield json.dumps({"text": text.text, "labels": text.labels}, ensure_ascii=False)
+
+
 def _topics(path: str) -> Iterable[str]:
     from scripts.layouts import texts
 
@@ -81,6 +88,11 @@ LAYOUTS = {
     "bgc": Layout(
         "the Blurb Genre Collection's <book>s to JSON lines with title and body as the text",
         partial(_labelled_texts, "read_bgc"),
+    ),
+    "nyt": Layout(
+        "the New York Times' articles in NITF's XML to JSON lines with headline and full text as the text",
+        _articles,
+        (".xml",),
     ),
     "nxt": Layout(
         "Switchboard's syntax in NXT's XML, with its terminals, to trees in Penn's brackets",

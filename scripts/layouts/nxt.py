@@ -21,17 +21,15 @@ Treebank.
 import os
 import re
 from collections.abc import Iterator
-from typing import Any, NoReturn, Optional
-from xml.parsers import expat
+from typing import Optional
 
 from nltk import Tree
 
+from scripts.layouts.xml_file import XmlFile
 from seal.common.linear_trees import WORD
 from seal.common.setting_checks import abbreviate
 from seal.dataset_readers.parsing import EMPTY, MARKS, MOST_DEEP
 from seal.files.paths import not_empty, with_packings
-from seal.files.text_lines import READ_ERRORS, opened
-from seal.registry import ConfigurationError
 
 # Names and attributes in NXT's namespace.
 _NITE = "http://nite.sourceforge.net/"
@@ -68,51 +66,7 @@ def _brackets(node: Tree) -> str:
     return f"({node.label()} {inside})" if inside and node.label() else inside
 
 
-class _Xml:
-    """An XML file, read from its start to its end: it is small, a side of one conversation."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._parser = expat.ParserCreate(namespace_separator=" ")
-        self._parser.buffer_text = True
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._parser.StartDoctypeDeclHandler = self._document_type
-
-    def read(self) -> None:
-        try:
-            with opened(self._path) as file:
-                content = file.read()
-        except READ_ERRORS as error:
-            raise ConfigurationError(f"{self._path}: the file cannot be read ({error}).") from error
-        try:
-            self._parser.Parse(content, True)
-        except expat.ExpatError as error:
-            what = expat.ErrorString(error.code)
-            raise ConfigurationError(f"{self._path}:{error.lineno}: this is not XML ({what}).") from error
-        except (LookupError, ValueError) as error:
-            raise ConfigurationError(
-                f"{self._path}:1: its encoding is not read ({error}); save it as UTF-8."
-            ) from error
-
-    @property
-    def _line(self) -> int:
-        return self._parser.CurrentLineNumber
-
-    def _refuse(self, what: str) -> NoReturn:
-        raise ConfigurationError(f"{self._path}:{self._line}: {what}.")
-
-    def _document_type(self, *_: Any) -> None:
-        self._refuse("a document type (<!DOCTYPE>), which files of NXT do not have, is not read; take it out")
-
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        raise NotImplementedError
-
-    def _end(self, name: str) -> None:
-        raise NotImplementedError
-
-
-class _Syntax(_Xml):
+class _Syntax(XmlFile):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self.trees: list[Tree] = []
@@ -176,7 +130,7 @@ class _Syntax(_Xml):
         return next((os.path.normpath(path) for path in paths if os.path.isfile(path)), None)
 
 
-class _Terminals(_Xml):
+class _Terminals(XmlFile):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self._parser.CharacterDataHandler = self._text

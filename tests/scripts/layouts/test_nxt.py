@@ -206,7 +206,7 @@ def test_entities_do_not_unfold(tmp_path):
         Path(path).write_text(f"<!DOCTYPE a {declared}>\n<a>&e9;</a>\n")
         start = time.process_time()
         assert message_of(path) == (
-            f"{path}:1: a document type (<!DOCTYPE>), which files of NXT do not have, is not read; take it out."
+            f"{path}:1: a document type (<!DOCTYPE>), which such files do not have, is not read; take it out."
         )
         assert time.process_time() - start < 1
 
