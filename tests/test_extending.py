@@ -18,7 +18,7 @@ def folder(tmp_path_factory):
     """The page's files, with data and the sentences that its reader reads."""
     folder = tmp_path_factory.mktemp("extending")
     blocks = re.findall(r"^```python\n# (\S+)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 10
+    assert len(blocks) == 12
     for path, code in blocks:
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text(code, encoding="utf-8")
@@ -37,13 +37,13 @@ def folder(tmp_path_factory):
 def test_its_tests_pass(folder):
     command = Forked("pytest", "-q", "-p", "no:cacheprovider", "-o", "pythonpath=.", "tests", cwd=folder)
     told = command.communicate()
-    assert "5 passed" in told[0], told
+    assert "6 passed" in told[0], told
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number, named", [(0, "label_count"), (1, "richardson"), (2, "tagging_in_shares")])
+@pytest.mark.parametrize("number, named", [(0, "label_count"), (1, "span_number"), (2, "richardson"), (3, "tagging_in_shares")])
 def test_its_configs_train(folder, number, named):
-    assert len(CONFIGS) == 3
+    assert len(CONFIGS) == 4
     (folder / f"{number}.jsonnet").write_text(CONFIGS[number], encoding="utf-8")
     once = ("-o", '{"trainer.num_epochs": 1}')
     arguments = ("train", f"{number}.jsonnet", "-s", f"runs/{number}", "--include-package", "mine", *once)
@@ -54,5 +54,8 @@ def test_its_configs_train(folder, number, named):
     metrics = json.loads((folder / "runs" / str(number) / "metrics.json").read_text(encoding="utf-8"))
     if named == "tagging_in_shares":
         assert metrics["best_validation_error"] == pytest.approx(100 - metrics["best_validation_accuracy"])
+    elif named == "span_number":
+        learned = json.loads((folder / "runs" / str(number) / "structure.json").read_text(encoding="utf-8"))
+        assert learned and metrics["validation_f1_own"] >= 0
     else:
         assert metrics["training_loss_net_loss"] > 0
