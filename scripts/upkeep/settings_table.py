@@ -76,6 +76,7 @@ MEANING = {
     "last_layer": "whether the implicit gradient passes through the last layer alone",
     "layers": "layers of the LSTM",
     "levels": "how often the image is halved",
+    "log_space": "whether repeated roles are priced in the log-space form of Li et al. (2020)",
     "loss_net_activation": "the activation of the energy",
     "loss_net_dropout": "the dropout of the energy",
     "loss_net_epochs": "epochs of a static method's loss-net, before the task-net's",

@@ -4,7 +4,7 @@ from typing import NamedTuple, Optional
 import torch
 
 from seal.common.setting_checks import check_choice, check_range
-from seal.constraints import Constraint, Declared
+from seal.constraints import AtMostOne, Constraint, Declared
 from seal.energies.energy import declared_for
 from seal.output_spaces import OutputSpace
 from seal.registry import ConfigurationError, Registrable
@@ -259,8 +259,9 @@ class ConstrainedLoss(TaskLoss):
 
     `CE(F(x), y) + weight * sum_c v_c(relax(F(x)))`
 
-    With the rule that no core role occurs twice this is the structured tuning of Li et al. (2020), whose `v` are of
-    another form: theirs add up pairs of tokens in log-space, and these are expected counts above the limit.
+    With the rule that no core role occurs twice this is the structured tuning of Li et al. (2020). Their `v` is another
+    one, `log_space`; those of the rules are expected counts above the limit. Of their three rules this is the first;
+    those of frames that overlap, and of roles that a predicate's frame lacks, read more than one frame or a lexicon.
 
     # Parameters
 
@@ -270,11 +271,19 @@ class ConstrainedLoss(TaskLoss):
         See `seal.constraints`.
     weight : `float`, optional (default = `1.0`)
         In nats for each violation; at least 0.
+    log_space : `bool`, optional (default = `False`)
+        Whether spans that may begin once each (`at_most_one` with `each`, of tags that encode spans) are priced as in
+        Li et al. (2020): with `p_t` the probability that a span `X` begins at token `t`,
+
+            v(y) = sum_X sum_t max(log p_t - min_{u != t} log(1 - p_u), 0)
+
+        which is the implication "if `X` begins at `t`, it begins nowhere else" in log-space.
 
     # Raises
 
-    `ConfigurationError` as for `weighted`, without any rule, for a negative weight, and at the first batch if outputs
-    are masks or a rule names a label that is not there.
+    `ConfigurationError` as for `weighted`, without any rule, for a negative weight, with `log_space` for another rule,
+    and at the first batch if outputs are masks, with `log_space` if they encode no spans, or if a rule names a label
+    that is not there.
     """
 
     supervised_name = "constrained_cross_entropy"
@@ -286,17 +295,54 @@ class ConstrainedLoss(TaskLoss):
         energy_weight: float = 0.0,
         cross_entropy_weight: float = 1.0,
         straight_through: bool = False,
+        log_space: bool = False,
     ) -> None:
         super().__init__(energy_weight, cross_entropy_weight, straight_through)
         check_range("task_loss.weight", weight, least=0)
+        if log_space and not all(isinstance(rule, AtMostOne) and rule.each for rule in constraints):
+            raise ConfigurationError(
+                "task_loss.log_space: this form is for rules 'at_most_one' with 'each' alone; leave it out, or the "
+                "other rules."
+            )
         if not constraints:
             raise ConfigurationError("task_loss.constraints: give at least one rule, or take the loss 'weighted'.")
         self._constraints, self._weight = constraints, weight
         self._declared: Optional[Declared] = None
+        self._log_space = log_space
 
     def supervised(self, output_space, logits, gold, mask=None) -> torch.Tensor:
+        cross_entropy = output_space.cross_entropy(logits, gold, mask)
+        relaxed = output_space.relax(logits, mask)
         if self._declared is None:
             self._declared = declared_for("task_loss.constraints: rules", self._constraints, output_space)
         declared = self._declared.to(logits.device)
-        violations = declared(output_space.relax(logits, mask), mask).squeeze(1).sum(dim=-1)
-        return output_space.cross_entropy(logits, gold, mask) + self._weight * violations
+        if self._log_space:
+            names = [name for rule in self._constraints if isinstance(rule, AtMostOne) for name in rule.labels]
+            violations = repeated_in_log_space(_begins(output_space, relaxed.squeeze(1), names))
+        else:
+            violations = declared(relaxed, mask).squeeze(1).sum(dim=-1)
+        return cross_entropy + self._weight * violations
+
+
+def _begins(output_space: OutputSpace, relaxed: torch.Tensor, names: list[str]) -> torch.Tensor:
+    """The probability that a span of each label begins at each token: `(batch, tokens, names)`, 0 at padding."""
+    if getattr(output_space, "encoding", None) is None:
+        raise ConfigurationError("task_loss.log_space: it is for tags that encode spans; leave it out.")
+    places = {label: place for place, label in enumerate(output_space.labels)}
+    starts = [[places[f"{prefix}-{name}"] for prefix in "BS" if f"{prefix}-{name}" in places] for name in names]
+    return torch.stack([relaxed[..., columns].sum(dim=-1) for columns in starts], dim=-1)
+
+
+def repeated_in_log_space(begins: torch.Tensor) -> torch.Tensor:
+    """
+    `sum_X sum_t max(log p_t - min_{u != t} log(1 - p_u), 0)` of `p`, `(batch, tokens, labels)`: `(batch,)`. A
+    probability counts as at least, and at most 1 less, 1e-6.
+    """
+    if begins.shape[1] < 2:
+        return begins.new_zeros(len(begins))
+    begins = begins.clamp(1e-6, 1 - 1e-6)
+    # The least log(1 - p) of the other tokens is that of the likeliest of these.
+    likeliest, at = begins.topk(2, dim=1)
+    tokens = torch.arange(begins.shape[1], device=begins.device).view(1, -1, 1)
+    other = torch.where(tokens == at[:, :1], likeliest[:, 1:], likeliest[:, :1])
+    return (begins.log() - torch.log1p(-other)).clamp(min=0).sum(dim=(1, 2))

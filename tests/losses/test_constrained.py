@@ -1,3 +1,4 @@
+import math
 from collections import Counter
 
 import pytest
@@ -72,11 +73,49 @@ def test_with_weight_0_it_is_cross_entropy():
     assert torch.equal(constrained(0.0).supervised(space, logits, gold), space.cross_entropy(logits, gold))
 
 
+def test_log_space():
+    """Against loops over roles and pairs of tokens; padding counts for nothing."""
+    torch.manual_seed(0)
+    space, mask = TagSequence(vocabulary(TAGS)), mask_of([4, 2])
+    logits, gold = 3 * torch.randn(2, 4, 4, dtype=torch.double), torch.randint(4, (2, 4))
+    found = constrained(log_space=True).supervised(space, logits, gold, mask)
+    broken = 0
+    for row, length in enumerate([4, 2]):
+        p = logits[row, :length].softmax(dim=-1)
+        expected = 0.0
+        for tag in (1, 3):
+            for t in range(length):
+                least = min(math.log(1 - float(p[u, tag])) for u in range(length) if u != t)
+                expected += max(math.log(float(p[t, tag])) - least, 0.0)
+        broken += expected > 0
+        assert float(found[row] - space.cross_entropy(logits, gold, mask)[row]) == pytest.approx(2.0 * expected)
+    assert broken
+    logits.requires_grad_()
+    loss = constrained(log_space=True)
+    assert torch.autograd.gradcheck(lambda logits: loss.supervised(space, logits, gold, mask), logits)
+
+
+def test_log_space_of_certain_outputs_and_of_one_word():
+    space, loss = TagSequence(vocabulary(TAGS)), constrained(1.0, log_space=True)
+    for tags, times in (([1, 2, 3, 0], 0), ([1, 1, 0, 0], 2), ([1, 3, 1, 3], 4), ([1], 0)):
+        tags = torch.tensor([tags])
+        logits = 200 * one_hot(tags, 4)
+        extra = loss.supervised(space, logits, tags) - space.cross_entropy(logits, tags)
+        assert float(extra) == pytest.approx(-times * math.log(1e-6), abs=1e-4)
+
+
 @pytest.mark.parametrize(
     "make, told",
     [
         (lambda: ConstrainedLoss([]), "give at least one rule"),
         (lambda: constrained(-1.0), "task_loss.weight must be at least 0"),
+        (lambda: constrained(1.0, {**TWICE, "each": False}, log_space=True), "task_loss.log_space: this form is for"),
+        (
+            lambda: constrained(1.0, {**TWICE, "labels": ["l0"]}, log_space=True).supervised(
+                label_set(2), torch.zeros(1, 2), torch.zeros(1, 2)
+            ),
+            "task_loss.log_space: it is for tags that encode spans",
+        ),
         (
             lambda: constrained(1.0, {"type": "at_most_one", "labels": ["C"]}).supervised(
                 TagSequence(vocabulary(TAGS)), torch.zeros(1, 2, 4), torch.zeros(1, 2).long()

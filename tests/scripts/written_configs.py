@@ -18,6 +18,7 @@ VALUES = {
     "fresh_batches": "true",
     "inference_optimizer": "'adam'",
     "last_layer": "true",
+    "log_space": "true",
     "q": "{ type: 'pass_through', input_dim: 26 }",
     "share_encoder": "true",
     "straight_through": "true",

@@ -50,13 +50,14 @@ function(shared=false) {
     with(over, { trainer+:: { self_training: { distil: true, hard: hard, labelled_share: labelled_share } } }),
 
   // Structured tuning (Li et al. 2020): besides its cross-entropy, the net of the method `over` pays `weight` nats for
-  // each of `roles` that it expects more than once.
-  structured_tuning(weight=3.0, roles=['ARG0', 'ARG1', 'ARG2'], over=$.cross_entropy()):
+  // each of `roles` that it expects more than once; or with `log_space` what the paper's own form says.
+  structured_tuning(weight=3.0, roles=['ARG0', 'ARG1', 'ARG2'], over=$.cross_entropy(), log_space=false):
     with(over, {
       task_loss: {
         type: 'constrained',
         weight: weight,
         constraints: [{ type: 'at_most_one', labels: roles, each: true, name: 'core_twice' }],
+        [if log_space then 'log_space']: true,
       },
     }),
 

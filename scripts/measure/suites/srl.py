@@ -34,7 +34,7 @@ CALLS = {
 }
 # The arguments that `--settings` may give to a method, and to the encoder.
 _NCE = (*SHARED["nce"], "through_draws")
-_RULES = ("weight", "roles")
+_RULES = ("weight", "roles", "log_space")
 ARGUMENTS = {
     **SHARED,
     "nce": _NCE,
