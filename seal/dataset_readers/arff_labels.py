@@ -16,8 +16,6 @@ from seal.files.taxonomy import Taxonomy
 
 #: The kinds of hierarchy that a `hierarchical` attribute may list.
 HIERARCHIES = ("auto", "tree", "graph")
-#: The most levels of a tree, whose nodes are named by their paths.
-MOST_LEVELS = 100
 
 _COUNT = re.compile(r"(?:^|[\s:])-C\s+([+-]?\d{1,9})(?=\s|$|-)")
 # Weka's name of a filter that moved, removed or added columns.
@@ -102,11 +100,7 @@ def read_mulan_xml(path: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
         if tag.rpartition(":")[2] == "label":
             above.pop()
 
-    def refuse(name: str, *_: object) -> None:
-        # Entities can make a small file endless, and no Mulan file has any.
-        raise ConfigurationError(f"{path}:{parser.CurrentLineNumber}: the XML declares the entity {name!r}.")
-
-    parser.StartElementHandler, parser.EndElementHandler, parser.EntityDeclHandler = start, end, refuse
+    parser.StartElementHandler, parser.EndElementHandler = start, end
     try:
         parser.Parse(text.encode("utf-8"), True)
     except expat.ExpatError as error:
@@ -149,8 +143,7 @@ def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxono
 
     A tree lists each node by its path (`01`, `01/02`, `01/02/03`): a node's parent is its path without the last part,
     listed or not. A graph lists edges (`root/a`, `a/b`, `c/b`): its nodes are the single parts, and `root` is not a
-    label. `"auto"` takes it for a graph where every entry has two parts and one starts with `root`. A tree has at most
-    `MOST_LEVELS` levels.
+    label. `"auto"` takes it for a graph where every entry has two parts and one starts with `root`.
     """
     paths = [node.split("/") for node in nodes]
     for node, path in zip(nodes, paths):
@@ -162,12 +155,6 @@ def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxono
     if kind == "graph" and not pairs:
         odd = next(node for node, path in zip(nodes, paths) if len(path) != 2)
         raise ConfigurationError(f"{where}: the hierarchy has the entry {odd!r}, which is not 'parent/child'.")
-    deepest = max(map(len, paths), default=0)
-    if kind == "tree" and deepest > MOST_LEVELS:
-        raise ConfigurationError(
-            f"{where}: the hierarchy has an entry of {deepest:,} levels, and at most {MOST_LEVELS} are read; "
-            "correct it."
-        )
     # Dictionaries for sets that keep their order.
     labels: dict[str, None] = {}
     edges: dict[tuple[str, str], None] = {}
@@ -176,8 +163,6 @@ def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxono
         labels.update(dict.fromkeys(names))
         edges.update(dict.fromkeys(zip(names, names[1:])))
     if kind == "graph":
-        if any(child == "root" for _, child in edges):
-            raise ConfigurationError(f"{where}: the hierarchy puts 'root' below another node.")
         labels.pop("root", None)
         edges = {edge: None for edge in edges if edge[0] != "root"}
     try:

@@ -4,7 +4,6 @@ from functools import cached_property
 from typing import Any, Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token, Vocabulary
 from allennlp.data.token_indexers import TokenCharactersIndexer, TokenIndexer
 from torch.nn import functional as F
@@ -79,8 +78,7 @@ class CharactersIndexer(TokenCharactersIndexer):
         return row
 
     def _characters(self, token: Token) -> list[Any]:
-        if token.text is None:
-            raise ConfigurationError("The indexer 'seal_characters' needs a tokenizer that keeps the text of words.")
+        assert token.text is not None
         characters = self._split.get(token.text)
         if characters is None:
             characters = self._character_tokenizer.tokenize(token.text)

@@ -57,14 +57,7 @@ class ColumnPlan:
         hierarchy: str,
     ) -> None:
         self._first = header
-        columns: dict[str, int] = {}
-        for column, attribute in enumerate(header.attributes):
-            first = columns.setdefault(composed(attribute.name), column)
-            if first != column:
-                raise ConfigurationError(
-                    f"{header.path}:{attribute.line}: the attribute {attribute.name!r} looks like that of line "
-                    f"{header.attributes[first].line}, and differs only in how its accents are encoded; rename one."
-                )
+        columns = {composed(attribute.name): column for column, attribute in enumerate(header.attributes)}
         for name in drop_attributes:
             if name not in columns:
                 raise ConfigurationError(f"{header.path}:1: no attribute {name!r} to drop.")
@@ -78,13 +71,10 @@ class ColumnPlan:
                 if name not in columns:
                     where = found.wheres.get(name, "dataset_reader.labels")
                     raise ConfigurationError(f"{where}: {header.path} has no attribute for the label {name!r}.")
-                if name in drop_attributes:
-                    where = found.wheres.get(name, f"{header.path}:1")
-                    raise ConfigurationError(f"{where}: the label {name!r} is in 'drop_attributes'.")
                 clean_name(name, f"{header.path}:{header.attributes[columns[name]].line}: the label")
             self._label_columns = [columns[name] for name in self.label_names]
         left_out = {columns[name] for name in drop_attributes}.union(self._label_columns)
-        self.features = [column for column in range(len(columns)) if column not in left_out]
+        self.features = [column for column in range(len(header.attributes)) if column not in left_out]
         self._used = [*self.features, *dict.fromkeys(self._label_columns)]
         self._check(header)
         self._feature_plan = FeaturePlan(header.attributes, self.features)
@@ -111,8 +101,6 @@ class ColumnPlan:
                 )
         for column in dict.fromkeys(self._label_columns):
             attribute = header.attributes[column]
-            if not attribute.name.strip():
-                raise ConfigurationError(f"{header.path}:{attribute.line}: the label has no name.")
             if column != self._hierarchical and not (attribute.kind == "numeric" or is_binary(attribute)):
                 raise ConfigurationError(
                     f"{header.path}:{attribute.line}: the label {attribute.name!r} must be numeric, {{0,1}}, "

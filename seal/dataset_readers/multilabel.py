@@ -145,14 +145,7 @@ class MultilabelReader(DatasetReader):
             return data
         features = _dense(data)
         for start, end in pieces(*features.shape):
-            part = self.standardized(features[start:end], data.feature_names)
-            rows, columns = numpy.nonzero(~numpy.isfinite(part))
-            if len(rows):
-                raise ConfigurationError(
-                    f"{data.source[start + rows[0]]}: the value of {abbreviate(data.feature_names[columns[0]])} is too "
-                    "large to be standardized, for single precision; correct it, or scale the attribute."
-                )
-            arrays.write("features", start, part)
+            arrays.write("features", start, self.standardized(features[start:end], data.feature_names))
         return replace(data, features=arrays.array("features"))
 
     def _kept_or_read(
@@ -206,8 +199,7 @@ class MultilabelReader(DatasetReader):
     def standardized(self, features: numpy.ndarray, names: Optional[list[str]] = None) -> numpy.ndarray:
         """`(features - means) / deviations` of the training data, in float32; columns as `names`, or as in training."""
         columns = slice(None) if names is None else self._statistics.columns_of(names)
-        with numpy.errstate(over="ignore"):
-            return ((features - self._centre[columns]) / self._deviations[columns]).astype(numpy.float32)
+        return ((features - self._centre[columns]) / self._deviations[columns]).astype(numpy.float32)
 
     def read_table(self, path: Union[str, Sequence[str]]) -> TensorTable:
         data = self.load(path)
@@ -282,11 +274,8 @@ def _row(table: Matrix, row: int) -> numpy.ndarray:
 
 
 def _files(path: Union[str, Sequence[str]], key: str = _PATHS) -> list[str]:
-    if not isinstance(path, str):
-        wrong = [file for file in path if not isinstance(file, str)] if isinstance(path, (list, tuple)) else [path]
-        if wrong:
-            raise ConfigurationError(f"{key} must be a string or a list of strings, found {abbreviate(wrong[0])}.")
-        if not path:
-            raise ConfigurationError(f"{key} is an empty list; name one or more files.")
-        return list(path)
-    return expanded(path)
+    if isinstance(path, str):
+        return expanded(path)
+    if not isinstance(path, (list, tuple)) or not path or not all(isinstance(file, str) for file in path):
+        raise ConfigurationError(f"{key} must be a string or a list of one or more strings, found {abbreviate(path)}.")
+    return list(path)

@@ -9,7 +9,7 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
-from seal.common.setting_checks import abbreviate, check_choice
+from seal.common.setting_checks import check_choice
 from seal.dataset_readers.arff import ArffHeader, ArffTable, read_arff, read_header
 from seal.dataset_readers.arff_labels import HIERARCHIES
 from seal.dataset_readers.column_plan import ColumnPlan
@@ -145,18 +145,11 @@ def read_multilabel(
     """
     check_choice("dataset_reader.missing", missing, ("mean", "zero", "error"))
     check_choice("dataset_reader.hierarchy", hierarchy, HIERARCHIES)
-    for key, names in (("labels", labels or ()), ("drop_attributes", drop_attributes)):
-        if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
-            raise ConfigurationError(
-                f"dataset_reader.{key} must be a list of attribute names, found {abbreviate(names)}."
-            )
     labels = None if labels is None else [composed(name) for name in labels]
     drop_attributes = [composed(name) for name in drop_attributes]
     if labels is not None and label_xml is not None:
         raise ConfigurationError("dataset_reader: give the labels either by 'label_xml' or by 'labels', not by both.")
     paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    if not paths:
-        raise ConfigurationError("the list of the files to read is empty; name one or more.")
     arrays = Arrays() if arrays is None else arrays
 
     def plan_of(header: ArffHeader) -> ColumnPlan:

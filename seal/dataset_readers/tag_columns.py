@@ -99,7 +99,7 @@ class TagColumns:
 
     # Raises
 
-    `ConfigurationError` where a named column is not in `columns` or twice in it, or the separator is unknown.
+    `ConfigurationError` where a named column is not in `columns`, or the separator is unknown.
     """
 
     def __init__(
@@ -114,13 +114,6 @@ class TagColumns:
         sentence_column: Optional[Column] = None,
     ) -> None:
         check_choice("dataset_reader.separator", separator, ("tab", "blanks", "comma", None))
-        if comment == "":
-            raise ConfigurationError(
-                "dataset_reader.comment: every line begins with the empty string; give a sign, or null."
-            )
-        twice = next((name for i, name in enumerate(columns or ()) if name in columns[:i]), None)
-        if twice is not None:
-            raise ConfigurationError(f"dataset_reader.columns: {twice!r} comes a second time.")
         if id_column is None and "id" in (columns or ()):
             id_column = "id"
         self._names = columns
@@ -240,8 +233,6 @@ class TagColumns:
 
     def _place(self, name: str, column: Column) -> int:
         key = f"dataset_reader.{name}"
-        if isinstance(column, bool) or not isinstance(column, (int, str)):
-            raise ConfigurationError(f"{key}: the place of a column or its name, not {column!r}.")
         if isinstance(column, int):
             if self._names is not None and not -len(self._names) <= column < len(self._names):
                 raise ConfigurationError(f"{key}: {column} is not a place among {len(self._names)} columns.")

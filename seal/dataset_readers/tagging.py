@@ -123,10 +123,6 @@ class TaggingReader(SentenceReader):
                     f"dataset_reader.feature_columns: '{name}' is taken by another field; rename it."
                 )
         _check_encodings(encoding, target_encoding)
-        if repair and encoding is None:
-            raise ConfigurationError(
-                "dataset_reader.repair: tags without an encoding need none; leave one of them out."
-            )
         check_range("dataset_reader.labelled", labelled, least=0)
         if unlabelled is not None and labelled is None:
             raise ConfigurationError(

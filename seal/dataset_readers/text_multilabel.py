@@ -113,12 +113,8 @@ class TextMultilabelReader(SentenceReader):
             # It tokenizes whole texts, and would warn of tokens that the transformer never gets.
             self._tokenizer.tokenizer.deprecation_warnings[_TOO_LONG] = True
         self._scheme = LabelScheme(labels, taxonomy, ancestors)
-        if text_keys is not None and not text_keys:
-            raise ConfigurationError("dataset_reader.text_keys: name at least one key, or leave it out.")
-        self._text_keys = None if text_keys is None else tuple(text_keys)
-        if label_columns is not None and not label_columns:
-            raise ConfigurationError("dataset_reader.label_columns: name at least one column, or leave it out.")
-        self._label_columns = None if label_columns is None else tuple(label_columns)
+        self._text_keys = tuple(text_keys) if text_keys else None
+        self._label_columns = tuple(label_columns) if label_columns else None
 
     def taxonomy(self) -> Optional[Taxonomy]:
         """The taxonomy of the file `taxonomy`; `None` where none is named."""

@@ -13,7 +13,6 @@ from seal.common import length_groups
 from seal.dataset_readers.batches import PartlyLabelledBatches
 from seal.dataset_readers.srl import SrlReader
 from seal.dataset_readers.tagging import TaggingReader
-from tests.one_sentence import message_of
 
 
 def instances_of(lengths):
@@ -191,30 +190,3 @@ def test_mixed_batches_come_out_of_a_loader(tmp_path):
         assert batch["labelled"].tolist()[:2] == [1, 1] and not batch["labelled"][2:].any()
         assert batch["tags"][:2].tolist() == [[0, 1]] * 2 and not batch["tags"][2:].any()
         assert all((meta["tags"] is None) == (flag == 0) for meta, flag in zip(batch["metadata"], batch["labelled"]))
-
-
-@pytest.mark.parametrize(
-    "kind, settings, told",
-    [
-        ("by_length", {"batch_size": 0}, "batch_size must be at least 1"),
-        ("frames", {"batch_size": 4, "sentence_share": 0}, "batch_sampler.sentence_share must be above 0"),
-        ("frames", {"batch_size": 4, "sentence_share": 1.1}, "batch_sampler.sentence_share must be above 0"),
-        ("frames", {"batch_size": 4, "sentence_share": -1}, "batch_sampler.sentence_share must be above 0"),
-        ("partly_labelled", {"num_labelled": 0}, "batch_sampler.num_labelled must be at least 1"),
-        ("partly_labelled", {"num_unlabelled": 0}, "batch_sampler.num_unlabelled must be at least 1"),
-    ],
-)
-def test_settings_out_of_range(kind, settings, told):
-    assert message_of(BatchSampler.from_params, Params({"type": kind, **settings})).startswith(told)
-
-
-@pytest.mark.parametrize(
-    "sampler, told",
-    [
-        (sampler_of("frames"), "'frames' is for the reader 'seal_srl'; take 'by_size' here"),
-        (PartlyLabelledBatches(), "needs dataset_reader.labelled"),
-    ],
-)
-def test_instances_of_another_reader(sampler, told):
-    instances = [TaggingReader().text_to_instance(["a"], ["X"])]
-    assert told in message_of(lambda: iter(sampler.get_batch_indices(instances)))

@@ -50,10 +50,10 @@ def test_counted_names_keep_their_order():
 @pytest.mark.parametrize(
     "names, told",
     [
-        ("az", "'z' is not among those the model was trained with."),
-        ("a", "'b' is missing, which the model was trained with."),
-        ("aa", "'a' is there twice."),
-        ("aba", "'a' is there twice."),
+        ("az", "'z'"),
+        ("a", "'b'"),
+        ("aa", "'a'"),
+        ("aba", "'a'"),
     ],
 )
 def test_other_names_are_an_error(names, told):

@@ -6,8 +6,6 @@ import shutil
 import pytest
 
 from seal.dataset_readers.srl_files import read_srl_sentences, srl_data_files
-from seal.dataset_readers.srl_frames import SrlFrame, SrlSentence
-from tests.one_sentence import message_of
 
 FIXTURES = os.path.join(os.path.dirname(__file__), "..", "fixtures", "srl")
 COLUMNS = os.path.join(FIXTURES, "kitchen.gold_conll")
@@ -58,15 +56,6 @@ def test_reads_json_lines():
     assert morning.frames == [] and morning.source == f"{JSON}:2"
 
 
-@pytest.mark.parametrize(
-    "name, content", [("x.jsonl", '{"words": ["a"], "frames": []}\n{'), ("x.conll", "d 0 0 a X * - - - - * -\n\nshort")]
-)
-def test_streams_up_to_a_fault(write, name, content):
-    sentences = read_srl_sentences(write(name, content))
-    assert next(sentences).words == ["a"]
-    assert message_of(lambda: sentences).partition(name)[2].startswith(":2: " if name == "x.jsonl" else ":3: ")
-
-
 def test_a_folder_is_all_its_files_sorted(tmp_path):
     names = ["b/y.v4_gold_conll", "b/x.conll", "c.gold_conll.gz", "a.jsonl.gz", "z.jsonl"]
     for name in [*names[::-1], "b/skip.gold_skel", "README"]:
@@ -92,11 +81,6 @@ def test_a_folder_is_its_files_of_conllu_where_it_has_no_others(tmp_path):
     assert len(list(read_srl_sentences(str(tmp_path)))) == 4
     shutil.copy(COLUMNS, tmp_path / "dev.conll")
     assert srl_data_files(str(tmp_path)) == [str(tmp_path / "dev.conll")]
-
-
-def test_a_file_of_any_name_is_read(tmp_path):
-    shutil.copy(COLUMNS, tmp_path / "dev.txt")
-    assert len(list(read_srl_sentences(str(tmp_path / "dev.txt")))) == 3
 
 
 def test_last_sentence_needs_no_empty_line_and_no_break_spaces_stay_in_words(tmp_path):
@@ -138,85 +122,6 @@ def test_an_empty_line_and_the_marks_of_a_document_end_a_sentence(write):
     assert found == [(["a"], f"{path}:1"), (["b"], f"{path}:4"), (["c"], f"{path}:7")]
 
 
-ROW = "doc 0 0 go X * go 01 - - * (V*) -"
-
-
-@pytest.mark.parametrize(
-    "lines, line, message",
-    [
-        ([ROW, ROW + " -"], 2, "found 14 columns where the first row of the sentence has 13"),
-        ([ROW, ROW[:-2]], 2, "found 12 columns where the first row of the sentence has 13"),
-        (["go V"], 1, "found 2 columns where CoNLL-2012 has at least 12"),
-        ([ROW, "# a remark"], 2, "found 3 columns where CoNLL-2012 has at least 12"),
-        ([ROW.replace("(V*)", "(V*"), ROW.replace("(V*)", "*")], 1, "V span of column 11 is never closed"),
-        ([ROW, ROW.replace("(V*)", "*)")], 2, "closes a span that was not opened"),
-        ([ROW.replace("(V*)", "(V*"), ROW.replace("(V*)", "(ARG0*)")], 2, "inside the V span of line 3"),
-        ([ROW, ROW.replace("(V*)", "(ARG0*(ARG1*)")], 2, "is not a role"),
-        ([ROW, ROW.replace("(V*)", "(ARG0(ARG1*))")], 2, "is not a role"),
-        ([ROW, ROW.replace("(V*)", "(*)")], 2, "is not a role"),
-        ([ROW, ROW.replace("(V*)", "B-ARG0")], 2, "is not a role"),
-        (["#begin document", ROW.replace("(V*)", "*").replace("01", "-")], 2, "column 11 has no predicate"),
-        ([], 1, "holds no sentence"),
-        (["#begin document", "#end document", ""], 1, "holds no sentence"),
-    ],
-)
-def test_malformed_columns(write, lines, line, message):
-    # A good sentence first, so that the line is not the first one by accident.
-    good = [] if message == "holds no sentence" else ["doc 0 0 hm X * - - - - * -", ""]
-    path = write("bad.gold_conll", "\n".join(good + lines))
-    found = message_of(read_srl_sentences, path)
-    assert found.startswith(f"{path}:{line + len(good)}: ") and message in found
-
-
-FRAME = {"pred": 1, "tags": ["B-ARG0", "B-V"]}
-
-
-def with_frame(**changes):
-    return {"words": ["we", "go"], "frames": [{**FRAME, **changes}]}
-
-
-@pytest.mark.parametrize(
-    "record, message",
-    [
-        ("{", "each line must be one JSON object: Expecting property name"),
-        ("[", "each line must be one JSON object: Expecting value at character 2"),
-        ("[" * 100_000, "the JSON is nested too deeply"),
-        ('{"words": ["a"], "frames": [], "words": ["b"]}', "'words' is given twice"),
-        ({"words": ["a", "b\r"], "frames": []}, "word 1 begins or ends with a control character"),
-        ({"words": ["a\ud800"], "frames": []}, "word 0 holds half a surrogate pair"),
-        (with_frame(tags=["B-ARG0\r", "B-V"]), "the tag begins or ends with a control character"),
-        (with_frame(pred=0), "the tags of predicate 0 have V at word 1, not at 0"),
-        ("[1, 2]", "expected a JSON object, found [1, 2]"),
-        ('"words"', "expected a JSON object"),
-        ({"words": ["a"]}, "the key 'frames' is missing; found ['words']"),
-        ({"frames": []}, "the key 'words' is missing"),
-        ({"words": [], "frames": []}, "'words' must be a list of one or more non-empty strings"),
-        ({"words": ["a", 1], "frames": []}, "'words' must be"),
-        ({"words": ["a", ""], "frames": []}, "'words' must be"),
-        ({"words": "a b", "frames": []}, "'words' must be"),
-        ({"words": ["a"], "frames": {}}, "'frames' must be a list"),
-        ({"words": ["a"], "frames": [3]}, "expected a JSON object, found 3"),
-        ({"words": ["a"], "frames": [{"tags": ["O"]}]}, "the key 'pred' is missing"),
-        ({"words": ["a"], "frames": [{"pred": 0}]}, "the key 'tags' is missing"),
-        (with_frame(pred=2), "'pred' must be the index of a word, 0 to 1 here, found 2"),
-        (with_frame(pred=-1), "found -1"),
-        (with_frame(pred=True), "found true"),
-        (with_frame(pred=None), "found null"),
-        (with_frame(tags=["O"]), "predicate 1 has 1 tags for 2 words"),
-        (with_frame(tags=["O", 1]), "must be a list of strings"),
-        (with_frame(tags="OO"), "must be a list of strings"),
-        (with_frame(tags=["B-ARG0", "I-ARG1"]), "tag 1 of predicate 1 is 'I-ARG1', not legal there"),
-        (with_frame(tags=["I-ARG0", "O"]), "tag 0 of predicate 1 is 'I-ARG0', not legal there"),
-        (with_frame(tags=["ARG0", "O"]), "tag 0 of predicate 1 is 'ARG0', not legal there"),
-        (with_frame(lemma=3), "'lemma' must be a string or null, found 3"),
-    ],
-)
-def test_malformed_json(tmp_path, record, message):
-    path = json_file(tmp_path / "bad.jsonl", with_frame(), "", record)
-    found = message_of(read_srl_sentences, path)
-    assert found.startswith(f"{path}:3: ") and message in found
-
-
 def test_the_verb_may_be_of_several_words_or_come_again(tmp_path):
     record = {"words": ["gave", "it", "up"], "frames": []}
     record["frames"].append({"pred": 1, "tags": ["B-V", "I-V", "O"]})
@@ -237,15 +142,6 @@ def test_what_tools_annotated_gives_way_to_what_people_did(tmp_path):
     assert names == ["a.v4_gold_conll", "c.conll"]
 
 
-def test_paths_without_data(tmp_path, write):
-    none = str(tmp_path / "none")
-    told = message_of(read_srl_sentences, none)
-    assert told.startswith(f"{none}: there is no such file or folder; put the data there")
-    write("dev.gold_skel", "x")
-    told = message_of(read_srl_sentences, str(tmp_path))
-    assert told.startswith(f"{tmp_path}: no file in this folder") and "_conll" in told
-
-
 @pytest.mark.skipif(not os.path.isdir(EWT), reason=f"the PropBank EWT data is not in {EWT}")
 @pytest.mark.parametrize("name, sentences, frames, by_bracket", [("train", 12514, 40420, 8), ("dev", 1966, 4960, 2)])
 def test_counts_of_the_ewt_data(name, sentences, frames, by_bracket):
@@ -260,9 +156,3 @@ def test_counts_of_the_ewt_data(name, sentences, frames, by_bracket):
             assert len(frame.tags) == len(sentence.words)
     # Predicates that no frameset marks, found by their bracket alone.
     assert sum(frame.sense is None for sentence in data for frame in sentence.frames) == by_bracket
-
-
-def test_predicates_are_ascending_and_each_is_there_once():
-    frames = [SrlFrame(predicate, ["O"] * 5) for predicate in (3, 1, 3)]
-    assert SrlSentence(list("abcde"), frames).predicates == [1, 3]
-    assert SrlSentence(list("abcde")).predicates == []

@@ -1,14 +1,11 @@
 import os
-import re
 import tempfile
 
 import pytest
-from allennlp.common.checks import ConfigurationError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seal.dataset_readers.tag_columns import TagColumns
-from tests.one_sentence import message_of
 
 CONLL2003 = """-DOCSTART- -X- -X- O
 
@@ -22,10 +19,6 @@ Oslo NNP I-NP B-LOC
 . . O O
 """
 NAMES = ["word", "pos", "chunk", "ner"]
-
-
-def told_of(path, **options):
-    return message_of(TagColumns(**options).read, path)
 
 
 def test_two_columns(write):
@@ -55,10 +48,6 @@ def test_conll_u_style(write):
     first, second = TagColumns(tag_column=1, comment="# ").read(path)
     assert first.words == ["Is", "#", "it"] and first.tags == ["AUX", "SYM", "PRON"]
     assert first.lines == [3, 4, 6] and second.words == ["No"]
-    # Without `comment` the first row sets another count of columns, and says so at the next.
-    message = told_of(path)
-    assert message.startswith(f"{path}:2: found 5 columns where the file's first row has 4 (separated by blanks; ")
-    assert "'comment'" in message
 
 
 CONLL_U = """#sent_id=1
@@ -113,71 +102,12 @@ def test_a_token_may_hold_blanks_where_tabs_separate(write):
     path = write("y", "a  B\n\u00a0 \t G\n")
     (sentence,) = TagColumns(separator="blanks").read(path)
     assert sentence.words == ["a", "\u00a0"] and sentence.tags == ["B", "G"]
-    assert "found 1 column where" in told_of(path, separator="tab")
 
 
 def test_without_tags(write):
     path = write("x", "one\ntwo\n\nthree\n")
     first, second = TagColumns(tag_column=None).read(path)
     assert first.words == ["one", "two"] and first.tags is None and second.tags is None
-    assert "found 1 column where column 0 would be both token and tag; set" in told_of(path)
-
-
-def test_streams_up_to_a_fault(write):
-    path = write("x", "a\tX\n\nb\n")
-    sentences = TagColumns().read(path)
-    assert next(sentences).words == ["a"]
-    assert message_of(next, sentences).startswith(f"{path}:3: found 1 column where the file's first row has 2")
-
-
-BOTH = "3: found 10 columns where column 0 would be both token and id; set token_column and tag_column (1 and 3"
-NO_ID = "3: '_' is not an id of CoNLL-U, such as 2, 2-3 or 4.1; set id_column"
-
-
-@pytest.mark.parametrize(
-    "text, options, message",
-    [
-        (CONLL_U, {"id_column": 0, "comment": "#"}, BOTH),
-        (CONLL_U, {"id_column": 2, "comment": "#", "token_column": 1}, NO_ID),
-        ("a\tX\nb\n", {}, "2: found 1 column where the file's first row has 2 (separated by tabs"),
-        ("a X\nb X Y\n", {}, "2: found 3 columns where the file's first row has 2 (separated by blanks"),
-        ("a X\n", {"tag_column": 3}, "1: found 2 columns where the tag is in column 3 (counted from 0)"),
-        ("a X\n", {"feature_columns": {"pos": 2}}, "1: found 2 columns where the pos is in column 2"),
-        ("Token\tPOS\na\tX\n", {}, "1: this line is a header, which would be read as a word like any other; remove it"),
-        ("a X\n", {"columns": NAMES}, "1: found 2 columns where 4 columns are named"),
-        ("\tX\nb\tX\n", {}, "1: the token is empty"),
-        ("a\tX\nb\t@@UNKNOWN@@\n", {}, "2: the tag is @@UNKNOWN@@, which AllenNLP's vocabulary keeps for itself"),
-        ("a\tX\n\t  X\n", {}, "2: the token is empty"),
-        ("a\t\tX\n", {"feature_columns": {"pos": 1}}, "1: the pos is empty"),
-        (b"a\tX\nb\xff\tX\n", {}, "2: byte 0xff is not UTF-8"),
-        ("", {}, "1: the file holds no sentence"),
-        ("-DOCSTART- -X- O\n\n", {}, "1: the file holds no sentence"),
-        ("# a remark\n", {"comment": "#"}, "1: the file holds no sentence"),
-    ],
-)
-def test_faults_name_the_line(write, text, options, message):
-    path = write("x", text)
-    assert told_of(path, **options).startswith(f"{path}:{message}")
-
-
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"token_column": "word"}, "dataset_reader.token_column: there is no column 'word'; 'columns' names none"),
-        ({"tag_column": "tag", "columns": NAMES}, "dataset_reader.tag_column: there is no column 'tag'"),
-        ({"feature_columns": {"pos": "xpos"}, "columns": NAMES}, "feature_columns.pos: there is no column 'xpos'"),
-        ({"tag_column": 4, "columns": NAMES}, "dataset_reader.tag_column: 4 is not a place among 4 columns"),
-        ({"separator": ","}, "dataset_reader.separator must be 'tab', 'blanks', 'comma' or null, found ','"),
-        ({"columns": ["w", "w", "t"]}, "dataset_reader.columns: 'w' comes a second time"),
-        ({"tag_column": True}, "dataset_reader.tag_column: the place of a column or its name, not True"),
-        ({"feature_columns": {"pos": 1.0}}, "feature_columns.pos: the place of a column or its name, not 1.0"),
-        ({"id_column": "id"}, "dataset_reader.id_column: there is no column 'id'"),
-        ({"comment": ""}, "dataset_reader.comment: every line begins with the empty string"),
-    ],
-)
-def test_wrong_options(options, message):
-    with pytest.raises(ConfigurationError, match=message):
-        TagColumns(**options)
 
 
 UD = {"comment": "# ", "columns": ["form", "upos", "xpos"], "token_column": "form", "tag_column": "upos"}
@@ -236,23 +166,6 @@ def test_a_column_of_sentences_and_empty_rows_say_the_same(sentences, kind, end,
                 file.write(end * also_empty)
         found = [list(zip(item.words, item.tags)) for item in TagColumns(1, 2, sentence_column=0).read(path)]
     assert found == sentences
-
-
-@pytest.mark.parametrize(
-    "text, options, told",
-    [
-        ("0\tEU\tX\n0\tcall\tO\n1\tand\tO\n", {}, "column 0 numbers words or sentences; .* and sentence_column to 0"),
-        ("4\tEU\tX\n4\tcall\tO\n4\tand\tO\n\n5\tI\tO\n", {}, "column 0 numbers words or sentences"),
-        ("0\tEU\tX\n0\tcall\tO\n1\tand\tO\n", {"token_column": 1}, "column 0 numbers them, .*set sentence_column"),
-        ("EU\t0\tX\ncall\t0\tO\nand\t3\tO\n", {}, "column 1 numbers them, '0' first; set sentence_column to 1"),
-        ("Sentence: 1\tEU\tX\n\tcall\tO\nSentence: 2\tand\tO\n", {"token_column": 1}, "'Sentence: 1' first; set sen"),
-        ("sentence_id\twords\tlabels\n0\tEU\tX\n", {}, "this line is a header"),
-        ("\tEU\tX\n", {"token_column": 1, "sentence_column": 0}, "a.tsv:1: the sentence of the first row is empty"),
-        ("EU\tX\n", {"sentence_column": 2}, "found 2 columns where the sentence is in column 2"),
-    ],
-)
-def test_a_table_that_numbers_its_sentences_is_not_one_sentence(write, text, options, told):
-    assert re.search(told, told_of(write("a.tsv", text), **options))
 
 
 def test_columns_of_numbers_beside_sentences_are_not_read(write):

@@ -4,14 +4,12 @@ import numpy
 import pytest
 import torch
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader, Vocabulary
 from scipy import sparse
 
 from seal.dataset_readers import tensor_loader
 from seal.dataset_readers.fields import NamedColumns
 from seal.dataset_readers.multilabel import MultilabelReader
-from seal.dataset_readers.srl import SrlReader
 from seal.dataset_readers.tensor_loader import TensorLoader, TensorTable
 from tests.multilabel import ROWS, vocabulary, write_data
 
@@ -75,8 +73,6 @@ def test_an_epoch_of_so_many_batches():
     next(batches)
     torch.rand(1000)
     assert [batch["x"][:, 0].tolist() for batch in batches] == epoch[1:]
-    with pytest.raises(ConfigurationError, match="data_loader.batches_per_epoch"):
-        TensorLoader(Reader(3), "f", batches_per_epoch=0)
 
 
 class Counted(TensorTable):
@@ -124,13 +120,6 @@ def test_as_allennlp_makes_it(tmp_path):
     (first, second) = loader
     assert len(first["labels"]) == 3 and len(second["labels"]) == len(ROWS) - 3
     assert first["features"].device.type == "meta"
-
-
-def test_bad_settings(tmp_path):
-    with pytest.raises(ConfigurationError, match="data_loader.type: 'tensors' needs a reader of tables"):
-        TensorLoader(SrlReader(), "f")
-    with pytest.raises(ConfigurationError, match="data_loader.batch_size must be at least 1, found 0"):
-        TensorLoader(Reader(3), "f", batch_size=0)
 
 
 #: Four rows of three columns.
