@@ -21,6 +21,7 @@ from seal.dataset_readers.srl import SrlReader
 from seal.dataset_readers.tag_columns import TagColumns
 from seal.dataset_readers.tagging import TaggingReader
 from seal.dataset_readers.text_multilabel import TextMultilabelReader
+from seal.registry import ConfigurationError
 from tests.dataset_readers.test_srl_conllu import BEHIND, UP_1, as_version_2
 from tests.dataset_readers.test_tag_columns import CONLL_U, NAMES
 from tests.one_sentence import message_of
@@ -378,7 +379,9 @@ SETTINGS = [
 
 @pytest.mark.parametrize("kind, settings, named", [(*row[:2], row[2:]) for row in SETTINGS])
 def test_settings_of_readers(kind, settings, named):
-    told = str(pytest.raises(Exception, DatasetReader.from_params, Params({"type": kind, **settings})).value)
+    with pytest.raises(ConfigurationError) as error:
+        DatasetReader.from_params(Params({"type": kind, **settings}))
+    told = error.value.message
     assert all(word in told for word in named), told
 
 
