@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from scripts.measure.command import exit_status, make_folder, mistakes_of_the_library
-from scripts.measure.files import replacing
+from scripts.measure.files import atomic_write
 from scripts.measure.user_error import UserError
 
 PARTS = ("train", "valid", "test")
@@ -109,7 +109,7 @@ def split(inputs: Sequence[str], out: Path, label_xml: Optional[str], shares: Se
         header, rows = _lines(inputs, set(data.source[:]))
     part_of = iterative_stratification(data.labels, shares, seed)
     for number, part in enumerate(PARTS):
-        with replacing(paths[part]) as draft, open(draft, "w", encoding="utf-8", newline="\n") as file:
+        with atomic_write(paths[part]) as draft, open(draft, "w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{line}\n" for line in header)
             file.writelines(f"{rows[data.source[int(row)]]}\n" for row in numpy.flatnonzero(part_of == number))
     return [int((part_of == number).sum()) for number in (*range(len(PARTS)), -1)]
