@@ -63,7 +63,7 @@ def test_an_option_that_is_as_for_the_base_class_has_the_words_of_it():
 
 
 def test_kinds_then_names_then_options(listed):
-    assert re.search(r"^sampler +9  model.sampler, model.inference$", listed(), re.MULTILINE)
+    assert re.search(r"^sampler +10  model.sampler, model.inference$", listed(), re.MULTILINE)
     assert re.search(r"^discrete +Independent discrete draws", listed("sampler"), re.MULTILINE)
     told = listed("sampler", "discrete")
     assert told == listed("discrete")
