@@ -67,7 +67,7 @@ def _trees(path: str) -> Iterable[str]:
 
 
 def _frames(path: str, role_spans: str) -> Iterator[str]:
-    from seal.dataset_readers.srl_conllu import read_conllu
+    from seal.tasks.srl.conllu import read_conllu
 
     for sentence in read_conllu(path, role_spans):
         frames = [
@@ -181,7 +181,8 @@ def _without_packages() -> None:
     registry: Any = ModuleType("seal.registry")
     registry.ConfigurationError = ConfigurationError
     sys.modules["seal.registry"] = registry
-    for name in ("seal", "seal.common", "seal.files", "seal.dataset_readers"):
+    tasks = ("base", "parsing", "srl", "text")
+    for name in ("seal", "seal.common", "seal.files", "seal.tasks", *(f"seal.tasks.{task}" for task in tasks)):
         package = sys.modules[name] = ModuleType(name)
         package.__path__ = [str(ROOT.joinpath(*name.split(".")))]
 

@@ -64,7 +64,7 @@ def read_frames(path: Path, longest: int) -> list[Frame]:
     The frames of a file in CoNLL-2012 columns, where a predicate's roles have a column, of sentences of at most so many
     words.
     """
-    from seal.dataset_readers.srl_files import read_srl_sentences
+    from seal.tasks.srl.data_files import read_srl_sentences
 
     if not path.is_file():
         raise UserError(f"--data: there is no file {path}.")

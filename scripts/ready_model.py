@@ -263,7 +263,7 @@ def predicate_f1(archive: Path, predicates_from: str, data: str) -> dict[str, fl
     the model and the verbs of a tagger, or, where its name is empty, by the model alone.
     """
     import seal as library
-    from seal.dataset_readers.srl_files import read_srl_sentences
+    from seal.tasks.srl.data_files import read_srl_sentences
 
     model = library.load(str(archive), predicates_from=predicates_from)
     counts = {"chosen_by": [0, 0], "reported": [0, 0]}

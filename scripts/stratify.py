@@ -92,8 +92,8 @@ def shares_of(source: str) -> list[float]:
 
 def split(inputs: Sequence[str], out: Path, label_xml: Optional[str], shares: Sequence[float], seed: int) -> list[int]:
     """Writes the parts; returns the number of rows of each, and of those without a label, which are in none."""
-    from seal.dataset_readers.arff import read_header
-    from seal.dataset_readers.multilabel_files import read_multilabel
+    from seal.tasks.multilabel.arff import read_header
+    from seal.tasks.multilabel.data_files import read_multilabel
 
     make_folder("out", out)
     paths = {part: out / f"{part}.arff" for part in PARTS}

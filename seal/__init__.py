@@ -2,29 +2,31 @@
 Structured prediction with energy networks as losses: a library for torch, and an AllenNLP plugin.
 
 The core needs torch and NumPy alone: output spaces, energies, losses, samplers, scores, nets, structure, hypergradients
-and the step of two players. Import what you need of it, such as `seal.losses`. Models, readers, predictors and trainers
-are the part on AllenNLP: configs name what is in there, and `seal.plugin` opens it as soon as AllenNLP is used.
-`docs/architecture.md` has the plan.
+and the step of two players. Import what you need of it, such as `seal.losses`. Tasks and trainers are the part on
+AllenNLP: configs name what is in there, once `seal.plugin` is imported. `docs/architecture.md` has the plan.
 """
 
 import os
+import sys
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from seal.lazy_imports import LAZY, lazy
 from seal.version import VERSION as __version__
 
 with lazy(*LAZY):
-    from seal import fast_log1p, plugin
+    from seal import fast_log1p
 
 if TYPE_CHECKING:
     import torch
 
-    from seal.predictors.pipeline import Pipeline
+    from seal.tasks.base import Pipeline
 
 __all__ = ["__version__", "load"]
 
 fast_log1p.load_special_values()
-plugin.install()
+if "allennlp" in sys.modules:
+    # The command `allennlp` and its plugins: configs are about to name what is registered here.
+    from seal import plugin  # noqa: F401
 
 
 def load(
@@ -57,9 +59,9 @@ def load(
 
     # Raises
 
-    `ValueError` (`seal.predictors.InputError`) if there is no such model or device, it is none that can be opened, or
+    `ValueError` (`seal.tasks.base.InputError`) if there is no such model or device, it is none that can be opened, or
     an argument is wrong; `FileNotFoundError` for a path.
     """
     with lazy(*LAZY):
-        from seal.predictors import pipeline
+        from seal.tasks.base import pipeline
     return pipeline.load(name, device, split_sentences, **arguments)

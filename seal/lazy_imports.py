@@ -1,5 +1,5 @@
 """
-Puts off the import of large libraries until something of them is used.
+How modules are imported: large libraries when something of them is first used, and all modules below a package.
 
 AllenNLP's modules begin with imports of torchvision, scikit-learn, SciPy, NLTK, TensorBoard and all of spaCy, for
 parts that most runs do not use.
@@ -7,6 +7,7 @@ parts that most runs do not use.
 
 import gc
 import importlib
+import pkgutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -142,3 +143,16 @@ class _Lazy(ModuleType):
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
         return (self._itself(),)
+
+
+def import_below(package: ModuleType, apart: tuple[str, ...]) -> None:
+    """
+    Imports all public modules below a package, but those of these names and below them. (`pkgutil.walk_packages` would
+    import the packages among these, too.)
+    """
+    for module in pkgutil.iter_modules(package.__path__):
+        name = f"{package.__name__}.{module.name}"
+        if not module.name.startswith("_") and not f"{name}.".startswith(tuple(f"{one}." for one in apart)):
+            imported = importlib.import_module(name)
+            if module.ispkg:
+                import_below(imported, apart)

@@ -103,9 +103,9 @@ def construct(part: "Lazy[Any] | Callable[..., Any]", **arguments: Any) -> Any:
     return part.construct(**arguments) if isinstance(part, Lazy) else part(**arguments)
 
 
-def from_allennlp_room(package: str, modules: dict[str, str]) -> Callable[[str], Any]:
+def on_demand(package: str, modules: dict[str, str]) -> Callable[[str], Any]:
     """
-    The `__getattr__` of a package of the core, by which it also has the names that need AllenNLP: each is imported when
+    The `__getattr__` of a package of the core, by which it also exports names that need AllenNLP: each is imported when
     it is first asked for.
 
     # Parameters
@@ -118,31 +118,10 @@ def from_allennlp_room(package: str, modules: dict[str, str]) -> Callable[[str],
     def __getattr__(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        importlib.import_module("seal.plugin")
         return getattr(importlib.import_module(f"{package}.{modules[name]}"), name)
 
     return __getattr__
-
-
-_given: dict[str, Callable[..., Any]] = {}
-
-
-def give(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator: hands a function, by its name, to modules on the floors below, which cannot import it."""
-    _given[function.__name__] = function
-    return function
-
-
-def given(name: str) -> Callable[..., Any]:
-    """
-    A function that a module above hands down by `give`, such as `trained_weights`, which opens archives.
-
-    # Raises
-
-    `ConfigurationError` if it has not: in a program without AllenNLP.
-    """
-    if name not in _given:
-        raise ConfigurationError(f"'{name}' needs AllenNLP, which this program does not use; install and import it.")
-    return _given[name]
 
 
 __all__ = [
@@ -152,7 +131,5 @@ __all__ = [
     "Lazy",
     "Registrable",
     "construct",
-    "from_allennlp_room",
-    "give",
-    "given",
+    "on_demand",
 ]

@@ -10,8 +10,8 @@ from allennlp.common import Params
 from allennlp.data import Batch, Instance, Vocabulary
 from allennlp.models import Model
 
-from seal.dataset_readers.srl import SrlReader
 from seal.output_spaces import OutputSpace, TagSequence
+from seal.tasks.srl.reader import SrlReader
 
 LABELS = ["O", "B-A", "I-A", "B-B", "I-B"]
 

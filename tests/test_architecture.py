@@ -1,4 +1,4 @@
-"""Rooms import from the floors below them alone."""
+"""Packages import from the layers below them alone."""
 
 import ast
 import tomllib
@@ -10,10 +10,10 @@ import seal
 from tests.test_torch_alone import CORE
 
 ROOT = Path(__file__).resolve().parents[1]
-#: The floors of docs/architecture.md, from the lowest.
-FLOORS = {
-    room: floor
-    for floor, rooms in enumerate(
+#: The layers of docs/architecture.md, from the lowest.
+LAYERS = {
+    package: layer
+    for layer, packages in enumerate(
         (
             "registry",
             "constraints common",
@@ -23,19 +23,28 @@ FLOORS = {
             "samplers",
             "two_player",
             "files",
-            "dataset_readers metrics",
-            "models",
             "allennlp",
-            "predictors training",
+            "tasks",
+            "training",
             "cli sklearn",
         )
     )
-    for room in rooms.split()
+    for package in packages.split()
 }
-ROOMS = sorted(folder.parent.name for folder in (ROOT / "seal").glob("*/__init__.py"))
-#: The modules beside the rooms stand between the core and AllenNLP's room.
+PACKAGES = sorted(folder.parent.name for folder in (ROOT / "seal").glob("*/__init__.py"))
+#: The modules beside the packages stand between the core and what needs AllenNLP.
 BESIDE = 6
-#: In the rooms of the core, what its packages import only when it is asked for, and what that stands on.
+#: The tasks that a task stands on, beside `base`.
+TASKS = {
+    "base": (),
+    "multilabel": (),
+    "parsing": ("tagging",),
+    "segmentation": (),
+    "srl": ("tagging",),
+    "tagging": (),
+    "text": ("multilabel",),
+}
+#: In the packages of the core, what its packages import only when it is asked for, and what that stands on.
 NEEDS_MORE = {
     "energies/tag_language_model.py",
     "nets/encoders/adapters.py",
@@ -58,38 +67,45 @@ def imports_of(file):
             yield node.module
 
 
-def files_of(room):
-    return sorted((ROOT / "seal" / room).rglob("*.py"))
+def files_of(package):
+    return sorted((ROOT / "seal" / package).rglob("*.py"))
 
 
-def test_every_room_has_a_floor():
-    assert set(ROOMS) | {"registry"} == set(FLOORS)
+def test_every_package_has_a_layer():
+    assert set(PACKAGES) | {"registry"} == set(LAYERS)
     core = {name.removeprefix("seal.") for name in CORE}
-    assert core | {"common", "registry"} == {room for room, floor in FLOORS.items() if floor <= 6}
+    assert core | {"common", "registry"} == {package for package, layer in LAYERS.items() if layer <= 6}
 
 
 def test_the_type_checker_reads_the_core():
     checked = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]["files"]
-    core = {room for room, floor in FLOORS.items() if floor <= 6}
+    core = {package for package, layer in LAYERS.items() if layer <= 6}
     assert core <= {path.removeprefix("seal/").removesuffix(".py") for path in checked}
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_imports_from_the_floors_below(room):
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_imports_from_the_layers_below(package):
     upward = set()
-    for file in files_of(room):
+    for file in files_of(package):
         inside = str(file.relative_to(ROOT / "seal"))
         for module in imports_of(file):
             top, _, rest = module.partition(".")
             other = rest.partition(".")[0]
-            if top != "seal" or other in (room, ""):
+            if top != "seal" or other in (package, "") or (other == "allennlp" and inside in NEEDS_MORE):
                 continue
-            if FLOORS.get(other, BESIDE) >= FLOORS[room]:
+            if LAYERS.get(other, BESIDE) >= LAYERS[package]:
                 upward.add((inside, module))
     assert not upward
 
 
-def test_what_needs_more_than_torch_in_the_rooms_of_the_core():
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_imports_from_base_and_the_tasks_that_it_names(task):
+    allowed = {"base", task, *TASKS[task]} if task != "base" else {"base"}
+    found = {module for file in files_of(f"tasks/{task}") for module in imports_of(file)}
+    assert {module.split(".")[2] for module in found if module.startswith("seal.tasks.")} <= allowed
+
+
+def test_what_needs_more_than_torch_in_the_packages_of_the_core():
     needs_more = set()
     for name in ("seal.common", *CORE):
         for file in files_of(name.removeprefix("seal.")):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from allennlp.common import Params
 
-import seal.models  # noqa: F401
+import seal.plugin  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIGS = ROOT / "training_configs"

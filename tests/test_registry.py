@@ -4,11 +4,8 @@ import textwrap
 
 import allennlp.common
 import allennlp.nn
-import pytest
-from allennlp.common.checks import ConfigurationError
 
 from seal import registry
-from seal.registry import give, given
 from tests.test_torch_alone import ALONE, run
 
 STAND_INS = """
@@ -47,15 +44,3 @@ def test_stand_ins():
         "'two' is no Base; there are 'one'.",
         "'one' is registered already, for One.",
     ], ended.stderr
-
-
-def test_what_the_room_gives(monkeypatch):
-    monkeypatch.setattr(registry, "_given", {})
-    with pytest.raises(ConfigurationError, match="^'pairs' needs AllenNLP, which this program does not use; install"):
-        given("pairs")
-
-    @give
-    def pairs(number):
-        return 2 * number
-
-    assert given("pairs") is pairs and pairs(3) == 6

@@ -20,14 +20,14 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from seal.cli.evaluate import inputs_of
-from seal.dataset_readers.multilabel import MultilabelReader
-from seal.dataset_readers.parsing import ParsingReader
-from seal.dataset_readers.sentences import split_off_part
-from seal.dataset_readers.srl import SrlReader
-from seal.dataset_readers.tagging import TaggingReader
-from seal.dataset_readers.text_multilabel import TextMultilabelReader
 from seal.files.input_lines import input_lines
 from seal.files.paths import expanded, user_path
+from seal.tasks.base.sentence_reader import split_off_part
+from seal.tasks.multilabel.reader import MultilabelReader
+from seal.tasks.parsing.reader import ParsingReader
+from seal.tasks.srl.reader import SrlReader
+from seal.tasks.tagging.reader import TaggingReader
+from seal.tasks.text.reader import TextMultilabelReader
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "your_data.md"
 START, END = "<!-- what files look like: made by tests/test_what_files_look_like.py -->", "<!-- end -->"

@@ -10,9 +10,9 @@ from allennlp.models import Model
 from nltk import Tree
 
 from seal.common.linear_trees import linearised
-from seal.dataset_readers.parsing import ParsingReader
 from seal.nets import AttentionDecoder, Encoder, TaskNet
 from seal.output_spaces import LinearTree, TreePrefixes
+from seal.tasks.parsing.reader import ParsingReader
 
 SYMBOLS = ["XX", ")", "(S", "(NP"]
 

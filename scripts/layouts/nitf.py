@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any, Optional
 
 from scripts.layouts.xml_file import XmlFile
-from seal.dataset_readers.labelled_texts import LabelledText
+from seal.tasks.text.labelled_texts import LabelledText
 
 _ABOVE_ALL = "Top"
 

@@ -28,8 +28,8 @@ from nltk import Tree
 from scripts.layouts.xml_file import XmlFile
 from seal.common.linear_trees import WORD
 from seal.common.setting_checks import abbreviate
-from seal.dataset_readers.parsing import EMPTY, MARKS, MOST_DEEP
 from seal.files.paths import not_empty, with_packings
+from seal.tasks.parsing.reader import EMPTY, MARKS, MOST_DEEP
 
 # Names and attributes in NXT's namespace.
 _NITE = "http://nite.sourceforge.net/"

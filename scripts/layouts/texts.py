@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Optional
 
-from seal.dataset_readers.labelled_texts import LabelledText, once_each
 from seal.files.text_lines import text_lines
 from seal.registry import ConfigurationError
+from seal.tasks.text.labelled_texts import LabelledText, once_each
 
 _TEXT, _LABEL = "text_", "label_"
 _QRELS = "rcv1-v2.topics.qrels*"

@@ -15,7 +15,7 @@ from scripts.measure.configs import library_value
 from scripts.measure.grid import Grid
 from scripts.measure.suite import ROOT
 from seal.common.vocabularies import ATTRIBUTES, LABELS
-from seal.dataset_readers.tensor_loader import TensorLoader
+from seal.tasks.base.tensor_loader import TensorLoader
 
 BATCH_SIZE = 32
 BASELINE = "cross_entropy"

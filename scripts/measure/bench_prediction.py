@@ -14,7 +14,7 @@ from allennlp_models.structured_prediction.predictors.srl import SemanticRoleLab
 from transformers import BertModel
 
 from scripts.measure.bench_srl_parts import build_model, build_reader
-from seal.dataset_readers.srl_files import SrlSentence
+from seal.tasks.srl.data_files import SrlSentence
 
 BATCH = 32
 

@@ -131,7 +131,7 @@ class SrlBenchmark(EncoderBenchmark):
 
     @torch.no_grad()
     def _score_seconds(self, trainer: Any) -> float:
-        from seal.metrics import SrlScore
+        from seal.tasks.srl import SrlScore
 
         metric, seconds = SrlScore(), 0.0
         for batch in trainer.data_loader:

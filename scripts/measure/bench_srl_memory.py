@@ -15,7 +15,7 @@ import seal  # noqa: F401, I001
 from scripts.measure import bench_srl_parts as parts
 from scripts.measure.bench_timing import train_epoch
 from scripts.measure.own_process import STEPS, in_own_process, peaks_of
-from seal.dataset_readers.srl_files import SrlSentence
+from seal.tasks.srl.data_files import SrlSentence
 
 
 def memory_of_steps(method: str, encoder: str, threads: int, rows: Path) -> dict[str, float]:

@@ -13,7 +13,7 @@ from allennlp.training import Trainer
 from scripts.measure import bench_base
 from scripts.measure.configs import library_value, text
 from scripts.measure.suite import ROOT
-from seal.dataset_readers.srl_files import SrlFrame, SrlSentence, read_srl_sentences
+from seal.tasks.srl.data_files import SrlFrame, SrlSentence, read_srl_sentences
 
 BATCH_SIZE = 16
 

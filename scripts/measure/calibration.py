@@ -101,9 +101,10 @@ def of_model(archive_file: str, path: str) -> Outputs:
 
 
 def _of_batch(model: Any, batch: dict[str, Any]) -> Iterator[tuple[float, float, bool]]:
-    from seal.metrics import bracket_counts
-    from seal.metrics.srl_score import frame_counts
-    from seal.models import MultilabelModel, ParsingModel, SrlModel
+    from seal.tasks.multilabel import MultilabelModel
+    from seal.tasks.parsing import ParsingModel, bracket_counts
+    from seal.tasks.srl import SrlModel
+    from seal.tasks.srl.srl_score import frame_counts
 
     output, metadata = model(**batch), batch["metadata"]
     rows = range(len(metadata))

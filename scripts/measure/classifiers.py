@@ -21,11 +21,11 @@ from sklearn.preprocessing import StandardScaler
 
 from scripts.measure.configs import library_value
 from scripts.measure.suite import UserError
-from seal.dataset_readers.multilabel import MultilabelReader
-from seal.dataset_readers.text_multilabel import TextMultilabelReader
 from seal.sklearn import StructuredClassifier, log_odds
 from seal.structure.scores import LABEL_SET_SCORES, Ratio
 from seal.structure.thresholds import best_threshold_for
+from seal.tasks.multilabel.reader import MultilabelReader
+from seal.tasks.text.reader import TextMultilabelReader
 
 CHAINS = 10
 MOST_CLASSES = 500

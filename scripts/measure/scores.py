@@ -111,7 +111,7 @@ def _rows_of(columns: dict[str, Any]) -> Rows:
 
 def _of_frames(run: TrainedRun) -> See:
     """Of a model of ours, or of one whose metadata has `predicate`, `tags`, `words` and `source`."""
-    from seal.metrics.srl_score import frame_counts
+    from seal.tasks.srl.srl_score import frame_counts
 
     seen: Counter = Counter()
 
@@ -129,7 +129,7 @@ def _of_frames(run: TrainedRun) -> See:
 
 
 def _of_tags(run: TrainedRun) -> See:
-    from seal.metrics.tagging_score import tagging_sums
+    from seal.tasks.tagging.tagging_score import tagging_sums
 
     def see(batch: dict[str, Any], output: dict[str, Any]) -> Rows:
         predicted = run.model.make_output_human_readable(output)["tags"]
@@ -140,7 +140,7 @@ def _of_tags(run: TrainedRun) -> See:
 
 
 def _of_trees(run: TrainedRun) -> See:
-    from seal.metrics import bracket_counts
+    from seal.tasks.parsing import bracket_counts
 
     def see(batch: dict[str, Any], output: dict[str, Any]) -> Rows:
         predicted = run.model.make_output_human_readable(output)["symbols"]
@@ -152,7 +152,7 @@ def _of_trees(run: TrainedRun) -> See:
 
 def _of_texts(run: TrainedRun) -> See:
     """As predicted, and at the threshold that training tuned on dev, which is part of the weights."""
-    from seal.metrics import example_f1
+    from seal.tasks.multilabel import example_f1
 
     empty_f1 = run.settings["model"].get("empty_f1", 1.0)
 
@@ -172,7 +172,7 @@ def _of_texts(run: TrainedRun) -> See:
 
 def _of_label_sets(run: TrainedRun) -> See:
     """As for texts."""
-    from seal.metrics import example_f1
+    from seal.tasks.multilabel import example_f1
 
     empty_f1 = run.settings["model"].get("empty_f1", 1.0)
 
@@ -187,7 +187,7 @@ def _of_label_sets(run: TrainedRun) -> See:
 
 
 def _of_masks(run: TrainedRun) -> See:
-    from seal.metrics.mask_score import image_iou, overlap_of
+    from seal.tasks.segmentation.mask_score import image_iou, overlap_of
 
     empty_iou = run.settings["model"].get("empty_iou", 1.0)
 

@@ -13,8 +13,7 @@ from allennlp.models import Model
 from allennlp_models.structured_prediction.dataset_readers.srl import SrlReader as UpstreamReader
 from allennlp_models.structured_prediction.models.srl_bert import SrlBert
 
-from seal.dataset_readers import SrlReader
-from seal.metrics import SrlScore
+from seal.tasks.srl import SrlReader, SrlScore
 
 
 @DatasetReader.register("srl_bert_baseline")

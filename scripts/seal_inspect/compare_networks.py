@@ -12,8 +12,7 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.setting_checks import check_range
-from seal.metrics import TaggingScore
-from seal.models import TaggingModel
+from seal.tasks.tagging import TaggingModel, TaggingScore
 from seal_inspect.archives import add_arguments
 from seal_inspect.figures import BLUE, figure, verbatim
 from seal_inspect.tables import write_table

@@ -6,10 +6,10 @@ from typing import Any, Optional
 import torch
 
 from seal.constraints import Declared
-from seal.models.seal_model import SealModel
-from seal.predictors.line_predictor import finite
 from seal.structure.candidate_structure import OWN
 from seal.structure.structure import Structure
+from seal.tasks.base.predictor import finite
+from seal.tasks.base.seal_model import SealModel
 
 #: How many other outputs are shown.
 ALTERNATIVES = 6

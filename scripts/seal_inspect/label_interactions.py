@@ -17,10 +17,10 @@ from allennlp.data import DatasetReader
 from allennlp.models.archival import Archive
 
 from seal.common.setting_checks import check_range
-from seal.dataset_readers.multilabel import MultilabelReader
-from seal.dataset_readers.text_multilabel import TextMultilabelReader
 from seal.files.taxonomy import Taxonomy
-from seal.models.multilabel import MultilabelModel
+from seal.tasks.multilabel.model import MultilabelModel
+from seal.tasks.multilabel.reader import MultilabelReader
+from seal.tasks.text.reader import TextMultilabelReader
 from seal_inspect import energy_derivatives, label_figures, label_statistics
 from seal_inspect.archives import add_arguments, archive_of, loader_of
 from seal_inspect.figures import draw_matrices

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from seal.files.runs import Run
-from seal.metrics import OTHER_OUTPUTS, of_prediction
+from seal.tasks.base import OTHER_OUTPUTS, of_prediction
 from seal.version import VERSION
 from seal_inspect.components import escaped
 from seal_inspect.runs import MISSING, differences, durations, settings

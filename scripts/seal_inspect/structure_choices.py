@@ -8,9 +8,10 @@ from typing import Any, NamedTuple, Optional
 import torch
 
 from seal.common.setting_checks import require
-from seal.models import MultilabelModel, ParsingModel
 from seal.structure.tag_sequences import find_gold
 from seal.structure.trees import TreeCandidates
+from seal.tasks.multilabel import MultilabelModel
+from seal.tasks.parsing import ParsingModel
 from seal.two_player.objectives import TaskState
 
 

@@ -11,7 +11,8 @@ from allennlp.common.checks import ConfigurationError
 from tqdm import tqdm
 
 from seal.common.setting_checks import check_range
-from seal.models import SealModel, TaskState
+from seal.tasks.base import SealModel
+from seal.two_player.objectives import TaskState
 from seal_inspect import tag_pairs
 from seal_inspect.archives import add_arguments
 from seal_inspect.figures import draw_matrices

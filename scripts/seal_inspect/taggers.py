@@ -6,8 +6,8 @@ from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 
-from seal.models import SealModel
 from seal.output_spaces import TagSequence
+from seal.tasks.base import SealModel
 from seal_inspect.archives import archive_of, loader_of
 
 

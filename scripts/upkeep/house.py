@@ -1,14 +1,14 @@
 """
-What the package is made of, in checkouts side by side: lines by room, patches of AllenNLP, what an import of the core
-loads with AllenNLP and without, and the files, depth and cost of a training step.
+What the library is made of, in checkouts side by side: lines by package, patches of AllenNLP, what an import of the
+core loads with AllenNLP and without, and the files, depth and cost of a training step.
 
     python scripts/upkeep/house.py before=../seal-before now=. --rounds 3
 
-A room is a folder of `seal/`; its lines are those of its Python files. A patch is a function or module whose docstring
-has "Patches:", and replaces one function or several by `replace_once`. A config's word in a message of the core is a
-key with a dot after `trainer` or `model`, in a string that is no docstring. A training step is a batch of NCE as a
-loss; its files and depth are those of `seal/` that are entered, and the most of their calls inside each other. Its cost
-is CPU time, the median over rounds, in which the checkouts take turns. Prints Markdown.
+A package is a folder of `seal/`; its lines are those of its Python files. A patch is a function or module whose
+docstring has "Patches:", and replaces one function or several by `replace_once`. A config's word in a message of the
+core is a key with a dot after `trainer` or `model`, in a string that is no docstring. A training step is a batch of NCE
+as a loss; its files and depth are those of `seal/` that are entered, and the most of their calls inside each other. Its
+cost is CPU time, the median over rounds, in which the checkouts take turns. Prints Markdown.
 """
 
 import argparse
@@ -85,7 +85,7 @@ run()
 """
 
 
-#: The rooms of which torch and NumPy are all that is needed.
+#: The packages of which torch and NumPy are all that is needed.
 CORE = (
     *("common", "constraints", "energies", "hypergradients", "losses", "nets", "output_spaces", "rewards"),
     *("samplers", "scores", "structure", "two_player"),
@@ -93,8 +93,8 @@ CORE = (
 _KEY = re.compile(r"\b(?:trainer|model)\.[a-z_]+")
 
 
-def rooms(checkout: Path) -> tuple[Counter, dict[str, int]]:
-    """Lines of Python by room, and what is counted of the checkout."""
+def packages(checkout: Path) -> tuple[Counter, dict[str, int]]:
+    """Lines of Python by package, and what is counted of the checkout."""
     lines: Counter = Counter()
     counts: Counter = Counter()
     for path in sorted((checkout / "seal").rglob("*.py")):
@@ -199,13 +199,13 @@ def main(arguments: list[str]) -> int:
         if not (Path(folder) / "seal").is_dir():
             parser.error(f"{text}: name a checkout of the repository as NAME=FOLDER")
         checkouts[name] = Path(folder).resolve()
-    lines = {name: rooms(checkout) for name, checkout in checkouts.items()}
+    lines = {name: packages(checkout) for name, checkout in checkouts.items()}
     names = sorted(set().union(*(counted for counted, _ in lines.values())))
-    by_room = {
-        name: {**{room: counted[room] or "–" for room in names}, "total": counted.total()}
+    by_package = {
+        name: {**{package: counted[package] or "–" for package in names}, "total": counted.total()}
         for name, (counted, _) in lines.items()
     }
-    print(table("room", by_room), "\n")
+    print(table("package", by_package), "\n")
     numbers = measured(checkouts, options.rounds) if options.rounds else {name: {} for name in checkouts}
     print(table("", {name: {**lines[name][1], **numbers[name]} for name in checkouts}))
     return 0

@@ -47,7 +47,7 @@ def silence_known_warnings() -> None:
     """
     Hides `KNOWN_WARNINGS`, each by its message and the module that raises it: deprecation warnings of AllenNLP's own
     code in the middle of the progress bars. The `allennlp` command imports AllenNLP before any plugin, so what those
-    imports raise is hidden only where `seal` is imported first; `make demo` hides it with `PYTHONWARNINGS`.
+    imports raise is hidden only where `seal.plugin` is imported first; `make demo` hides it with `PYTHONWARNINGS`.
     """
     for message, category, module in KNOWN_WARNINGS:
         warnings.filterwarnings("ignore", message=message, category=category, module=module)
@@ -148,8 +148,8 @@ def find_submodules_without_importing() -> None:
 
     Symptom: where plugins or `--include-package` are imported, a package's submodules are sought by
     `pkgutil.walk_packages` without the package's name, which imports every sub-package by its bare name, with the
-    working folder on the path: a user's own `metrics.py` or `training.py` there is run in the place of
-    `seal.metrics`. The function itself goes into sub-packages, so the modules of one folder are enough. It also tries
+    working folder on the path: a user's own `losses.py` or `training.py` there is run in the place of
+    `seal.training`. The function itself goes into sub-packages, so the modules of one folder are enough. It also tries
     to import the library `checklist` anew for each module; Python seeks it on the whole path each time, for two seconds
     of every command.
 

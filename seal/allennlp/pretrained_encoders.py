@@ -3,7 +3,8 @@ Pretrained encoders of text: how their words were cut into pieces in training, a
 """
 
 import re
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, Optional
 
 from allennlp.commands import train
 from allennlp.common import Params, cached_transformers
@@ -11,8 +12,15 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import archival
 
 from seal.allennlp.replacing import replace_once
-from seal.dataset_readers.sentence_pieces import IN_SENTENCE, INDEXER, OF_TRAINED_MODEL
 from seal.files.paths import user_path
+
+#: The registered name of the indexer of pieces (`seal.tasks.base.sentence_pieces`).
+INDEXER = "pretrained_transformer_mismatched"
+#: The setting by which words become pieces as inside their sentence.
+IN_SENTENCE = "in_sentence"
+#: Where the readers that are being constructed are those of a trained model, the encoders that a warning has named;
+#: else `None`.
+OF_TRAINED_MODEL: ContextVar[Optional[set[str]]] = ContextVar("of_trained_model", default=None)
 
 
 def tell_old_models_from_new() -> None:

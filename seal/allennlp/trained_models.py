@@ -11,10 +11,8 @@ from seal.allennlp.safe_archives import extracted_archive
 from seal.common.vocabularies import WRITTEN, names_of
 from seal.files.paths import user_path
 from seal.files.weights import read_weights
-from seal.registry import give
 
 
-@give
 def trained_weights(
     path: str, key: str, namespace: str, labels: list[str], inputs: Optional[Vocabulary] = None
 ) -> dict[str, torch.Tensor]:

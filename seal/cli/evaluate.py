@@ -19,8 +19,8 @@ from seal.cli.models import add_options_of_model, check_files_and_batch_size, lo
 from seal.common.nested_values import plain
 from seal.files.atomic_files import open_locked, with_filename
 from seal.files.paths import user_path
-from seal.metrics import OTHER_OUTPUTS, of_prediction
 from seal.registry import ConfigurationError
+from seal.tasks.base import OTHER_OUTPUTS, of_prediction
 
 # Samplers whose batches are of similar length.
 _BY_TOKENS = ("bucket", "by_size", "frames")

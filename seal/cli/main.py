@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from importlib.metadata import entry_points
 from typing import Any, NoReturn
 
-from seal.lazy_imports import LAZY, lazy
-from seal.plugin import import_below
+from seal.lazy_imports import LAZY, import_below, lazy
 
 #: Of AllenNLP: what is deprecated, for tests, or needs a package that is not installed, and programs.
 NOT_IMPORTED = (
@@ -30,6 +29,8 @@ NOT_IMPORTED = (
 
 try:
     with lazy(*LAZY):
+        # The first, as it hides warnings of AllenNLP's own imports.
+        importlib.import_module("seal.plugin")
         import allennlp
         from allennlp.commands import ArgumentParserWithDefaults, Subcommand
         from allennlp.common import plugins

@@ -22,9 +22,9 @@ from seal.common.setting_checks import suggest
 from seal.files.atomic_files import open_locked
 from seal.files.input_lines import Shard, shard_of
 from seal.files.records import read_json
-from seal.predictors.pipeline import Pipeline
-from seal.predictors.readable import readable
 from seal.registry import ConfigurationError
+from seal.tasks.base.pipeline import Pipeline
+from seal.tasks.base.readable import readable
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Protocol, Union
 LABELS = "labels"
 #: The attributes that are features, of data with a row of numbers an instance.
 ATTRIBUTES = "attribute_labels"
-#: How the training data write brackets, quotes and the like (`seal.dataset_readers.token_forms`).
+#: How the training data write brackets, quotes and the like (`seal.tasks.base.token_forms`).
 WRITTEN = "written_form_labels"
 #: How the training data write tags of spans (`seal.common.tag_notation`).
 NOTATIONS = "tag_notation_labels"

@@ -13,6 +13,6 @@ from seal.energies.energy import (
 )
 from seal.energies.mask_convolution import MaskConvolutionEnergy
 from seal.energies.self_attention import SelfAttentionEnergy
-from seal.registry import from_allennlp_room
+from seal.registry import on_demand
 
-__getattr__ = from_allennlp_room(__name__, {"TagLanguageModelEnergy": "tag_language_model"})
+__getattr__ = on_demand(__name__, {"TagLanguageModelEnergy": "tag_language_model"})

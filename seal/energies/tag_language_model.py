@@ -5,12 +5,13 @@ import torch
 from allennlp.data import Vocabulary
 from allennlp.modules import TextFieldEmbedder
 
+from seal.allennlp.trained_models import trained_weights
 from seal.common.nested_values import shapes_of
 from seal.common.precision import without_autocast
 from seal.common.setting_checks import check_range, require
 from seal.energies.energy import Energy, check_output_space
 from seal.output_spaces import OutputSpace, TagSequence
-from seal.registry import ConfigurationError, given
+from seal.registry import ConfigurationError
 
 # The least probability of a relaxed tag: one of probability 0 adds 18.4 nats to the energy, with a gradient of 0. Those
 # of discrete tags and of the end are computed as logarithms, without bound, so that gold below it is learned, too.
@@ -153,7 +154,7 @@ def load_pretrained_energy(
     `ConfigurationError` if there is no such model, its labels or inputs differ, or not exactly one of its terms has
     this shape.
     """
-    weights = given("trained_weights")(path, key, output_space.namespace, output_space.labels, inputs)
+    weights = trained_weights(path, key, output_space.namespace, output_space.labels, inputs)
     terms: dict[str, dict[str, torch.Tensor]] = {}
     for name, value in weights.items():
         match = _TERM.fullmatch(name)

@@ -1,7 +1,7 @@
 """
 Label taxonomies: which label is a kind of which, as a forest or any directed acyclic graph.
 
-Nothing here knows a file format; `arff_labels` and `label_scheme` of `seal.dataset_readers` read taxonomies.
+Nothing here knows a file format; the readers of `seal.tasks` do.
 """
 
 from collections.abc import Iterable, Sequence

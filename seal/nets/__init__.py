@@ -8,9 +8,9 @@ from seal.nets.encoders import AttentionDecoder, Encoder, FeatureMlp
 from seal.nets.task_and_loss_net import LossNet, TaskNet, TaskNetOutput
 from seal.nets.tree_beam import TreeBeam, tree_beam
 from seal.nets.unrolled_net import UnrolledNet
-from seal.registry import from_allennlp_room
+from seal.registry import on_demand
 
-__getattr__ = from_allennlp_room(
+__getattr__ = on_demand(
     __name__,
     {"StackedNet": "stacked_net", "Seq2SeqWordEncoder": "encoders", "TransformerWordEncoder": "encoders"},
 )

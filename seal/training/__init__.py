@@ -3,6 +3,7 @@ AllenNLP trainers that train both nets in turns or by implicit gradients, in pha
 callbacks and checks.
 """
 
+import seal.plugin  # noqa: F401  patches AllenNLP
 from seal.training.batch_groups import GroupedLoader
 from seal.training.callbacks import TraceInference, TraceInferenceNetworks, TuneThresholds
 from seal.training.checkpoints import NonFiniteLoss, ResumableCheckpointer

@@ -13,8 +13,8 @@ from allennlp.common.checks import ConfigurationError
 from seal.common.setting_checks import check_choice, check_range, error_prefix, require
 from seal.hypergradients import InverseHessianVector, NeumannSeries, ShermanMorrison
 from seal.hypergradients.products import PRODUCTS
-from seal.models import SealModel
 from seal.samplers import check_new_candidates, check_through
+from seal.tasks.base import SealModel
 from seal.two_player.model_checks import check_finite_differences, check_implicit
 
 logger = logging.getLogger(__name__)

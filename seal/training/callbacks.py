@@ -17,11 +17,12 @@ from seal.common.random_states import random_state, set_random_state
 from seal.common.setting_checks import check_range, require
 from seal.files.atomic_files import atomic_write
 from seal.hypergradients.guards import differentiable_in_any_mode
-from seal.metrics import RunningMeans
-from seal.models import MultilabelModel, PartlyLabelledTaggingModel, SealModel
-from seal.models.multilabel import TUNING_METRICS
 from seal.samplers import GradientBasedInference, Sampler
 from seal.scores import Cost, L1Cost
+from seal.tasks.base import RunningMeans, SealModel
+from seal.tasks.multilabel import MultilabelModel
+from seal.tasks.multilabel.model import TUNING_METRICS
+from seal.tasks.tagging import PartlyLabelledTaggingModel
 from seal.training.batch_groups import is_part_of_the_data, micro_batches
 from seal.two_player import LOSS_NET, TASK_NET
 from seal.two_player.objectives import TaskState, without_dropout

@@ -15,9 +15,9 @@ from allennlp.training.moving_average import MovingAverage
 
 from seal.allennlp.loading_order import go_to_place, place_in_pass
 from seal.common.random_states import RandomStream, random_state, set_random_state, set_torch_state, torch_state
-from seal.metrics import RunningMeans
-from seal.metrics.running_means import gathered
-from seal.models.seal_model import NonFiniteOutput
+from seal.tasks.base import RunningMeans
+from seal.tasks.base.running_means import gathered
+from seal.tasks.base.seal_model import NonFiniteOutput
 
 logger = logging.getLogger(__name__)
 

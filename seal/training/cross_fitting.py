@@ -21,8 +21,8 @@ from seal.common.random_states import random_state, set_random_state, set_seed
 from seal.common.setting_checks import check_range
 from seal.files.atomic_files import atomic_write
 from seal.files.paths import user_path
-from seal.models import SealModel
-from seal.models.seal_model import load_pretrained
+from seal.tasks.base import SealModel
+from seal.tasks.base.seal_model import load_pretrained
 from seal.training.fold_processes import EpochLines, FoldProcesses, FoldReports, jobs_and_threads
 from seal.training.loaders import equal_inputs, restricted
 

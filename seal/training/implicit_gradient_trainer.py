@@ -21,9 +21,9 @@ from seal.hypergradients import (
     hypergradient,
     unrolled_hypergradient,
 )
-from seal.models import SealModel, TaskState
 from seal.output_spaces import Candidates
 from seal.samplers import with_gradient
+from seal.tasks.base import SealModel
 from seal.training.bilevel import (
     Bilevel,
     adam_geometry,
@@ -35,7 +35,7 @@ from seal.training.bilevel import (
 from seal.training.devices import ShardedOptimizer
 from seal.training.trainer import AlternatingTrainer
 from seal.two_player import LOSS_NET, TASK_NET, MicroBatch, NotFinite, RandomStream, TwoPlayerOptimizer
-from seal.two_player.objectives import constant_loss, no_loss, without_gradient
+from seal.two_player.objectives import TaskState, constant_loss, no_loss, without_gradient
 
 logger = logging.getLogger(__name__)
 

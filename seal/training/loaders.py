@@ -12,8 +12,8 @@ from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.fields import TensorField, TextField
 
 from seal.common.equal_contents import content, digest, in_order
-from seal.dataset_readers.tensor_loader import TensorTable
-from seal.models import SealModel
+from seal.tasks.base import SealModel
+from seal.tasks.base.tensor_loader import TensorTable
 
 # The arrays of an instance or a row that are gold; all others are input.
 _GOLD = ("labels", "mask")

@@ -14,7 +14,7 @@ from allennlp.training.metric_tracker import MetricTracker
 
 from seal.common.setting_checks import check_choice, check_range, error_prefix, require
 from seal.files.atomic_files import atomic_write
-from seal.models import SealModel
+from seal.tasks.base import SealModel
 from seal.training.checkpoints import Averages
 from seal.training.devices import take_from_first_worker
 from seal.two_player import LOSS_NET, TASK_NET, TwoPlayerOptimizer

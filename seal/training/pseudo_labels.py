@@ -14,9 +14,9 @@ from allennlp.data import Batch, DataLoader, Instance, TensorDict
 from allennlp.nn.util import move_to_device
 
 from seal.common.length_groups import length_groups, size_of
-from seal.dataset_readers.tensor_loader import TensorTable
 from seal.files.atomic_files import atomic_write
-from seal.models import SealModel
+from seal.tasks.base import SealModel
+from seal.tasks.base.tensor_loader import TensorTable
 from seal.training.loaders import RowLoader, input_of, inputs_of_rows, instances_of, with_instances
 
 # How many inputs the teacher labels at once: instances, and rows.

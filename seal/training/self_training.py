@@ -14,7 +14,7 @@ from allennlp.data import DataLoader
 from seal.common.random_states import random_state, set_random_state, set_seed
 from seal.common.setting_checks import check_range
 from seal.files.atomic_files import atomic_write
-from seal.models import SealModel
+from seal.tasks.base import SealModel
 from seal.training.cross_fitting import CrossFitter, MakeTrainer, learn_structure, save_best
 from seal.training.loaders import RowLoader
 from seal.training.pseudo_labels import UnlabelledInstances, UnlabelledRows

@@ -28,9 +28,8 @@ from allennlp.training.trainer import TrainerCheckpoint
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from seal.common.setting_checks import check_range, pop_arguments, with_parameters_of
-from seal.metrics import RunningMeans
-from seal.models import SealModel
-from seal.models.seal_model import NonFiniteOutput
+from seal.tasks.base import RunningMeans, SealModel
+from seal.tasks.base.seal_model import NonFiniteOutput
 from seal.training.batch_groups import GroupedLoader, micro_batches, updates_on_fresh_batches
 from seal.training.bilevel import check_found
 from seal.training.checkpoints import (

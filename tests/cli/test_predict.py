@@ -16,10 +16,10 @@ import seal  # noqa: F401
 from seal.cli import predict as command
 from seal.cli.predict import limit_onednn_cache, write_records
 from seal.files.input_lines import Shard
-from seal.predictors import pipeline
-from seal.predictors.pipeline import Pipeline
-from seal.predictors.readable import readable
 from seal.registry import ConfigurationError
+from seal.tasks.base import pipeline
+from seal.tasks.base.pipeline import Pipeline
+from seal.tasks.base.readable import readable
 from tests.predictors.multilabel_nets import predictor
 
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from seal.dataset_readers.arff import read_arff
+from seal.tasks.multilabel.arff import read_arff
 
 HEADER = "@relation r\n@attribute a numeric\n@attribute b {x,'y z',0}\n@attribute c {0,1}\n@data\n"
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

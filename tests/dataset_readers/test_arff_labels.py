@@ -1,6 +1,6 @@
 import pytest
 
-from seal.dataset_readers.arff_labels import hierarchy_of, meka_columns, read_mulan_xml
+from seal.tasks.multilabel.arff_labels import hierarchy_of, meka_columns, read_mulan_xml
 
 
 def test_reads_a_nested_xml(write):

@@ -10,18 +10,18 @@ import pytest
 from allennlp.common import Params
 from allennlp.data import BatchSampler, DataLoader, DatasetReader
 
-from seal.dataset_readers.arff import read_arff
-from seal.dataset_readers.arff_labels import hierarchy_of, meka_columns, read_mulan_xml
-from seal.dataset_readers.label_scheme import LabelScheme, read_taxonomy_file
-from seal.dataset_readers.labelled_texts import TextOptions, read_labelled_texts
-from seal.dataset_readers.multilabel_files import read_multilabel
-from seal.dataset_readers.parsing import ParsingReader, parsed_trees
-from seal.dataset_readers.sentences import split_off_part
-from seal.dataset_readers.srl import SrlReader
-from seal.dataset_readers.tag_columns import TagColumns
-from seal.dataset_readers.tagging import TaggingReader
-from seal.dataset_readers.text_multilabel import TextMultilabelReader
 from seal.registry import ConfigurationError
+from seal.tasks.base.sentence_reader import split_off_part
+from seal.tasks.multilabel.arff import read_arff
+from seal.tasks.multilabel.arff_labels import hierarchy_of, meka_columns, read_mulan_xml
+from seal.tasks.multilabel.data_files import read_multilabel
+from seal.tasks.parsing.reader import ParsingReader, parsed_trees
+from seal.tasks.srl.reader import SrlReader
+from seal.tasks.tagging.columns import TagColumns
+from seal.tasks.tagging.reader import TaggingReader
+from seal.tasks.text.label_scheme import LabelScheme, read_taxonomy_file
+from seal.tasks.text.labelled_texts import TextOptions, read_labelled_texts
+from seal.tasks.text.reader import TextMultilabelReader
 from tests.dataset_readers.test_srl_conllu import BEHIND, UP_1, as_version_2
 from tests.dataset_readers.test_tag_columns import CONLL_U, NAMES
 from tests.one_sentence import message_of

@@ -10,9 +10,9 @@ from allennlp.data.fields import IndexField, LabelField, ListField, TextField
 from allennlp.data.samplers import BucketBatchSampler
 
 from seal.common import length_groups
-from seal.dataset_readers.batches import PartlyLabelledBatches
-from seal.dataset_readers.srl import SrlReader
-from seal.dataset_readers.tagging import TaggingReader
+from seal.tasks.base.batches import PartlyLabelledBatches
+from seal.tasks.srl.reader import SrlReader
+from seal.tasks.tagging.reader import TaggingReader
 
 
 def instances_of(lengths):

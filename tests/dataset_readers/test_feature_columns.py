@@ -2,9 +2,9 @@ import numpy
 import pytest
 from scipy import sparse
 
-from seal.dataset_readers.arff import Attribute
-from seal.dataset_readers.feature_columns import fill_missing, is_binary
 from seal.files import matrices
+from seal.tasks.multilabel.arff import Attribute
+from seal.tasks.multilabel.feature_columns import fill_missing, is_binary
 from tests.one_sentence import message_of
 
 

@@ -4,7 +4,7 @@ from allennlp.data import Token, Vocabulary
 from allennlp.data.fields import TextField
 
 from seal.common.vocabularies import labels_of
-from seal.dataset_readers.fields import KnownLabelsField, LabelSetField, NamedColumns
+from seal.tasks.base.fields import KnownLabelsField, LabelSetField, NamedColumns
 from tests.multilabel import vocabulary
 from tests.one_sentence import message_of
 

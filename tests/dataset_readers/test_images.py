@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from seal.dataset_readers.images import read_array, read_image, read_mask, read_masked_images
+from seal.tasks.segmentation.images import read_array, read_image, read_mask, read_masked_images
 from tests.one_sentence import message_of
 from tests.segmentation import arrays, write_folder, write_npz
 

@@ -3,7 +3,7 @@ import logging
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from seal.dataset_readers.label_scheme import LabelScheme, read_taxonomy_file
+from seal.tasks.text.label_scheme import LabelScheme, read_taxonomy_file
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_what_the_taxonomy_lacks(tree, caplog):
     many = [f"Dog {number}" for number in range(10)]
     with pytest.raises(ConfigurationError, match="tree.txt: .*a.jsonl.*'Dog 0'"):
         scheme.check_placed(many, "a.jsonl")
-    with caplog.at_level(logging.WARNING, logger="seal.dataset_readers.label_scheme"):
+    with caplog.at_level(logging.WARNING, logger="seal.tasks.text.label_scheme"):
         # A few labels, as evaluation data may have, can all stand alone.
         for labels in (["dog", *many], many[1:]):
             scheme.check_placed(labels, "a.jsonl")

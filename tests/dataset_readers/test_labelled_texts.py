@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seal.dataset_readers.labelled_texts import (
+from seal.tasks.text.labelled_texts import (
     CONVERTED,
     TextOptions,
     labels_of,

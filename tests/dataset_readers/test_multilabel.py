@@ -9,8 +9,8 @@ from allennlp.data import Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
 
 from seal.common.vocabularies import labels_of
-from seal.dataset_readers.multilabel import MultilabelReader
-from seal.dataset_readers.tensor_loader import TensorLoader
+from seal.tasks.base.tensor_loader import TensorLoader
+from seal.tasks.multilabel.reader import MultilabelReader
 from tests.multilabel import ATTRIBUTES, HEAD, LABELS, ROWS, row, vocabulary, write_data
 from tests.one_sentence import message_of
 

@@ -9,11 +9,12 @@ import torch
 from allennlp.data import Vocabulary
 from scipy import sparse
 
-from seal.dataset_readers import arff, multilabel_files
-from seal.dataset_readers.multilabel import MultilabelReader
-from seal.dataset_readers.tensor_loader import TensorLoader
 from seal.files import array_cache, matrices
 from seal.files.array_cache import is_mapped
+from seal.tasks.base.tensor_loader import TensorLoader
+from seal.tasks.multilabel import arff
+from seal.tasks.multilabel import data_files as multilabel_files
+from seal.tasks.multilabel.reader import MultilabelReader
 from tests.multilabel import ROWS, TASK_NET, run_settings, vocabulary, write_data
 from tests.one_sentence import message_of
 from tests.training.runs import build, comparable, same, weights

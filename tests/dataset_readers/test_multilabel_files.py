@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from seal.dataset_readers.multilabel_files import read_multilabel
+from seal.tasks.multilabel.data_files import read_multilabel
 from tests.one_sentence import message_of
 
 # An attribute of each kind, and three rows.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from nltk import Tree
 
 from seal.common.linear_trees import brackets_of, linearised
-from seal.dataset_readers.parsing import ParsingReader, cleaned, parsed_trees
+from seal.tasks.parsing.reader import ParsingReader, cleaned, parsed_trees
 from tests.one_sentence import message_of
 
 # As published: no label at the root, function tags, a trace, a tree over two lines.

@@ -6,8 +6,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader, DatasetReader, Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
 
-from seal.dataset_readers.segmentation import SegmentationReader, as_input, as_pixels
-from seal.dataset_readers.tensor_loader import TensorLoader
+from seal.tasks.base.tensor_loader import TensorLoader
+from seal.tasks.segmentation.reader import SegmentationReader, as_input, as_pixels
 from tests.segmentation import write_folder, write_npz
 
 

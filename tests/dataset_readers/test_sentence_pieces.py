@@ -8,7 +8,7 @@ from allennlp.data import Token, Vocabulary
 from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer, TokenIndexer
 
 import seal  # noqa: F401
-from seal.dataset_readers.sentence_pieces import ALONE, IN_SENTENCE, OF_TRAINED_MODEL, SentencePiecesIndexer
+from seal.tasks.base.sentence_pieces import ALONE, IN_SENTENCE, OF_TRAINED_MODEL, SentencePiecesIndexer
 from tests.small_tokenizers import FAMILIES, save_tokenizer
 
 SENTENCES = [

@@ -9,10 +9,10 @@ from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import Token
 
-from seal.dataset_readers.sentences import SentenceReader, of_part, split_off_part
-from seal.dataset_readers.srl import SrlReader
-from seal.dataset_readers.tagging import TaggingReader
-from seal.dataset_readers.text_multilabel import TextMultilabelReader
+from seal.tasks.base.sentence_reader import SentenceReader, of_part, split_off_part
+from seal.tasks.srl.reader import SrlReader
+from seal.tasks.tagging.reader import TaggingReader
+from seal.tasks.text.reader import TextMultilabelReader
 
 
 class Sentence(NamedTuple):

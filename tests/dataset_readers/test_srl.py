@@ -10,7 +10,7 @@ from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.dataset_readers.dataset_reader import DistributedInfo, WorkerInfo
 
-from seal.dataset_readers.srl import SrlReader
+from seal.tasks.srl.reader import SrlReader
 
 FIXTURES = os.path.join(os.path.dirname(__file__), "..", "fixtures", "srl")
 COLUMNS = os.path.join(FIXTURES, "kitchen.gold_conll")

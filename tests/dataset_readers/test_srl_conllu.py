@@ -3,8 +3,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from seal.common.tag_encodings import first_broken, tags_to_spans
-from seal.dataset_readers.srl_conllu import is_conllu, read_conllu
-from seal.dataset_readers.srl_frames import SrlFrame
+from seal.tasks.srl.conllu import is_conllu, read_conllu
+from seal.tasks.srl.frames import SrlFrame
 
 # The sentence "The cook who left gives her bread" with frames and roles behind all columns of CoNLL-U.
 BEHIND = """\

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from seal.dataset_readers.srl_files import read_srl_sentences, srl_data_files
+from seal.tasks.srl.data_files import read_srl_sentences, srl_data_files
 
 FIXTURES = os.path.join(os.path.dirname(__file__), "..", "fixtures", "srl")
 COLUMNS = os.path.join(FIXTURES, "kitchen.gold_conll")

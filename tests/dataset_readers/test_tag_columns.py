@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seal.dataset_readers.tag_columns import TagColumns
+from seal.tasks.tagging.columns import TagColumns
 
 CONLL2003 = """-DOCSTART- -X- -X- O
 

@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
 
-from seal.metrics import UnknownGold
+from seal.tasks.base import UnknownGold
 from tests.dataset_readers.test_tag_columns import CONLL2003, NAMES
 from tests.one_sentence import message_of
 
@@ -115,7 +115,7 @@ def test_spans_are_recognised_over_the_whole_file(write, caplog, written, learne
     reader = reader_of()
     for _ in range(2):
         assert tags_of(reader, path) == learned
-    (line,) = [record for record in caplog.records if record.name == "seal.dataset_readers.tagging"]
+    (line,) = [record for record in caplog.records if record.name == "seal.tasks.tagging.reader"]
     assert line.news and line.getMessage() == f"{path}: its tags write spans in {name}"
     # The vocabulary has it, for predictions.
     vocab = Vocabulary.from_instances(list(reader.read(path)))

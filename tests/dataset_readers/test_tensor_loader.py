@@ -7,10 +7,10 @@ from allennlp.common import Params
 from allennlp.data import DataLoader, Vocabulary
 from scipy import sparse
 
-from seal.dataset_readers import tensor_loader
-from seal.dataset_readers.fields import NamedColumns
-from seal.dataset_readers.multilabel import MultilabelReader
-from seal.dataset_readers.tensor_loader import TensorLoader, TensorTable
+from seal.tasks.base import tensor_loader
+from seal.tasks.base.fields import NamedColumns
+from seal.tasks.base.tensor_loader import TensorLoader, TensorTable
+from seal.tasks.multilabel.reader import MultilabelReader
 from tests.multilabel import ROWS, vocabulary, write_data
 
 

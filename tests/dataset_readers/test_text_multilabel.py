@@ -12,7 +12,7 @@ from allennlp.data.token_indexers import PretrainedTransformerIndexer
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 from transformers import AutoTokenizer
 
-from seal.dataset_readers.text_multilabel import TextMultilabelReader
+from seal.tasks.text.reader import TextMultilabelReader
 from tests.one_sentence import message_of
 from tests.tiny_bert import save_tiny_bert
 

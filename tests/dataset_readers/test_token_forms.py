@@ -2,9 +2,9 @@ import pytest
 from allennlp.data import Vocabulary
 
 from seal.common.vocabularies import WRITTEN
-from seal.dataset_readers.srl import SrlReader
-from seal.dataset_readers.tagging import TaggingReader
-from seal.predictors.words import EnglishSplitter, SplitAsTrained, TweetSplitter, WhiteSpaceSplitter
+from seal.tasks.base.words import EnglishSplitter, SplitAsTrained, TweetSplitter, WhiteSpaceSplitter
+from seal.tasks.srl.reader import SrlReader
+from seal.tasks.tagging.reader import TaggingReader
 
 #: How a treebank, newspapers and typewriters write.
 TREEBANK = "He said `` it -LRB- really -RRB- works '' ... -LCB- well - known -- yes -RCB- , did n't".split()

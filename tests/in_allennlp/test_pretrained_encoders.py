@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 
 import seal  # noqa: F401
 from seal.allennlp.pretrained_encoders import note_pieces
-from seal.dataset_readers.sentence_pieces import ALONE, IN_SENTENCE, SentencePiecesIndexer
+from seal.tasks.base.sentence_pieces import ALONE, IN_SENTENCE, SentencePiecesIndexer
 from tests.small_tokenizers import save_tokenizer
 
 

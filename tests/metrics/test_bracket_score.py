@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from nltk import Tree
 
 from seal.common.linear_trees import as_brackets, linearised
-from seal.metrics.bracket_score import BracketCounts, BracketScore, bracket_counts
+from seal.tasks.parsing.bracket_score import BracketCounts, BracketScore, bracket_counts
 
 # The program's source comes with AllenNLP.
 EVALB = os.path.join(os.path.dirname(allennlp.__file__), "tools", "EVALB")

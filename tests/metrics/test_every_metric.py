@@ -10,8 +10,12 @@ from allennlp.training.metrics import Metric
 
 from seal.common.linear_trees import linearised
 from seal.common.tag_encodings import spans_to_bio
-from seal.metrics import BracketScore, LabelSetScore, MaskScore, MultilabelScore, SrlScore, TaggingScore
-from seal.metrics.running_means import gathered
+from seal.tasks.base.running_means import gathered
+from seal.tasks.multilabel import LabelSetScore, MultilabelScore
+from seal.tasks.parsing import BracketScore
+from seal.tasks.segmentation import MaskScore
+from seal.tasks.srl import SrlScore
+from seal.tasks.tagging import TaggingScore
 from tests.metrics.test_bracket_score import random_trees
 from tests.metrics.test_mask_score import example
 from tests.metrics.test_multilabel_score import rows_of

@@ -4,7 +4,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from sklearn.metrics import accuracy_score, jaccard_score
 
-from seal.metrics import MaskScore
+from seal.tasks.segmentation import MaskScore
 
 
 def example(seed, images=5):

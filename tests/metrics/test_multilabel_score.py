@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, average_precision_score, f1_score
 
-from seal.metrics import MultilabelScore, best_label_thresholds, best_threshold, example_f1, multilabel_score
+from seal.structure.thresholds import best_label_thresholds, best_threshold
+from seal.tasks.multilabel import MultilabelScore, example_f1
+from seal.tasks.multilabel import label_set_score as multilabel_score
 
 
 def rows_of(seed, rows=60, labels=9, dtype=torch.float32):

@@ -1,6 +1,6 @@
 import torch
 
-from seal.metrics import RunningMeans
+from seal.tasks.base import RunningMeans
 from tests.training.runs import on_workers
 
 

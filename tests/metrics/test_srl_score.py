@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from seal.common.tag_encodings import spans_to_bio
-from seal.metrics.srl_score import SrlScore
+from seal.tasks.srl.srl_score import SrlScore
 
 ROLES = "ARG0 ARG1 ARG2 ARGM-TMP ARG1-DSP R-ARG0 C-ARG0 C-ARG1 C-R-ARG0 C-ARGM-TMP C-V".split()
 TOOL = ("structured_prediction", "tools", "srl-eval.pl")

@@ -8,7 +8,7 @@ from allennlp.data.dataset_readers.dataset_utils import bioul_tags_to_spans
 from allennlp.training.metrics import SpanBasedF1Measure
 
 from seal.common.tag_encodings import convert_tags, tags_to_spans
-from seal.metrics import TaggingScore
+from seal.tasks.tagging import TaggingScore
 
 BIO = ["O", "B-A", "I-A", "B-B", "I-B"]
 

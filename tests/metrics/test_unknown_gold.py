@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seal.metrics import UnknownGold
+from seal.tasks.base import UnknownGold
 
 KNOWN = ["O", "B-A", "I-A"]
 BATCH = [
@@ -50,7 +50,7 @@ def told_by_the_package():
     told = []
     handler = logging.Handler()
     handler.emit = lambda record: told.append(record.getMessage())
-    logger = logging.getLogger("seal.metrics.unknown_gold")
+    logger = logging.getLogger("seal.tasks.base.unknown_gold")
     logger.addHandler(handler)
     yield told
     logger.removeHandler(handler)

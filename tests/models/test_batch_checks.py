@@ -2,8 +2,8 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.models import SealModel
-from seal.models.seal_model import NonFiniteOutput, check_scored
+from seal.tasks.base import SealModel
+from seal.tasks.base.seal_model import NonFiniteOutput, check_scored
 from seal.two_player import Objectives, TaskState
 
 

@@ -7,9 +7,9 @@ import pytest
 from allennlp.common import Params
 
 from seal.losses import EnergyLoss, TaskLoss
-from seal.models.seal_model import differing_settings
 from seal.samplers import Sampler
 from seal.scores import HammingCost, L1Cost, OneMinusScore, SoftF1, SoftIoU
+from seal.tasks.base.seal_model import differing_settings
 from tests.models.test_cost_augmented import compound
 from tests.models.test_tagging import model_of
 

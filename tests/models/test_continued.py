@@ -9,10 +9,10 @@ from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
 
 import seal  # noqa: F401
-from seal.dataset_readers.multilabel import MultilabelReader
-from seal.dataset_readers.srl import SrlReader
-from seal.dataset_readers.tagging import TaggingReader
-from seal.dataset_readers.text_multilabel import TextMultilabelReader
+from seal.tasks.multilabel.reader import MultilabelReader
+from seal.tasks.srl.reader import SrlReader
+from seal.tasks.tagging.reader import TaggingReader
+from seal.tasks.text.reader import TextMultilabelReader
 
 WORDS = {
     "type": "seq2seq",
@@ -192,7 +192,7 @@ def test_words_of_other_numbers_are_refused(tmp_path, trained):
 
 
 def test_a_structure_is_learned_anew_and_other_weights_are_refused(tmp_path):
-    from seal.models.continued import _has_more_rows
+    from seal.tasks.base.continued_model import _has_more_rows
 
     assert _has_more_rows((3, 3, 4), (5, 5, 4), {(3, 5)})
     assert not _has_more_rows((4, 3), (6, 3), {(3, 5)})

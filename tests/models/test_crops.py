@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from seal.models.segmentation import CropGrid
+from seal.tasks.segmentation.model import CropGrid
 
 
 def test_the_36_crops_of_the_protocol():

@@ -10,9 +10,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Vocabulary
 from allennlp.models import Model
 
-from seal.dataset_readers.tagging import TaggingReader
 from seal.hypergradients import ConjugateGradient, hypergradient
 from seal.samplers import with_gradient
+from seal.tasks.tagging.reader import TaggingReader
 from tests.citations import TAGS, reference
 
 ENCODER = {

@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch
 from allennlp.models import Model
 
-from seal.dataset_readers.srl import SrlReader
+from seal.tasks.srl.reader import SrlReader
 from tests.models import test_text_multilabel as texts
 from tests.multilabel import DESCENT, seal_parts
 from tests.multilabel import model as feature_model

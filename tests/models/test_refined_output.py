@@ -11,7 +11,7 @@ from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.models import load_archive
 
-from seal.dataset_readers.tensor_loader import TensorLoader
+from seal.tasks.base.tensor_loader import TensorLoader
 from tests.multilabel import write_data
 
 CONFIG = Path(__file__).parents[2] / "training_configs" / "multilabel_implicit_cd.jsonnet"

@@ -3,10 +3,9 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from seal.metrics import MaskScore
-from seal.models import SegmentationModel
-from seal.models.seal_model import NonFiniteOutput
-from seal.models.segmentation import CropGrid
+from seal.tasks.base.seal_model import NonFiniteOutput
+from seal.tasks.segmentation import MaskScore, SegmentationModel
+from seal.tasks.segmentation.model import CropGrid
 from tests.label_sets import label_set
 from tests.segmentation import DESCENT, LOSS_NET, batch, model, seal_parts
 
@@ -54,7 +53,7 @@ def test_no_more_than_some_crops_go_through_the_nets_at_once(monkeypatch, infere
     net.with_energy = True
     whole, rows = net(**data), []
     net.task_net.register_forward_hook(lambda _, inputs, output: rows.append(len(output.logits)))
-    monkeypatch.setattr("seal.models.segmentation._AT_ONCE", 5)
+    monkeypatch.setattr("seal.tasks.segmentation.model._AT_ONCE", 5)
     parts = net(**data)
     # Of two images six crops each, once for the mask and once for its energy.
     assert rows == [5, 5, 2] * 2 and whole.keys() == parts.keys()

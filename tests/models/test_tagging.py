@@ -9,9 +9,9 @@ from allennlp.data import Batch, Vocabulary
 from allennlp.models import Model
 
 from seal.common.tag_encodings import first_broken
-from seal.dataset_readers.tagging import TaggingReader
-from seal.metrics import TaggingScore
-from seal.models.seal_model import NonFiniteOutput
+from seal.tasks.base.seal_model import NonFiniteOutput
+from seal.tasks.tagging import TaggingScore
+from seal.tasks.tagging.reader import TaggingReader
 
 SENTENCES = [
     ("Rose sells old ginger in York".split(), "S-SEL O B-ITM E-ITM O S-LOC".split()),

@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Vocabulary
 from allennlp.models import Model
 
-from seal.dataset_readers.text_multilabel import TextMultilabelReader
+from seal.tasks.text.reader import TextMultilabelReader
 
 TEXTS = {"red kite": ["toy"], "a blue kite over the sea": ["toy", "water"], "sea": ["water"], "a red sea": ["water"]}
 ENCODER = {

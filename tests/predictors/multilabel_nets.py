@@ -3,8 +3,8 @@
 import torch
 from allennlp.data import Vocabulary
 
-from seal.dataset_readers.multilabel import MultilabelReader
-from seal.predictors import MultilabelPredictor
+from seal.tasks.multilabel import MultilabelPredictor
+from seal.tasks.multilabel.reader import MultilabelReader
 from tests.multilabel import DESCENT, LABELS, LOSS_NET, model, seal_parts
 
 # The attributes in the order of the vocabularies here. In the file the order is weight, ripe, size.

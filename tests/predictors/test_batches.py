@@ -6,12 +6,12 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Vocabulary
 
 from seal.common.length_groups import Size
-from seal.dataset_readers.sentence_pieces import SentencePiecesIndexer
-from seal.dataset_readers.srl import SrlReader
-from seal.predictors import line_predictor
-from seal.predictors.line_predictor import check_characters, check_whole_number, check_words, noted_groups
-from seal.predictors.predicates import IndexedSentence, Row, as_tensors
-from seal.predictors.words import join_words
+from seal.tasks.base import predictor as line_predictor
+from seal.tasks.base.predictor import check_characters, check_whole_number, check_words, noted_groups
+from seal.tasks.base.sentence_pieces import SentencePiecesIndexer
+from seal.tasks.base.words import join_words
+from seal.tasks.srl.predicates import IndexedSentence, Row, as_tensors
+from seal.tasks.srl.reader import SrlReader
 from tests.tiny_bert import save_tiny_bert
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from seal.predictors.pipeline import Pipeline
+from seal.tasks.base.pipeline import Pipeline
 from tests.predictors.test_every_task import MAKERS
 from tests.segmentation import write_npz
 

@@ -6,11 +6,13 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.dataset_readers.multilabel import MultilabelReader
-from seal.dataset_readers.segmentation import SegmentationReader
-from seal.dataset_readers.srl import SrlReader
-from seal.predictors import MultilabelPredictor, SegmentationPredictor, SrlPredictor
 from seal.samplers import GradientBasedInference
+from seal.tasks.multilabel import MultilabelPredictor
+from seal.tasks.multilabel.reader import MultilabelReader
+from seal.tasks.segmentation import SegmentationPredictor
+from seal.tasks.segmentation.reader import SegmentationReader
+from seal.tasks.srl import SrlPredictor
+from seal.tasks.srl.reader import SrlReader
 from tests.models.test_text_multilabel import SEPARATE
 from tests.multilabel import TASK_NET
 from tests.predictors.multilabel_nets import net as feature_net

@@ -17,7 +17,7 @@ from allennlp.models.archival import archive_model
 from allennlp.predictors import Predictor
 
 from seal.cli.main import main
-from seal.predictors import MultilabelPredictor
+from seal.tasks.multilabel import MultilabelPredictor
 from tests.multilabel import ROWS, seal_parts, write_data
 from tests.predictors.multilabel_nets import net
 

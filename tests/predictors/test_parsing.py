@@ -1,7 +1,7 @@
 import math
 
 from seal.common.linear_trees import check_tree, linearised
-from seal.predictors.parsing import ParsingPredictor
+from seal.tasks.parsing.predictor import ParsingPredictor
 from tests.models.test_parsing import NCE
 from tests.predictors.records import of_lines
 from tests.trees import READER, TREES, instances_of, model_of

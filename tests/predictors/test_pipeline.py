@@ -15,8 +15,8 @@ from PIL import Image
 import seal
 from seal.allennlp import model_names
 from seal.cli.main import main
-from seal.predictors import InputError
-from seal.predictors.pipeline import Pipeline, number_of
+from seal.tasks.base import InputError
+from seal.tasks.base.pipeline import Pipeline, number_of
 from tests.predictors.test_every_task import MAKERS, close
 
 ARCHIVES = Path(__file__).parents[1] / "fixtures" / "archives"
@@ -192,7 +192,7 @@ def test_a_program_that_loads_a_model_imports_no_more_than_the_command():
     """And a model can be loaded twice."""
     program = (
         "import sys, seal\n"
-        "assert not any(name.startswith(('allennlp.data', 'seal.predictors')) for name in sys.modules)\n"
+        "assert not any(name.startswith(('allennlp.data', 'seal.tasks')) for name in sys.modules)\n"
         f"model = seal.load({str(ARCHIVES / 'text_nce.tar.gz')!r}, device='cpu')\n"
         "print(model('red kite')['labels'] == next(model(['red kite']))['labels'], 'sklearn' in sys.modules)\n"
         f"print(bool(seal.load({str(ARCHIVES / 'multilabel_dvn.tar.gz')!r})))\n"

@@ -5,9 +5,9 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from seal.models import TaggingModel
-from seal.predictors import predicates
-from seal.predictors.predicates import (
+from seal.tasks.base.words import join_words
+from seal.tasks.srl import predicates
+from seal.tasks.srl.predicates import (
     IndexedSentence,
     ModelPredicateFinder,
     Row,
@@ -15,7 +15,7 @@ from seal.predictors.predicates import (
     as_tensors,
     is_verb_tag,
 )
-from seal.predictors.words import join_words
+from seal.tasks.tagging import TaggingModel
 
 TEXTS = [
     "The old cook gave her a knife and left .",

@@ -5,11 +5,11 @@ import pytest
 import torch
 from allennlp.data import Batch
 
-from seal.dataset_readers.multilabel import MultilabelReader
-from seal.predictors import MultilabelPredictor
-from seal.predictors.parsing import ParsingPredictor
 from seal.structure import TagStructure
 from seal.structure.calibration import Calibration
+from seal.tasks.multilabel import MultilabelPredictor
+from seal.tasks.multilabel.reader import MultilabelReader
+from seal.tasks.parsing.predictor import ParsingPredictor
 from tests import trees
 from tests.predictors.test_tagging import predictor_of
 from tests.seal_inspect.demo_models import fitted_labels

@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 import pytest
 from nltk import Tree
 
-from seal.predictors.readable import as_text, printer, readable
+from seal.tasks.base.readable import as_text, printer, readable
 
 
 @pytest.mark.parametrize(

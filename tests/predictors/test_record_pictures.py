@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from seal.predictors.record_pictures import colour_of, svg_of
-from seal.predictors.records import Record
+from seal.tasks.base.record_pictures import colour_of, svg_of
+from seal.tasks.base.records import Record
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = '<script>alert("x")</script>&\x00'

@@ -8,9 +8,9 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from PIL import Image
 
-from seal.dataset_readers.segmentation import SegmentationReader, as_input
-from seal.predictors import SegmentationPredictor
-from seal.predictors.segmentation import MaskFiles, Picture, file_and_row
+from seal.tasks.segmentation import SegmentationPredictor
+from seal.tasks.segmentation.predictor import MaskFiles, Picture, file_and_row
+from seal.tasks.segmentation.reader import SegmentationReader, as_input
 from tests.predictors.records import of_lines
 from tests.segmentation import arrays, model, seal_parts, write_npz
 

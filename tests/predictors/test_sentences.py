@@ -2,7 +2,7 @@
 
 import pytest
 
-from seal.predictors.sentences import sentences
+from seal.tasks.base.sentence_splitting import sentences
 
 CASES = [
     "My neighbour sold his old car. | A student bought it.",

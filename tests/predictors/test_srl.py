@@ -12,7 +12,7 @@ from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
 
 from seal.common.tag_encodings import first_broken, spans_to_bio
-from seal.predictors import SrlPredictor
+from seal.tasks.srl import SrlPredictor
 from tests.tiny_bert import save_tiny_bert
 
 KITCHEN = Path(__file__).resolve().parents[1] / "fixtures" / "srl" / "kitchen.gold_conll"

@@ -7,8 +7,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 
-from seal.dataset_readers.tagging import TaggingReader
-from seal.predictors.tagging import TaggingPredictor
+from seal.tasks.tagging.predictor import TaggingPredictor
+from seal.tasks.tagging.reader import TaggingReader
 
 WORDS, TAGS = "Rose sells ginger !".split(), "B-SEL O B-ITM O".split()
 ENTITIES, SPEECH = TAGS, "^ V N ,".split()

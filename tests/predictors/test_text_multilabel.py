@@ -8,8 +8,8 @@ from allennlp.data import Batch
 from allennlp.data.token_indexers import PretrainedTransformerIndexer
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 
-from seal.dataset_readers.text_multilabel import TextMultilabelReader
-from seal.predictors.text_multilabel import TextMultilabelPredictor
+from seal.tasks.text.predictor import TextMultilabelPredictor
+from seal.tasks.text.reader import TextMultilabelReader
 from tests.models.test_text_multilabel import ENCODER, SEPARATE, TEXTS, batch, model
 from tests.predictors.records import of_lines
 from tests.tiny_bert import save_tiny_bert

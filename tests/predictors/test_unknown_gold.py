@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from seal.predictors.pipeline import Pipeline
+from seal.tasks.base.pipeline import Pipeline
 from tests.predictors.test_every_task import MAKERS
 from tests.segmentation import write_npz
 

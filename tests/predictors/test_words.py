@@ -4,9 +4,9 @@ import pytest
 from allennlp.data import Vocabulary
 
 from seal.common.vocabularies import WRITTEN
-from seal.dataset_readers.tagging import TOKENIZERS
-from seal.predictors import words as words_module
-from seal.predictors.words import SPLITTERS, EnglishSplitter, SplitAsTrained, TweetSplitter, describe, join_words
+from seal.tasks.base import words as words_module
+from seal.tasks.base.words import SPLITTERS, EnglishSplitter, SplitAsTrained, TweetSplitter, describe, join_words
+from seal.tasks.tagging.reader import TOKENIZERS
 
 TEXTS = [
     "The boy broke the vase .",

@@ -22,7 +22,7 @@ from scripts.measure.bench_plots import draw_benchmark
 from scripts.measure.bench_srl_memory import write_longest
 from scripts.measure.bench_timing import Stopwatch, interleaved, median_ratio, spread, timed, train_epoch
 from scripts.measure.suite import UserError
-from seal.dataset_readers.srl_files import SrlFrame, SrlSentence
+from seal.tasks.srl.data_files import SrlFrame, SrlSentence
 from tests.scripts.benchmarks import still_steps_of, table_of
 
 WORDS = ["Kim", "sold", "the", "old", "car", "to", "Lee", "."]

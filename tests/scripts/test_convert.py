@@ -10,9 +10,9 @@ import pytest
 from scripts import convert
 from scripts.measure.command import exit_status
 from scripts.measure.configs import library_value
-from seal.dataset_readers.parsing import ParsingReader
-from seal.dataset_readers.srl import SrlReader
-from seal.dataset_readers.text_multilabel import TextMultilabelReader
+from seal.tasks.parsing.reader import ParsingReader
+from seal.tasks.srl.reader import SrlReader
+from seal.tasks.text.reader import TextMultilabelReader
 from tests.scripts.converted import convert_as_documented
 from tests.scripts.layouts.test_texts import BOOK, TOKENS, TOPICS
 

@@ -11,7 +11,7 @@ DATA = improve_tagger.PAGE.parents[1] / "data" / "srl_sample"
 
 
 def test_frames_are_read_as_the_reader_of_the_package_reads_them():
-    from seal.dataset_readers.srl import SrlReader
+    from seal.tasks.srl.reader import SrlReader
 
     path = DATA / "dev.gold_conll"
     expected = [

@@ -3,7 +3,7 @@
 import pytest
 
 from scripts.samples import join_ewt
-from seal.dataset_readers.srl_files import read_srl_sentences
+from seal.tasks.srl.data_files import read_srl_sentences
 
 # A sentence: what stands in gold_skel from the part of speech on, and then a word with its part of speech a row.
 GIVES = (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scripts.samples import make_multilabel_sample as script
-from seal.dataset_readers.multilabel_files import read_multilabel
+from seal.tasks.multilabel.data_files import read_multilabel
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "data" / "multilabel_sample"

@@ -6,8 +6,8 @@ import numpy
 import pytest
 import torch
 
-from seal.dataset_readers.images import read_masked_images
-from seal.metrics.mask_score import image_iou, overlap_of
+from seal.tasks.segmentation.images import read_masked_images
+from seal.tasks.segmentation.mask_score import image_iou, overlap_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "data" / "shapes_sample"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scripts.samples import make_tagging_sample as script
-from seal.dataset_readers.tagging import TaggingReader
+from seal.tasks.tagging.reader import TaggingReader
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "data" / "tagging_sample"

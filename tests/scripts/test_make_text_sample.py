@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy
 
-from seal.dataset_readers.label_scheme import read_taxonomy_file
-from seal.dataset_readers.text_multilabel import TextMultilabelReader
+from seal.tasks.text.label_scheme import read_taxonomy_file
+from seal.tasks.text.reader import TextMultilabelReader
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "data" / "text_sample"

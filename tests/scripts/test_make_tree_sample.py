@@ -8,7 +8,7 @@ import pytest
 
 from scripts.samples import make_tree_sample as script
 from seal.common.linear_trees import brackets_of, linearised
-from seal.dataset_readers.parsing import cleaned, read_trees
+from seal.tasks.parsing.reader import cleaned, read_trees
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "data" / "trees_sample"

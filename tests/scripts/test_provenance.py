@@ -13,7 +13,7 @@ from scripts.measure.runner import first_epochs
 from scripts.measure.runs import Run
 from scripts.measure.suite import Method, UserError
 from seal.allennlp import pretrained_encoders
-from seal.dataset_readers.sentence_pieces import ALONE, IN_SENTENCE, INDEXER
+from seal.tasks.base.sentence_pieces import ALONE, IN_SENTENCE, INDEXER
 
 CONFIG = 'local lib = import "../../training_configs/lib/a.libsonnet";\nlib.experiment(1)\n'
 LIBRARY = """{

@@ -4,7 +4,7 @@ import pytest
 
 from scripts.measure.suite import all_suites
 from scripts.measure.suites import parsing
-from seal.metrics import BracketScore, bracket_counts
+from seal.tasks.parsing import BracketScore, bracket_counts
 from tests.scripts import written_configs
 from tests.scripts.written_configs import ROOT, assert_kept, evaluated, settings_of, with_every_argument
 

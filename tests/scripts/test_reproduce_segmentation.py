@@ -8,7 +8,7 @@ from scripts import reproduce
 from scripts.measure import configs, significance
 from scripts.measure.files import read_json
 from scripts.measure.suite import Settings, all_families, all_suites
-from seal.dataset_readers.images import read_masked_images
+from seal.tasks.segmentation.images import read_masked_images
 from tests.scripts.trained_here import trained_here
 from tests.scripts.written_configs import ROOT, evaluated
 

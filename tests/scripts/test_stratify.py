@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from scripts import stratify
-from seal.dataset_readers.multilabel_files import read_multilabel
+from seal.tasks.multilabel.data_files import read_multilabel
 
 XML = "<labels><label name='red'/><label name='round'/></labels>"
 ATTRIBUTES = "@attribute weight numeric\n@attribute red {0,1}\n@attribute round {0,1}\n"

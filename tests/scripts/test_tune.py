@@ -22,7 +22,7 @@ from scripts import tune  # noqa: E402
 from scripts.measure import trials  # noqa: E402
 from scripts.measure.search_space import Choice, Range, read_space  # noqa: E402
 from scripts.measure.suite import ROOT  # noqa: E402
-from seal.dataset_readers.multilabel import MultilabelReader  # noqa: E402
+from seal.tasks.multilabel.reader import MultilabelReader  # noqa: E402
 from seal.training import AlternatingTrainer, NonFiniteLoss  # noqa: E402
 
 CONFIG = "training_configs/multilabel_cross_entropy.jsonnet"

@@ -78,7 +78,7 @@ def small_run(tmp_path_factory):
 @pytest.fixture
 def widths(monkeypatch):
     """The widths of all beam searches for trees in a test."""
-    import seal.models.parsing
+    import seal.tasks.parsing.model
     from seal.nets import tree_beam
 
     widths = []
@@ -87,5 +87,5 @@ def widths(monkeypatch):
         widths.append(beam)
         return tree_beam(task_net, space, inputs, beam)
 
-    monkeypatch.setattr(seal.models.parsing, "tree_beam", counted)
+    monkeypatch.setattr(seal.tasks.parsing.model, "tree_beam", counted)
     return widths

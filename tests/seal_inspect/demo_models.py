@@ -9,7 +9,8 @@ from allennlp.common import Params
 from allennlp.data import Vocabulary
 from PIL import Image
 
-from seal.dataset_readers import MultilabelReader, TextMultilabelReader
+from seal.tasks.multilabel import MultilabelReader
+from seal.tasks.text import TextMultilabelReader
 from seal_inspect.demo_answers import answers_of
 from tests import multilabel, segmentation
 

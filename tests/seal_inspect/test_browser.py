@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import load_archive
 
 from scripts.upkeep.screenshots import open_browser
-from seal.dataset_readers import SegmentationReader
+from seal.tasks.segmentation import SegmentationReader
 from seal_inspect.demo import DemoServer
 from seal_inspect.demo_alternatives import ALTERNATIVES
 from seal_inspect.demo_answers import answers_of

@@ -10,8 +10,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import load_archive
 from matplotlib.figure import Figure
 
-from seal.dataset_readers.text_multilabel import TextMultilabelReader
 from seal.energies import LabelInteractionEnergy
+from seal.tasks.text.reader import TextMultilabelReader
 from seal_inspect.archives import loader_of
 from tests.seal_inspect.conftest import trained
 from tests.seal_inspect.written import rows_of

@@ -9,7 +9,7 @@ from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.models.archival import load_archive
 
-from seal.dataset_readers import MultilabelReader
+from seal.tasks.multilabel import MultilabelReader
 from seal_inspect.examples import examine
 from seal_inspect.findings import Choice, Example, Findings
 from seal_inspect.report_examples import add_examples

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from seal.common.tag_encodings import tags_to_spans
-from seal.metrics.srl_score import frame_counts
 from seal.structure import TagPaths, TagStructure
 from seal.structure.gain_priors import PRIORS
 from seal.structure.serialization import to_bytes
+from seal.tasks.srl.srl_score import frame_counts
 from tests.structure.makers import ENCODINGS, random_tags
 
 

@@ -12,10 +12,10 @@ from allennlp.models.archival import load_archive
 from allennlp.training import TrainerCallback
 from allennlp.training.util import evaluate
 
-from seal.dataset_readers.multilabel import MultilabelReader
-from seal.dataset_readers.tensor_loader import TensorLoader
-from seal.metrics import best_micro_threshold
 from seal.scores import L1Cost
+from seal.structure.thresholds import best_micro_threshold
+from seal.tasks.base.tensor_loader import TensorLoader
+from seal.tasks.multilabel.reader import MultilabelReader
 from seal.training.callbacks import VALUES, TuneThresholds, trace
 from tests import segmentation
 from tests.multilabel import DESCENT, LOSS_NET, ROWS, TASK_NET, run_settings, seal_parts, write_data

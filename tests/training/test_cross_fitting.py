@@ -20,9 +20,9 @@ from allennlp.training import TrainerCallback
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from seal.dataset_readers.multilabel import MultilabelReader
-from seal.dataset_readers.tensor_loader import TensorLoader, TensorTable
-from seal.models import SrlModel
+from seal.tasks.base.tensor_loader import TensorLoader, TensorTable
+from seal.tasks.multilabel.reader import MultilabelReader
+from seal.tasks.srl import SrlModel
 from seal.training import AlternatingTrainer
 from seal.training.cross_fitting import folds_of
 from seal.training.loaders import equal_inputs, input_of, inputs_of_rows, restricted

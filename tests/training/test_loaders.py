@@ -10,7 +10,7 @@ from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from seal.dataset_readers.text_multilabel import TextMultilabelReader
+from seal.tasks.text.reader import TextMultilabelReader
 from seal.training.loaders import check_data
 from tests.models.test_text_multilabel import ENCODER, batch, model
 from tests.multilabel import model as feature_model

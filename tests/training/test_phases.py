@@ -13,8 +13,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
 
 from seal.common.random_states import RandomStream
-from seal.models import SealModel
 from seal.samplers import GradientBasedInference
+from seal.tasks.base import SealModel
 from seal.training import Phase
 from seal.training.phases import PhasedRun, Phases, TaskNetStart, check_validation_metric
 from tests.training.runs import LINEAR, PLATEAU, build, config, linear_rates, players, same, sentence, trained, weights

@@ -12,9 +12,10 @@ from allennlp.training import TrainerCallback
 from allennlp.training.metric_tracker import MetricTracker
 
 from seal.common import length_groups
-from seal.dataset_readers.multilabel import MultilabelReader
-from seal.dataset_readers.tensor_loader import TensorLoader
-from seal.models import MultilabelModel, SrlModel
+from seal.tasks.base.tensor_loader import TensorLoader
+from seal.tasks.multilabel import MultilabelModel
+from seal.tasks.multilabel.reader import MultilabelReader
+from seal.tasks.srl import SrlModel
 from seal.training import self_training
 from seal.training.pseudo_labels import PseudoLabelledInstances, PseudoLabelledTable, UnlabelledRows
 from tests.multilabel import ROWS, run_settings, vocabulary, write_data

@@ -25,8 +25,8 @@ from nltk import Tree
 
 from seal.allennlp.config_imports import find_import
 from seal.common.tag_encodings import first_broken
-from seal.dataset_readers.multilabel import MultilabelReader
 from seal.nets import LossNet
+from seal.tasks.multilabel.reader import MultilabelReader
 from tests.few_epochs import few_epochs
 from tests.tiny_bert import save_tiny_bert
 

@@ -10,8 +10,8 @@ from allennlp.predictors import Predictor
 from PIL import Image
 
 from scripts.measure.configs import library_value, text
-from seal.predictors import SegmentationPredictor
 from seal.samplers import CorrelatedDraws
+from seal.tasks.segmentation import SegmentationPredictor
 from tests.few_epochs import few_epochs
 from tests.segmentation import arrays
 

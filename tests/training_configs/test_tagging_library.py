@@ -16,10 +16,10 @@ from allennlp.predictors import Predictor
 
 from seal.allennlp.config_imports import find_import
 from seal.cli.check import check
-from seal.dataset_readers.tagging import TaggingReader
 from seal.losses import NetTerms
 from seal.nets import TaskNet
 from seal.nets.encoders import Encoder
+from seal.tasks.tagging.reader import TaggingReader
 from seal.training.phases import Phase, Phases
 from tests.spine import tag_sequence, vocabulary
 from tests.tiny_bert import save_tiny_bert

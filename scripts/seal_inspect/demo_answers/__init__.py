@@ -7,7 +7,12 @@ from typing import Optional
 from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import Archive
 
-from seal.models import MultilabelModel, ParsingModel, SegmentationModel, SrlModel, TaggingModel, TextMultilabelModel
+from seal.tasks.multilabel import MultilabelModel
+from seal.tasks.parsing import ParsingModel
+from seal.tasks.segmentation import SegmentationModel
+from seal.tasks.srl import SrlModel
+from seal.tasks.tagging import TaggingModel
+from seal.tasks.text import TextMultilabelModel
 from seal_inspect.demo_answers.answers import LINES, WORDS, Answers
 from seal_inspect.demo_answers.labels import FeatureAnswers, LabelAnswers
 from seal_inspect.demo_answers.parsing import TreeAnswers

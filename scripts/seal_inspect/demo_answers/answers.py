@@ -9,8 +9,8 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.models.archival import Archive
 
-from seal.predictors.line_predictor import SentencePredictor
-from seal.predictors.pipeline import Pipeline
+from seal.tasks.base.pipeline import Pipeline
+from seal.tasks.base.predictor import SentencePredictor
 from seal_inspect.archives import tensors_of
 from seal_inspect.demo_alternatives import ALTERNATIVES, rows_of, structure_of
 

@@ -7,10 +7,10 @@ from allennlp.data import Instance
 from allennlp.models.archival import Archive
 
 from seal.common.vocabularies import ATTRIBUTES
-from seal.models import MultilabelModel
-from seal.predictors.line_predictor import finite
 from seal.structure.k_best_sets import k_best_sets
 from seal.structure.label_set_structure import LabelSetStructure
+from seal.tasks.base.predictor import finite
+from seal.tasks.multilabel import MultilabelModel
 from seal.two_player.objectives import TaskState
 from seal_inspect.demo_alternatives import (
     ALTERNATIVES,

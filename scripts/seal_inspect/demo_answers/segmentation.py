@@ -86,7 +86,7 @@ class MaskAnswers(Answers):
     def _as_input(self, instance: Instance) -> str:
         from PIL import Image
 
-        from seal.dataset_readers.segmentation import as_pixels
+        from seal.tasks.segmentation.reader import as_pixels
 
         path = os.path.join(self._folder.name, "example.png")
         Image.fromarray(as_pixels(instance["image"].tensor).numpy()).save(path)

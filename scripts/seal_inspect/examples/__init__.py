@@ -12,7 +12,11 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 from allennlp.models.archival import Archive
 
-from seal.models import MultilabelModel, ParsingModel, SegmentationModel, SrlModel, TaggingModel
+from seal.tasks.multilabel import MultilabelModel
+from seal.tasks.parsing import ParsingModel
+from seal.tasks.segmentation import SegmentationModel
+from seal.tasks.srl import SrlModel
+from seal.tasks.tagging import TaggingModel
 from seal_inspect.archives import tensors_of
 from seal_inspect.examples.multilabel import LabelExaminer
 from seal_inspect.examples.parsing import TreeExaminer

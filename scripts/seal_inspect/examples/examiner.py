@@ -5,7 +5,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 
-from seal.models.seal_model import SealModel
+from seal.tasks.base.seal_model import SealModel
 from seal.two_player.objectives import TaskState
 from seal_inspect.demo_alternatives import structure_of, why
 from seal_inspect.findings import Choice, Findings

@@ -3,7 +3,7 @@ from typing import Any
 import numpy
 from allennlp.data import Instance
 
-from seal.models.seal_model import SealModel
+from seal.tasks.base.seal_model import SealModel
 from seal_inspect.examples.examiner import Examiner
 from seal_inspect.findings import NOTHING, Example
 from seal_inspect.significance import Statistic, f1_of_counts, mean_f1, mean_of

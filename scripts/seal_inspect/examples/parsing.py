@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 
 from seal.common.linear_trees import as_brackets, brackets_of, counted_brackets, without_unknown_tags
-from seal.metrics import bracket_counts
+from seal.tasks.parsing import bracket_counts
 from seal_inspect.examples.examiner import NO_GOLD, Examiner
 from seal_inspect.findings import CONSTITUENT, NOTHING, Example
 from seal_inspect.significance import EXACT, Statistic, f1_of_counts

@@ -4,7 +4,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 
-from seal.dataset_readers.segmentation import as_pixels
+from seal.tasks.segmentation.reader import as_pixels
 from seal_inspect.examples.examiner import NO_GOLD, Examiner
 from seal_inspect.findings import Example, Picture, energy_gap
 from seal_inspect.significance import Statistic, mean_of

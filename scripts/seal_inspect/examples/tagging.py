@@ -8,10 +8,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 
 from seal.common.tag_encodings import tags_to_spans
-from seal.metrics.srl_score import frame_counts
-from seal.metrics.tagging_score import tagging_sums
-from seal.models import SrlModel
-from seal.predictors.words import describe
+from seal.tasks.base.words import describe
+from seal.tasks.srl import SrlModel
+from seal.tasks.srl.srl_score import frame_counts
+from seal.tasks.tagging.tagging_score import tagging_sums
 from seal_inspect.examples.examiner import NO_GOLD, Examiner
 from seal_inspect.findings import NOTHING, Example
 from seal_inspect.significance import ACCURACY, EXACT, Statistic, f1_of_counts, mean_of

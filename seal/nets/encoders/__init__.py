@@ -7,9 +7,9 @@ from seal.nets.encoders.attention_decoder import AttentionDecoder
 from seal.nets.encoders.coupling import CouplingConvolution
 from seal.nets.encoders.encoder import Encoder, FeatureMlp
 from seal.nets.encoders.image import FullyConvolutional, ImageConvolution
-from seal.registry import from_allennlp_room
+from seal.registry import on_demand
 
-__getattr__ = from_allennlp_room(
+__getattr__ = on_demand(
     __name__,
     {
         "CharacterEncoder": "characters",

@@ -5,9 +5,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Vocabulary
 from allennlp.modules.seq2seq_encoders import PytorchSeq2SeqWrapper
 
-from seal.dataset_readers.tagging import TaggingReader
 from seal.nets.encoders import Encoder
 from seal.nets.encoders.seq2seq import lstm_of_padded
+from seal.tasks.tagging.reader import TaggingReader
 from tests.spine import VOCAB, encoder_params, srl_batch
 
 

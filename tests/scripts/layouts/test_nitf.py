@@ -5,7 +5,7 @@ from allennlp.common.checks import ConfigurationError
 
 from scripts.convert import convert
 from scripts.layouts.nitf import read_nyt
-from seal.dataset_readers.text_multilabel import TextMultilabelReader
+from seal.tasks.text.reader import TextMultilabelReader
 
 # Made up, laid out as the corpus's files are.
 ARTICLE = """<?xml version="1.0" encoding="UTF-8"?>

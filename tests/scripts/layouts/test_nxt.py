@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 
 from scripts.convert import convert
 from scripts.layouts.nxt import read_nxt
-from seal.dataset_readers.parsing import ParsingReader, cleaned, parsed_trees
+from seal.tasks.parsing.reader import ParsingReader, cleaned, parsed_trees
 
 # Made up, laid out as NXT's files are.
 SAMPLE = Path(__file__).resolve().parents[2] / "fixtures" / "nxt"

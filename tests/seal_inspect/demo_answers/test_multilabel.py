@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from seal.dataset_readers import MultilabelReader
+from seal.tasks.multilabel import MultilabelReader
 from seal_inspect.demo_alternatives import ALTERNATIVES
 from seal_inspect.demo_answers import answers_of
 from tests import multilabel

@@ -6,7 +6,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from PIL import Image
 
-from seal.dataset_readers import SegmentationReader
+from seal.tasks.segmentation import SegmentationReader
 from seal_inspect.demo_alternatives import ALTERNATIVES
 from seal_inspect.demo_answers import answers_of
 from tests import segmentation

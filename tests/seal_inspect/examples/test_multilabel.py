@@ -6,8 +6,8 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from seal.dataset_readers import TextMultilabelReader
-from seal.metrics import MultilabelScore
+from seal.tasks.multilabel import MultilabelScore
+from seal.tasks.text import TextMultilabelReader
 from seal_inspect.examples import examine
 from seal_inspect.findings import NOTHING
 

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import numpy
 import pytest
 
-from seal.dataset_readers import SegmentationReader
+from seal.tasks.segmentation import SegmentationReader
 from seal_inspect.examples import examine
 from tests import segmentation
 

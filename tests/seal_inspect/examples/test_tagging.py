@@ -1,7 +1,8 @@
 import pytest
 from allennlp.models.archival import load_archive
 
-from seal.metrics import SrlScore, TaggingScore
+from seal.tasks.srl import SrlScore
+from seal.tasks.tagging import TaggingScore
 from seal_inspect.examples import examine
 from tests.training.runs import DATA
 

@@ -1,0 +1,169 @@
+"""
+Fields of instances: labels that the vocabulary may lack, words whose written forms it counts, and names of the columns
+of a table, which it keeps in their order.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Optional, Union
+
+import numpy
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.data.fields import MetadataField, MultiLabelField, SequenceField, SequenceLabelField
+
+from seal.common.vocabularies import NOTATIONS, WRITTEN
+from seal.files.names import composed
+from seal.tasks.base.token_forms import count_forms
+
+
+class KnownLabelsField(SequenceLabelField):
+    """
+    A `SequenceLabelField` of strings in which a label that the vocabulary lacks is a placeholder, index 0. Label
+    namespaces have no unknown entry, and AllenNLP's field ends in a `KeyError`. Models find such labels in the
+    metadata: they count them as missed in evaluation and refuse to learn from them (`UnknownGold`). Labels
+    that are indices bypass the vocabulary.
+
+    # Parameters
+
+    labels, sequence_field, label_namespace : as for `SequenceLabelField`
+    notation : `Optional[str]`, optional (default = `None`)
+        The `TagNotation.name` of how a file writes tags of spans, which the vocabulary keeps: predictions are written
+        so, too.
+    """
+
+    def __init__(
+        self,
+        labels: Union[Sequence[str], Sequence[int]],
+        sequence_field: SequenceField,
+        label_namespace: str = "labels",
+        notation: Optional[str] = None,
+    ) -> None:
+        super().__init__(labels, sequence_field, label_namespace)
+        self._notation = notation
+
+    def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
+        super().count_vocab_items(counter)
+        if self._notation is not None:
+            counter[NOTATIONS][self._notation] += 1
+
+    def index(self, vocab: Vocabulary) -> None:
+        if self._indexed_labels is None:
+            known = vocab.get_token_to_index_vocabulary(self._label_namespace)
+            self._indexed_labels = [known.get(label, 0) for label in self.labels]
+
+
+class LabelSetField(MultiLabelField):
+    """
+    A `MultiLabelField` of names, with a tensor in floating point, which leaves out labels that the vocabulary lacks,
+    for the same reason.
+    """
+
+    def index(self, vocab: Vocabulary) -> None:
+        known = vocab.get_token_to_index_vocabulary(self._label_namespace)
+        self._label_ids = [known[label] for label in self.labels if label in known]
+        self._num_labels = len(known)
+
+    def as_tensor(self, padding_lengths: dict[str, int]) -> torch.Tensor:
+        """0 or 1: `(labels,)`."""
+        return super().as_tensor(padding_lengths).float()
+
+
+class WordsField(MetadataField):
+    """
+    The metadata of a sentence, from whose `words` the vocabulary learns how its data write brackets, quotes and the
+    like. Prediction brings raw text to these forms.
+    """
+
+    def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
+        for form, count in count_forms(self.metadata["words"]).items():
+            counter[WRITTEN][form] += count
+
+
+class NamedColumns:
+    """
+    The names of a table's columns, as a namespace of the vocabulary. A model keeps them there, and finds its columns
+    in files that have them in another order.
+
+    # Parameters
+
+    names : `list[str]`
+    namespace : `str`
+        One without padding and unknown entries.
+    what : `str`
+        What a column is, for messages.
+    source : `str`
+        The file the names are from.
+    wheres : `dict[str, str]`, optional (default = `None`)
+        `file:line` of the names, as far as known.
+    """
+
+    def __init__(
+        self, names: list[str], namespace: str, what: str, source: str, wheres: Optional[dict[str, str]] = None
+    ) -> None:
+        self.names = names
+        self.namespace = namespace
+        self._what = what
+        self._source = source
+        self._wheres = wheres or {}
+        # Cached, because every row asks for it where rows are instances.
+        self._order: Optional[tuple[Vocabulary, numpy.ndarray]] = None
+
+    def count(self, counter: dict[str, dict[str, int]]) -> None:
+        """Counts every name once, so that the vocabulary keeps their order."""
+        for name in self.names:
+            counter[self.namespace][name] += 1
+
+    def order(self, vocab: Vocabulary) -> numpy.ndarray:
+        """
+        # Returns
+
+        `numpy.ndarray`, `(columns,)`: the table's column of each of the vocabulary's entries.
+
+        # Raises
+
+        `ConfigurationError` if the names are not those of the vocabulary, whatever their order, or one is there twice.
+        """
+        if self._order is None or self._order[0] is not vocab:
+            self._order = (vocab, self._order_of(vocab))
+        return self._order[1]
+
+    def _order_of(self, vocab: Vocabulary) -> numpy.ndarray:
+        known = vocab.get_token_to_index_vocabulary(self.namespace)
+        if not known.keys() >= set(self.names):
+            # A model of before names of labels were composed has them as its files did.
+            known = {name if name in self.names else composed(name): index for name, index in known.items()}
+        seen: set[str] = set()
+        for name in self.names:
+            if name in seen:
+                raise ConfigurationError(f"{self._source}: the {self._what} '{name}' is there twice.")
+            seen.add(name)
+            if name not in known:
+                where = self._wheres.get(name, self._source)
+                raise ConfigurationError(
+                    f"{where}: the {self._what} '{name}' is not among those the model was trained with."
+                )
+        if len(known) > len(self.names):
+            missing = next(name for name in known if name not in seen)
+            raise ConfigurationError(
+                f"{self._source}: the {self._what} '{missing}' is missing, which the model was trained with."
+            )
+        order = numpy.empty(len(self.names), dtype=numpy.int64)
+        order[[known[name] for name in self.names]] = numpy.arange(len(self.names))
+        return order
+
+    def ordered(self, order: numpy.ndarray) -> "NamedColumns":
+        """The same names in another order."""
+        return NamedColumns([self.names[i] for i in order], self.namespace, self._what, self._source, self._wheres)
+
+
+class NamesField(MetadataField):
+    """The source of a row, anything `more` about it, and the columns whose names the vocabulary counts from it."""
+
+    def __init__(self, source: Optional[str], columns: Sequence[NamedColumns], **more: Any) -> None:
+        super().__init__({"source": source, **more})
+        self._columns = columns
+
+    def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
+        for column in self._columns:
+            column.count(counter)

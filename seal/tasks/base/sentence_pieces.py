@@ -1,0 +1,130 @@
+"""
+Splits words into the pieces that pretrained encoders read.
+"""
+
+import logging
+from collections.abc import Iterator
+from typing import Any, Optional
+
+from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer, TokenIndexer
+from allennlp.data.tokenizers import Token
+
+from seal.allennlp.pretrained_encoders import IN_SENTENCE, INDEXER, OF_TRAINED_MODEL
+from seal.common.setting_checks import check_choice
+
+logger = logging.getLogger(__name__)
+
+#: The other way than `IN_SENTENCE`: each word as if it were a text of its own.
+ALONE = "alone"
+# What may stand before a word to see its pieces inside a sentence.
+_BEFORE = ("a", "the", "1", ".")
+# Words by which a tokenizer shows whether it tells the two apart, and the number of words whose pieces are kept.
+_PROBES = ("a", "b", "and", "1", "The", "Anna")
+_MOST_KEPT = 2**16
+
+
+class SentencePieces:
+    """
+    The pieces that a pretrained tokenizer makes of the words of a sentence, as it makes them of the whole sentence, the
+    words joined by a space. How it marks a word's beginning, if at all (`##`, `Ġ`, `▁`), is found from what it does
+    with a word behind another one.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._before = {before: self._ids(before) for before in _BEFORE}
+        self._inside: dict[str, list[int]] = {}
+
+    def __call__(self, words: list[str]) -> tuple[list[Token], list[Optional[tuple[int, int]]]]:
+        """The pieces, without special tokens, and the first and last piece of each word; `None` for one without any."""
+        pieces: list[Token] = []
+        places: list[Optional[tuple[int, int]]] = []
+        for word in words:
+            # A word is the sentence's first one as long as nothing stands before it.
+            ids = self.inside(word) if pieces else self._ids(word)
+            places.append((len(pieces), len(pieces) + len(ids) - 1) if ids else None)
+            names = self._tokenizer.convert_ids_to_tokens(ids)
+            pieces += [Token(text=name, text_id=id_) for name, id_ in zip(names, ids)]
+        return pieces, places
+
+    def inside(self, word: str) -> list[int]:
+        """The ids of the word's pieces behind another word."""
+        ids = self._inside.get(word)
+        if ids is None:
+            if len(self._inside) >= _MOST_KEPT:
+                self._inside.clear()
+            ids = next(self._behind(word), None)
+            ids = self._inside[word] = self._ids(word) if ids is None else ids
+        return ids
+
+    def differs(self) -> bool:
+        """Whether a word has other pieces inside a sentence than alone."""
+        return any(self.inside(word) != self._ids(word) for word in _PROBES)
+
+    def _behind(self, word: str) -> Iterator[list[int]]:
+        for before, own in self._before.items():
+            ids = self._ids(f"{before} {word}")
+            # Else the two words share a piece.
+            if own and ids[: len(own)] == own:
+                yield ids[len(own) :]
+
+    def _ids(self, text: str) -> list[int]:
+        return self._tokenizer.encode_plus(
+            text, add_special_tokens=False, return_tensors=None, return_attention_mask=False
+        )["input_ids"]
+
+
+@TokenIndexer.register(INDEXER, exist_ok=True)
+class SentencePiecesIndexer(PretrainedTransformerMismatchedIndexer):
+    """
+    AllenNLP's indexer of words for pretrained transformers, whose pieces are those of the whole sentence, as in
+    pretraining. AllenNLP's own makes the pieces of each word alone, which lack the mark of a word's beginning in
+    tokenizers that write it as a leading space (byte-level BPE: RoBERTa, GPT-2, ModernBERT).
+
+    Registered as `"pretrained_transformer_mismatched"`, in the place of AllenNLP's.
+
+    # Parameters
+
+    model_name, namespace, max_length, tokenizer_kwargs, token_min_padding_length :
+        As for `PretrainedTransformerMismatchedIndexer`.
+    pieces : `str`, optional (default = `None`)
+        `"in_sentence"`, or `"alone"` for those of each word alone. `None` is the first; but the second for a model that
+        was trained before there was this setting, which a warning says where it makes a difference. Training writes the
+        value into the config of its archive.
+
+    # Raises
+
+    `ConfigurationError` if `pieces` is another value.
+    """
+
+    def __init__(
+        self,
+        model_name: str,
+        namespace: str = "tags",
+        max_length: Optional[int] = None,
+        tokenizer_kwargs: Optional[dict[str, Any]] = None,
+        pieces: Optional[str] = None,
+        token_min_padding_length: int = 0,
+    ) -> None:
+        check_choice("token_indexers.pieces", pieces, (IN_SENTENCE, ALONE, None))
+        super().__init__(
+            model_name,
+            namespace=namespace,
+            max_length=max_length,
+            tokenizer_kwargs=tokenizer_kwargs,
+            token_min_padding_length=token_min_padding_length,
+        )
+        in_sentence = SentencePieces(self._allennlp_tokenizer.tokenizer)
+        known = OF_TRAINED_MODEL.get()
+        old = pieces is None and known is not None
+        if old and model_name not in known and in_sentence.differs():
+            known.add(model_name)
+            logger.warning(
+                "this model was trained on the pieces of single words, and '%s' splits words differently inside a "
+                "sentence; the model keeps its pieces (token_indexers.pieces: '%s'), and one that is trained again "
+                "uses those of pretraining",
+                model_name,
+                ALONE,
+            )
+        if pieces != ALONE and not old:
+            self._allennlp_tokenizer._intra_word_tokenize = in_sentence

@@ -1,0 +1,231 @@
+"""Feature-based multi-label files as arrays: ARFF with the labels of Mulan, MEKA or KU Leuven."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Optional, Union, overload
+
+import numpy
+from allennlp.common.checks import ConfigurationError
+from scipy import sparse
+
+from seal.common.setting_checks import check_choice
+from seal.files.array_cache import Arrays
+from seal.files.matrices import GrowingMatrix, Matrix, matrix_of
+from seal.files.names import composed
+from seal.files.taxonomy import Taxonomy
+from seal.tasks.multilabel.arff import ArffHeader, ArffTable, read_arff, read_header
+from seal.tasks.multilabel.arff_labels import HIERARCHIES
+from seal.tasks.multilabel.column_plan import ColumnPlan
+from seal.tasks.multilabel.feature_columns import fill_missing
+
+
+class RowSources(Sequence[str]):
+    """
+    `file:line` of each row of a split, made of the numbers when it is asked for.
+
+    # Parameters
+
+    files : `Sequence[str]`
+    rows_of_files : `numpy.ndarray`, `(files,)`
+        How many rows each file has.
+    lines : `numpy.ndarray`, `(rows,)`
+        The line of each row.
+    """
+
+    def __init__(self, files: Sequence[str], rows_of_files: numpy.ndarray, lines: numpy.ndarray) -> None:
+        self._files, self._ends, self._lines = list(files), numpy.cumsum(rows_of_files), lines
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+
+    @overload
+    def __getitem__(self, row: slice) -> list[str]: ...
+
+    def __getitem__(self, row: Union[int, slice]) -> Union[str, list[str]]:
+        if isinstance(row, slice):
+            return [self[place] for place in range(len(self))[row]]
+        place = range(len(self))[row]
+        return f"{self._files[int(numpy.searchsorted(self._ends, place, side='right'))]}:{self._lines[place]}"
+
+
+@dataclass
+class MultilabelData:
+    """
+    One split of a data set.
+
+    # Parameters
+
+    features : `Union[numpy.ndarray, scipy.sparse.csr_array]`
+        float32, shape (rows, features), finite; sparse where the file is.
+    labels : `scipy.sparse.csr_array`
+        Boolean, shape (rows, labels), indices sorted.
+    feature_names : `list[str]`
+        An attribute's name, or `name=value` for a value of a nominal attribute that is not yes/no.
+    label_names : `list[str]`
+    source : `Sequence[str]`
+        `file:line` of each row.
+    means : `numpy.ndarray`
+        float32, shape (features,): the values of missing features with `missing="mean"`.
+    taxonomy : `Optional[Taxonomy]`
+        That of a hierarchical attribute or a nested XML; its labels are `label_names`, in order.
+    wheres : `dict[str, str]`
+        `file:line` of the attribute that gives a feature or label.
+    """
+
+    features: Matrix
+    labels: "sparse.csr_array"
+    feature_names: list[str]
+    label_names: list[str]
+    source: Sequence[str]
+    means: numpy.ndarray
+    taxonomy: Optional[Taxonomy] = None
+    wheres: dict[str, str] = field(default_factory=dict)
+
+    def columns_of(self, names: Sequence[str]) -> list[int]:
+        """The column of each of these features."""
+        places = {name: column for column, name in enumerate(self.feature_names)}
+        return [places[name] for name in names]
+
+
+def read_multilabel(
+    paths: Union[str, Sequence[str]],
+    label_xml: Optional[str] = None,
+    labels: Optional[Sequence[str]] = None,
+    drop_attributes: Sequence[str] = (),
+    missing: str = "mean",
+    statistics: Optional[MultilabelData] = None,
+    hierarchy: str = "auto",
+    repeated_names: str = "error",
+    root: Optional[str] = None,
+    arrays: Optional[Arrays] = None,
+) -> MultilabelData:
+    """
+    Read ARFF files as one split.
+
+    The labels are those of `labels`, else of `label_xml`, else of the one hierarchical attribute, else of
+    MEKA's `-C n` in the relation. A nominal attribute with the values YES and NO, TRUE and FALSE, or 1 and 0
+    (in any case and order) is 1 for the first of each pair; any other becomes one column a value. A row of a
+    hierarchical attribute holds nodes between `@`, and every ancestor of a label becomes a label; labels of
+    an XML stay as the file has them.
+
+    # Parameters
+
+    paths : `Union[str, Sequence[str]]`
+        One file or several with the same attributes, in this order.
+    label_xml : `Optional[str]`
+        Mulan's XML: label names, in the order of the columns of `labels`.
+    labels : `Optional[Sequence[str]]`
+        Names of the attributes that are labels.
+    drop_attributes : `Sequence[str]`, optional (default = `()`)
+        Names of attributes to leave out, such as identifiers.
+    missing : `str`, optional (default = `"mean"`)
+        What a missing feature is: `"mean"`, the mean of the column over the values that are not missing; `"zero"`, 0;
+        `"error"`, an error. The columns of a nominal attribute have means, too: the share of each value.
+    statistics : `Optional[MultilabelData]`
+        The split whose means to take (the training split); this one's own where it is left out. Its features
+        and labels must have the same names, in any order.
+    hierarchy : `str`, optional (default = `"auto"`)
+        `"tree"`, `"graph"` or `"auto"`; see `hierarchy_of`.
+    repeated_names : `str`, optional (default = `"error"`)
+        See `read_arff`.
+    root : `str`, optional (default = `None`)
+        The name of an additional label above all others, which every row has.
+    arrays : `Arrays`, optional (default = `None`)
+        Where all that grows with the rows is put; `None`: in memory. If they hold what an earlier call with the same
+        content and settings has put there, the files are not read again, but for the header of the first.
+
+    # Raises
+
+    `ConfigurationError`
+        At everything in the files or the parameters that is not as above.
+    """
+    check_choice("dataset_reader.missing", missing, ("mean", "zero", "error"))
+    check_choice("dataset_reader.hierarchy", hierarchy, HIERARCHIES)
+    labels = None if labels is None else [composed(name) for name in labels]
+    drop_attributes = [composed(name) for name in drop_attributes]
+    if labels is not None and label_xml is not None:
+        raise ConfigurationError("dataset_reader: give the labels either by 'label_xml' or by 'labels', not by both.")
+    paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    arrays = Arrays() if arrays is None else arrays
+
+    def plan_of(header: ArffHeader) -> ColumnPlan:
+        plan = ColumnPlan(header, label_xml, labels, drop_attributes, hierarchy)
+        if root in plan.label_names:
+            raise ConfigurationError(f"dataset_reader.root: '{root}' is the name of a label; take another.")
+        return plan
+
+    if "lines" in arrays:
+        return _data(plan_of(read_header(paths[0], repeated_names)), root, paths, arrays)
+    tables = ((file, table) for file, path in enumerate(paths) for table in read_arff(path, repeated_names))
+    plan, features = _put_rows(tables, plan_of, root, arrays)
+    data = _data(plan, root, paths, arrays)
+    given = None
+    if statistics is not None:
+        training = statistics.source[0].rpartition(":")[0]
+        plan.check_names("label", data.label_names, statistics.label_names, training)
+        plan.check_names("feature", data.feature_names, statistics.feature_names, training)
+        given = statistics.means[statistics.columns_of(data.feature_names)]
+    means = fill_missing(data.features, data.feature_names, data.source, missing, given, features.write)
+    arrays.append("means", means)
+    return replace(data, features=features.matrix(), means=means)
+
+
+def _put_rows(
+    tables: Iterable[tuple[int, ArffTable]],
+    plan_of: Callable[[ArffHeader], ColumnPlan],
+    root: Optional[str],
+    arrays: Arrays,
+) -> tuple[ColumnPlan, GrowingMatrix]:
+    """
+    Puts the rows of tables, each with the number of its file, into the arrays: features before missing ones are filled,
+    labels, lines. Returns the plan of the first table, by which all are read, and the features.
+    """
+    plan, rows_of_files = None, []
+    for file, table in tables:
+        if plan is None:
+            plan = plan_of(ArffHeader(table.path, table.relation, table.attributes))
+            features = GrowingMatrix(arrays, "features", len(plan.feature_names))
+            gold = GrowingMatrix(arrays, "labels", len(plan.label_names) + (root is not None))
+        if file == len(rows_of_files):
+            plan.check_same(table)
+            rows_of_files.append(0)
+        features.add(plan.features_of(table))
+        labels = plan.labels_of(table)
+        gold.add(labels if root is None else _with_root(labels))
+        arrays.append("lines", table.lines)
+        rows_of_files[file] += len(table.lines)
+    arrays.append("rows_of_files", numpy.array(rows_of_files, dtype=numpy.int64))
+    return plan, features
+
+
+def _data(plan: ColumnPlan, root: Optional[str], paths: Sequence[str], arrays: Arrays) -> MultilabelData:
+    """What the arrays hold, with the names of the plan."""
+    names, taxonomy = plan.label_names, plan.taxonomy
+    if root is not None:
+        names = [root, *names]
+        if taxonomy is not None:
+            edges = [(taxonomy.labels[above], taxonomy.labels[below]) for above, below in taxonomy.edges]
+            tops = set(taxonomy.labels) - {below for _, below in edges}
+            edges += [(root, label) for label in taxonomy.labels if label in tops]
+            taxonomy = Taxonomy([root, *taxonomy.labels], edges)
+    source = RowSources([os.fspath(path) for path in paths], arrays.array("rows_of_files"), arrays.array("lines"))
+    return MultilabelData(
+        matrix_of(arrays, "features", len(plan.feature_names)),
+        matrix_of(arrays, "labels", len(names)),
+        plan.feature_names,
+        names,
+        source,
+        arrays.array("means") if "means" in arrays else numpy.empty(0, numpy.float32),
+        taxonomy,
+        plan.wheres(),
+    )
+
+
+def _with_root(labels: "sparse.csr_array") -> "sparse.csr_array":
+    """The labels with a first one that every row has."""
+    everywhere = sparse.csr_array(numpy.ones((labels.shape[0], 1), dtype=bool))
+    return sparse.csr_array(sparse.hstack([everywhere, labels], format="csr"))

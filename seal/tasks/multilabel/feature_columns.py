@@ -1,0 +1,178 @@
+"""
+How columns of ARFF files become features: nominal values are zeros and ones, and missing values are filled.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Optional
+
+import numpy
+from allennlp.common.checks import ConfigurationError
+from scipy import sparse
+
+from seal.files.matrices import Matrix, pieces
+from seal.tasks.multilabel.arff import Attribute
+
+# No, then yes. The words decide, and not their order in the file: Mulan's genbase lists {YES, NO}.
+_PAIRS = (("no", "yes"), ("false", "true"), ("0", "1"))
+
+
+def is_binary(attribute: Attribute) -> bool:
+    """Whether the attribute is nominal with YES and NO, TRUE and FALSE or 1 and 0, in any case and order."""
+    return attribute.kind == "nominal" and _place_of_yes(attribute) is not None
+
+
+def _place_of_yes(attribute: Attribute) -> Optional[int]:
+    """The place of "yes" in the list of a binary attribute, -1 where it lists "no" alone; `None` of any other list."""
+    lower = [value.lower() for value in attribute.values]
+    for no, yes in _PAIRS:
+        if sorted(lower) in ([no], [yes], [no, yes]):
+            return lower.index(yes) if yes in lower else -1
+    return None
+
+
+class FeaturePlan:
+    """
+    How columns of numeric or nominal attributes become features: a numeric attribute one column as it is, a binary one
+    a column of 0 and 1, and any other nominal one a column for each value.
+
+    # Parameters
+
+    attributes : `Sequence[Attribute]`
+        All of a file.
+    columns : `Sequence[int]`
+        The places of those that become features.
+
+    # Attributes
+
+    names : `list[str]`
+        The features' names.
+    columns : `list[int]`
+        The column that each feature is of.
+    """
+
+    def __init__(self, attributes: Sequence[Attribute], columns: Sequence[int]) -> None:
+        self.names: list[str] = []
+        self.columns: list[int] = []
+        # Of the features that are not the codes of their column: the code that makes a 1.
+        self._ones: dict[int, int] = {}
+        for column in columns:
+            attribute, first = attributes[column], len(self.names)
+            if attribute.kind == "numeric":
+                self.names.append(attribute.name)
+            elif is_binary(attribute):
+                self.names.append(attribute.name)
+                yes = _place_of_yes(attribute)
+                if yes != 1:
+                    self._ones[first] = yes
+            else:
+                self.names += [f"{attribute.name}={value}" for value in attribute.values]
+                self._ones.update((first + place, place) for place in range(len(attribute.values)))
+            self.columns += [column] * (len(self.names) - first)
+
+    def features_of(self, codes: Matrix) -> Matrix:
+        """Of codes, `(rows, features)`: NaN where a value is missing, sparse where the codes are."""
+        if sparse.issparse(codes):
+            return self._of_sparse(codes)
+        result = codes[:, self.columns]
+        for feature, code in self._ones.items():
+            result[:, feature] = _is_code(result[:, feature], code)
+        return result
+
+    def _of_sparse(self, codes: "sparse.csr_array") -> "sparse.csr_array":
+        result = sparse.csc_array(codes)[:, self.columns]
+        if self._ones:
+            # Whole columns of codes, and not only the stored entries: a value that a sparse row leaves out has code 0,
+            # which may be a yes.
+            parts, start = [], 0
+            for feature, code in self._ones.items():
+                parts.append(result[:, start:feature])
+                parts.append(sparse.csc_array(_is_code(result[:, [feature]].toarray(), code)))
+                start = feature + 1
+            result = sparse.hstack([*parts, result[:, start:]], format="csc")
+        result = sparse.csr_array(result)
+        result.sort_indices()
+        return result
+
+
+def fill_missing(
+    matrix: Matrix,
+    names: Sequence[str],
+    sources: Sequence[str],
+    missing: str,
+    means: Optional[numpy.ndarray],
+    write: Callable[[int, numpy.ndarray], None],
+) -> numpy.ndarray:
+    """
+    Replaces missing values, piece by piece.
+
+    # Parameters
+
+    matrix : `Union[numpy.ndarray, scipy.sparse.csr_array]`
+        NaN where a value is missing.
+    names : `Sequence[str]`
+        The names of the columns, for messages.
+    sources : `Sequence[str]`
+        `file:line` of the rows, for messages.
+    missing : `str`
+        `"mean"`, `"zero"` or `"error"`.
+    means : `Optional[numpy.ndarray]`
+        The values to fill in with `"mean"`. `None`: the matrix's own means over the values that are not missing (0 for
+        a column where all are missing).
+    write : `Callable[[int, numpy.ndarray], None]`
+        Puts values in the place of the matrix's rows, or stored values, from one on.
+
+    # Returns
+
+    `numpy.ndarray`
+        The means.
+
+    # Raises
+
+    `ConfigurationError`
+        At the first missing value with `"error"`.
+    """
+    # Summed in float64: the rows of a large file would round in float32.
+    totals, absent = numpy.zeros(len(names)), numpy.zeros(len(names), dtype=numpy.int64)
+    for start, values, columns in _pieces(matrix):
+        holes = numpy.isnan(values)
+        if holes.any():
+            of_hole = columns[holes]
+            absent += numpy.bincount(of_hole, minlength=len(names))
+            if missing == "error":
+                row = start + int(holes.nonzero()[0][0])
+                if sparse.issparse(matrix):
+                    row = int(numpy.searchsorted(matrix.indptr, row, side="right")) - 1
+                raise ConfigurationError(
+                    f"{sources[row]}: the value of {names[of_hole[0]]!r} is missing; set dataset_reader.missing to "
+                    "'zero', or to 'mean' and dataset_reader.statistics_from to the training file."
+                )
+        if sparse.issparse(matrix):
+            totals += numpy.bincount(columns, numpy.nan_to_num(values).astype(float), len(names))
+        else:
+            totals += numpy.nansum(values, axis=0, dtype=numpy.float64)
+    if means is None:
+        means = (totals / numpy.maximum(len(sources) - absent, 1)).astype(numpy.float32)
+    if absent.any():
+        for start, values, columns in _pieces(matrix):
+            holes = numpy.isnan(values)
+            if holes.any():
+                filled = values.copy()
+                filled[holes] = means[columns[holes]] if missing == "mean" else 0
+                write(start, filled)
+    return means
+
+
+def _pieces(matrix: Matrix) -> Iterator[tuple[int, numpy.ndarray, numpy.ndarray]]:
+    """Pieces of the rows, or of the stored values: where each begins, its values, and the column of each value."""
+    if sparse.issparse(matrix):
+        for start, end in pieces(len(matrix.data)):
+            yield start, matrix.data[start:end], matrix.indices[start:end]
+    else:
+        columns = numpy.arange(matrix.shape[1])
+        for start, end in pieces(*matrix.shape):
+            part = matrix[start:end]
+            yield start, part, numpy.broadcast_to(columns, part.shape)
+
+
+def _is_code(codes: numpy.ndarray, code: int) -> numpy.ndarray:
+    return numpy.where(numpy.isnan(codes), codes, codes == code).astype(numpy.float32)

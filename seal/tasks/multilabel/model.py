@@ -1,0 +1,307 @@
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.models import Model
+
+from seal.common.equal_contents import numbered
+from seal.common.setting_checks import check_choice, with_parameters_of
+from seal.output_spaces import LabelSet, OutputSpace
+from seal.samplers import Sampler
+from seal.structure.label_set_structure import LabelSetStructure
+from seal.structure.scores import LABEL_SET_SCORES
+from seal.structure.thresholds import best_label_thresholds, best_micro_threshold, best_threshold
+from seal.tasks.base.seal_model import SealModel, check_scored
+from seal.tasks.multilabel.label_set_score import LabelSetScore, MultilabelScore
+from seal.two_player.objectives import TaskState
+
+#: The threshold by which probabilities become labels: 0.5, one tuned for all labels, or one tuned for each label.
+DECISIONS = ("half", "tuned", "per_label")
+#: The metrics for which the threshold for all labels can be tuned.
+TUNING_METRICS = ("f1", "micro_f1")
+
+
+@Model.register("seal_multilabel")
+class MultilabelModel(SealModel):
+    """
+    Multi-label classification of feature vectors (`seal_multilabel` reader).
+
+    Thresholds other than 0.5 are tuned on validation data by the trainer callback `tune_thresholds` and are part of
+    the model's weights; once they are tuned, every F1 score is also reported with them. A score without a suffix, such
+    as `f1`, is of the labels that are predicted.
+
+    # Parameters
+
+    As for `SealModel`, and
+
+    decision : `str`, optional (default = `None`)
+        The least probability of a predicted label: 0.5 as in the papers (`"half"`), the tuned threshold (`"tuned"`) or
+        the label's own tuned threshold (`"per_label"`). Any of these decides alone, whatever a structure would choose.
+        `None`: a structure that has been learned decides, and 0.5 without one.
+    empty_f1 : `float`, optional (default = `1.0`)
+        The F1, 0 to 1, of a row without labels for which none is predicted.
+    score : `str`, optional (default = `"f1"`)
+        With a structure: the score for which labels are predicted, `"f1"`, `"micro_f1"` or `"subset_accuracy"`. Each of
+        the three is also reported as it would be were it this score (`f1_decided` and so on).
+    """
+
+    default_predictor = "seal_multilabel"
+    structure_kind = LabelSetStructure
+    can_pseudo_label = True
+    predicted_name = "predicted"
+    gold_key = "labels"
+
+    output_space: LabelSet
+    is_tuned: torch.Tensor
+    tuned_threshold: torch.Tensor
+    label_thresholds: torch.Tensor
+
+    @with_parameters_of(SealModel.__init__)
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        output_space: OutputSpace,
+        *,
+        decision: Optional[str] = None,
+        empty_f1: float = 1.0,
+        score: str = "f1",
+        **settings: Any,
+    ) -> None:
+        if not isinstance(output_space, LabelSet):
+            raise ConfigurationError("model.output_space.type: 'seal_multilabel' predicts a 'label_set'.")
+        if decision is not None:
+            check_choice("model.decision", decision, DECISIONS)
+        self.empty_f1 = empty_f1
+        super().__init__(vocab, output_space, **settings)
+        check_choice("model.score", score, tuple(LABEL_SET_SCORES))
+        #: As the parameter; may be changed later.
+        self.score = score
+        self._decided = {name: LabelSetScore(name, empty_f1) for name in LABEL_SET_SCORES}
+        self._own = {name: LabelSetScore(name, empty_f1) for name in LABEL_SET_SCORES}
+        #: As the parameter; may be changed later.
+        self.decision = decision
+        self._score = MultilabelScore(empty_f1)
+        #: The metric for which `get_metrics` tunes the thresholds (the one for all labels, and one for each); `None`:
+        #: no tuning. Set it while validation data is scored, never for other data.
+        self.tuned_metric: Optional[str] = None
+        self.register_buffer("is_tuned", torch.tensor(False))
+        self.register_buffer("tuned_threshold", torch.tensor(0.5))
+        # shape: (labels,)
+        self.register_buffer("label_thresholds", torch.full((output_space.num_labels,), 0.5))
+
+    def task_state(
+        self,
+        features: torch.Tensor,
+        labels: Optional[torch.Tensor] = None,
+        metadata: Optional[list[dict[str, Any]]] = None,
+    ) -> TaskState:
+        return self._task_state({"features": features}, len(features), labels, metadata)
+
+    def _task_state(
+        self,
+        inputs: dict[str, Any],
+        rows: int,
+        labels: Optional[torch.Tensor],
+        metadata: Optional[list[dict[str, Any]]],
+    ) -> TaskState:
+        if self.training:
+            self.unknown_gold.refuse(metadata)
+        if self.training and self.decision not in (None, "half") and not self.tuned_metric:
+            raise ConfigurationError(
+                f"model.decision: '{self.decision}' needs the trainer callback that tunes thresholds; add "
+                "'tune_thresholds' to trainer.callbacks, or leave the decision out."
+            )
+        logits, hidden, earlier = self._task_net_output(inputs, rows, self.output_space.num_labels)
+        return TaskState(inputs, logits, hidden, gold=labels, earlier=earlier)
+
+    def forward(
+        self,
+        features: torch.Tensor,
+        labels: Optional[torch.Tensor] = None,
+        metadata: Optional[list[dict[str, Any]]] = None,
+    ) -> dict[str, torch.Tensor]:
+        """
+        # Parameters
+
+        features : `torch.FloatTensor`, `(rows, features)`
+        labels : `torch.FloatTensor`, `(rows, labels)`, optional
+            0 or 1.
+        metadata : `list[dict[str, Any]]`, optional
+
+        # Returns
+
+        probabilities : `torch.FloatTensor`, `(rows, labels)`
+            Those of the task-net; or the relaxed labels that `inference` found.
+        predicted : `torch.BoolTensor`, `(rows, labels)`
+        marginals : `torch.FloatTensor`, `(rows, labels)`
+            How likely each label is to be right, by the structure's calibration, if `with_probability` is set and there
+            is one.
+        probability : `torch.FloatTensor`, `(rows,)`
+            The same of the predicted labels as a whole.
+        energy : `torch.FloatTensor`, `(rows,)`
+            The energy of the predicted labels, if `with_energy` is set and there is a loss-net.
+        loss : `torch.Tensor`, a scalar
+            Cross-entropy of the task-net, summed over labels, averaged over rows, where gold is given and the
+            task-net predicts.
+        """
+        return self._output(self.task_state(features, labels, metadata), labels, metadata)
+
+    def _output(
+        self, state: TaskState, labels: Optional[torch.Tensor], metadata: Optional[list[dict[str, Any]]]
+    ) -> dict[str, torch.Tensor]:
+        """What `forward` returns."""
+        output: dict[str, torch.Tensor] = {}
+        if self.inference is None:
+            output["probabilities"] = state.logits.sigmoid()
+            if labels is not None:
+                output["loss"] = self.output_space.cross_entropy(state.logits, labels).mean()
+        else:
+            output["probabilities"] = self.infer(state)
+        if not self.training:
+            decided = {}
+            if self.has_learned_structure:
+                scores = [self.score] if labels is None else list(self._decided)
+                decided = self.structure.decide_all(state.logits, scores)
+            if self.gives_probability:
+                _, output["marginals"], output["probability"] = self.structure.decide_with_probability(
+                    state.logits, self.score
+                )
+            output["predicted"] = decided[self.score] if decided else output["probabilities"] >= self.threshold
+            if self.gives_energy:
+                outputs = output["predicted"].to(state.logits).unsqueeze(1)
+                output["energy"] = self.energy(state, outputs).squeeze(1)
+            if labels is not None:
+                # An infinite logit has a probability, but no number stands behind it.
+                check_scored(state.logits if self.inference is None else output["probabilities"], metadata)
+                missed = self.unknown_gold.note(metadata)
+                self._score(output["probabilities"], labels, missed, output["predicted"])
+                for name, predicted in decided.items():
+                    self._decided[name](predicted, labels, missed)
+                    self._own[name](self.structure.own(state.logits, name), labels, missed)
+                if decided:
+                    self.structure.count_broken(output["predicted"], self.structure.own(state.logits, self.score))
+        return output
+
+    @property
+    def has_learned_structure(self) -> bool:
+        """Whether there is a structure that has been learned, and no threshold decides in its place."""
+        return self.decision is None and super().has_learned_structure
+
+    @property
+    def score_of_prediction(self) -> Optional[str]:
+        return None if self.structure is None else self.score
+
+    @property
+    def threshold(self) -> torch.Tensor:
+        """The least probability of a predicted label: a scalar or `(labels,)`."""
+        if self.decision in (None, "half"):
+            return self.tuned_threshold.new_tensor(0.5)
+        if not self.tuned_metric:
+            self.check_tuned(self.decision, "model.decision")
+        return self.tuned_threshold if self.decision == "tuned" else self.label_thresholds
+
+    def check_tuned(self, decision: str, key: str) -> None:
+        """
+        # Raises
+
+        `ConfigurationError` if `decision`, the value of the config key `key`, needs thresholds that were never tuned.
+        """
+        if decision != "half" and not self.is_tuned:
+            raise ConfigurationError(
+                f"{key}: '{decision}' needs thresholds that the trainer callback 'tune_thresholds' has tuned, and this "
+                "model was trained without it; take 'half'."
+            )
+
+    @contextmanager
+    def predicting_by(self, inference: Sampler) -> Iterator[None]:
+        """As in `SealModel`; thresholds stay those of the outputs that they were tuned for."""
+        tuned_metric, self.tuned_metric = self.tuned_metric, None
+        try:
+            with super().predicting_by(inference):
+                yield
+        finally:
+            self.tuned_metric = tuned_metric
+
+    def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
+        names = self.output_space.labels
+        output_dict["labels"] = [
+            [names[i] for i in row.nonzero().squeeze(1).tolist()] for row in output_dict["predicted"]
+        ]
+        return output_dict
+
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
+        """
+        In percent: `f1` (example F1), `micro_f1`, `macro_f1`, `macro_f1_all` and `subset_accuracy` of the labels that
+        are predicted; `mean_average_precision` of the task-net's probabilities; and the same as the first five with
+        the tuned thresholds, as `f1_tuned`, `f1_per_label` and so on, and with the threshold 0.5, where that is not
+        what predicts, as `f1_half` and so on. With a structure that has been learned, for `f1`, `micro_f1` and
+        `subset_accuracy` also `f1_own` and so on, by the threshold on the task-net's probabilities that is best for the
+        score on validation data, and `f1_decided` and so on, by the decision that the structure has for the score,
+        which is what is predicted where `score` names it. Also the means of the training losses.
+
+        While `tuned_metric` is set, a call with `reset` outside training first tunes the thresholds on the rows that
+        have been scored, which changes the model's buffers `tuned_threshold`, `label_thresholds` and `is_tuned`.
+        """
+        metrics = super().get_metrics(reset)
+        if not self.training:
+            found = self._score.get_metric(reset, self._thresholds)
+            if reset and self.decision in ("tuned", "per_label"):
+                # By thresholds of now: they may have just been tuned on what was scored.
+                found.update((name, found[f"{name}_{self.decision}"]) for name in [*found] if f"{name}_half" in found)
+            metrics.update(found)
+            if self.has_learned_structure:
+                metrics.update(self.structure.violations(reset))
+                for suffix, scores in (("own", self._own), ("decided", self._decided)):
+                    metrics.update((f"{name}_{suffix}", score.get_metric(reset)) for name, score in scores.items())
+        return metrics
+
+    def structure_settings(self) -> dict[str, Any]:
+        space = self.output_space
+        return {"num_labels": space.num_labels, "names": space.labels, "empty_f1": self.empty_f1}
+
+    def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
+        state = self.task_state(**batch)
+        return {"logits": state.logits.float().cpu(), "gold": self.gold(state).to("cpu", torch.bool)}
+
+    def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
+        tensors = [
+            torch.cat([record[name] for record in records])
+            for records in (training, validation)
+            for name in ("logits", "gold")
+        ]
+        # Equal inputs have equal scores, but for rounding.
+        groups, valid_groups = (
+            numbered(row.tobytes() for row in (1000 * logits).round().long().numpy()) for logits in tensors[::2]
+        )
+        return self.structure.fit(*tensors, groups=groups, valid_groups=valid_groups)
+
+    def drawn(self, inputs: dict[str, Any], num_samples: int) -> torch.Tensor:
+        logits = self.task_state(**inputs).logits
+        # A decision by thresholds that is named is followed in the structure's place.
+        if self.has_learned_structure and self.structure.is_followed(self.score):
+            return self.structure.draw(logits, num_samples)
+        return self.output_space.sample(logits, num_samples)
+
+    def _thresholds(
+        self, probabilities: torch.Tensor, gold: torch.Tensor, missed: torch.Tensor
+    ) -> dict[str, torch.Tensor]:
+        """
+        The thresholds to score beside what is predicted; they are tuned on the given rows first while `tuned_metric` is
+        set.
+        """
+        if self.tuned_metric:
+            if self.tuned_metric == "micro_f1":
+                self.tuned_threshold.fill_(best_micro_threshold(probabilities, gold, missed=missed))
+            else:
+                self.tuned_threshold.fill_(best_threshold(probabilities, gold, self.empty_f1, missed))
+            # A label that the data lack gets the threshold for all labels.
+            default = float(self.tuned_threshold)
+            self.label_thresholds.copy_(best_label_thresholds(probabilities, gold, default))
+            self.is_tuned.fill_(True)
+        found = {"tuned": self.tuned_threshold, "per_label": self.label_thresholds} if self.is_tuned else {}
+        if self.has_learned_structure or self.decision in ("tuned", "per_label"):
+            found["half"] = self.tuned_threshold.new_tensor(0.5)
+        return found

@@ -1,0 +1,281 @@
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Optional, Union
+
+import numpy
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Field, Instance, Vocabulary
+from allennlp.data.fields import TensorField
+from scipy import sparse
+
+from seal.common.setting_checks import abbreviate
+from seal.common.vocabularies import ATTRIBUTES, LABELS
+from seal.files.array_cache import Arrays, kept_or_read
+from seal.files.matrices import Matrix, pieces
+from seal.files.names import clean_label
+from seal.files.paths import expanded
+from seal.tasks.base.fields import NamedColumns, NamesField
+from seal.tasks.base.tensor_loader import TensorTable, dense_rows
+from seal.tasks.multilabel.data_files import MultilabelData, read_multilabel
+
+logger = logging.getLogger(__name__)
+
+# What gives a reader the path of data; it is not told which.
+_PATHS = "the path of data (train_data_path, validation_data_path or test_data_path)"
+
+
+@DatasetReader.register("seal_multilabel")
+class MultilabelReader(DatasetReader):
+    """
+    Reads feature-based multi-label data in ARFF: dense or sparse, with the labels of Mulan's XML, of MEKA's relation
+    or of a KU Leuven hierarchy (see `read_multilabel`). The data loader `tensors` gets the data as a table;
+    AllenNLP's own loaders work too, with one instance a row.
+
+    A path is a file, a list of files that make one split (stratified folds), or a pattern with `*`; packed ones are
+    read as well. What is read of large ones is kept for the next start (see `seal.files.array_cache`).
+
+    # Parameters
+
+    label_xml, labels, drop_attributes, hierarchy, repeated_names :
+        As for `read_multilabel`.
+    missing : `str`, optional (default = `"mean"`)
+        What a missing value of a feature is: the `"mean"` of the column in the training data, `"zero"`, or an
+        `"error"`. Without `statistics_from` no mean is known, and `"mean"` is an error, too.
+    root : `str`, optional (default = `None`)
+        The name of an additional label above all others, which every row has. The papers count it among the 500 labels
+        of their hierarchical sets, where it raises every F1.
+    standardize : `bool`, optional (default = `False`)
+        Whether to bring every feature to mean 0 and standard deviation 1 in the training data, and constant ones to 0.
+        Features in different units need it. It needs `statistics_from`.
+    statistics_from : `Union[str, list[str]]`, optional (default = `None`)
+        The path of the training data, which give the means and deviations. It has to be named because evaluation and
+        prediction read other files.
+    max_instances, serialization_dir :
+        As for `DatasetReader`.
+    """
+
+    def __init__(
+        self,
+        label_xml: Optional[str] = None,
+        labels: Optional[list[str]] = None,
+        drop_attributes: Sequence[str] = (),
+        missing: str = "mean",
+        root: Optional[str] = None,
+        standardize: bool = False,
+        statistics_from: Optional[Union[str, list[str]]] = None,
+        hierarchy: str = "auto",
+        repeated_names: str = "error",
+        max_instances: Optional[int] = None,
+        serialization_dir: Optional[str] = None,
+    ) -> None:
+        # Spelt out: with `**kwargs` a misspelt config key would end in a TypeError, not in a message that names it.
+        super().__init__(max_instances=max_instances, serialization_dir=serialization_dir)
+        if standardize and statistics_from is None:
+            raise ConfigurationError(
+                "dataset_reader.statistics_from: name the training file, whose means and deviations 'standardize' "
+                "takes."
+            )
+        if root is not None:
+            root = clean_label(root, "dataset_reader.root")
+        self._settings = dict(
+            label_xml=label_xml,
+            labels=labels,
+            drop_attributes=drop_attributes,
+            missing="error" if missing == "mean" and statistics_from is None else missing,
+            hierarchy=hierarchy,
+            repeated_names=repeated_names,
+            root=root,
+        )
+        #: For callers with features that are not from a file, as is `training_statistics`.
+        self.missing = missing
+        self.standardize = standardize
+        self._statistics_from = statistics_from
+        # The training data, whose means fill missing values, and the means and deviations of its features once filled.
+        self._statistics: Optional[MultilabelData] = None
+        self._centre: Optional[numpy.ndarray] = None
+        self._deviations: Optional[numpy.ndarray] = None
+
+    def load(self, path: Union[str, Sequence[str]]) -> MultilabelData:
+        """
+        The data of a path, with the root label and standardized features where they are asked for.
+
+        # Raises
+
+        `ConfigurationError` at everything that is wrong in the files, with file and line; or if no row has a label.
+        """
+        data = self._read_data(path)
+        of_root = self._settings["root"] is not None
+        sizes = numpy.diff(data.labels.indptr) - of_root
+        if not len(sizes) or sizes.max() == 0:
+            raise ConfigurationError(f"{path}: no row has a label; is this the file with the labels filled in?")
+        empty = numpy.flatnonzero(sizes == 0)
+        if len(empty):
+            logger.warning(
+                "%s: the first of %d (of %d) rows that have no label; they stay.",
+                data.source[empty[0]],
+                len(empty),
+                len(sizes),
+            )
+        counts = numpy.zeros(data.labels.shape[1], dtype=numpy.int64)
+        for start, end in pieces(len(data.labels.indices)):
+            counts += numpy.bincount(data.labels.indices[start:end], minlength=len(counts))
+        unseen = numpy.flatnonzero(counts == 0)
+        if len(unseen):
+            logger.warning(
+                "%s: no row has %d of the %d labels; the first is '%s'.",
+                path,
+                len(unseen),
+                len(counts) - of_root,
+                data.label_names[unseen[0]],
+            )
+        return data
+
+    def _read_data(self, path: Union[str, Sequence[str]]) -> MultilabelData:
+        """The data of a path, whatever its labels, with standardized features where they are asked for."""
+        files = _files(path)
+        if not self.standardize and files == self._statistics_files():
+            return self.training_statistics()
+        return self._kept_or_read(files, self._statistics_files(), self._parsed)
+
+    def _parsed(self, files: list[str], arrays: Arrays) -> MultilabelData:
+        data = read_multilabel(files, **self._settings, statistics=self.training_statistics(), arrays=arrays)
+        if not self.standardize:
+            return data
+        features = _dense(data)
+        for start, end in pieces(*features.shape):
+            arrays.write("features", start, self.standardized(features[start:end], data.feature_names))
+        return replace(data, features=arrays.array("features"))
+
+    def _kept_or_read(
+        self,
+        files: list[str],
+        statistics_from: Optional[list[str]],
+        read: Callable[[list[str], Arrays], MultilabelData],
+    ) -> MultilabelData:
+        """The data of files: from the cache, or as `read` reads them."""
+        xml = self._settings["label_xml"]
+        standardized = self.standardize and statistics_from is not None
+        settings = {**self._settings, "label_xml": xml is not None, "standardize": standardized}
+        return kept_or_read(
+            [files, [] if xml is None else [xml], statistics_from or []],
+            settings,
+            lambda arrays: read(files, arrays),
+            lambda arrays: read_multilabel(files, **self._settings, arrays=arrays),
+        )
+
+    def _statistics_files(self) -> Optional[list[str]]:
+        if self._statistics_from is None:
+            return None
+        return _files(self._statistics_from, "dataset_reader.statistics_from")
+
+    def training_statistics(self) -> Optional[MultilabelData]:
+        """The split `statistics_from`, read once; `None` where none is named."""
+        files = self._statistics_files()
+        if self._statistics is None and files is not None:
+            data = self._kept_or_read(
+                files, None, lambda files, arrays: read_multilabel(files, **self._settings, arrays=arrays)
+            )
+            if self.standardize:
+                self._take_deviations(_dense(data))
+            self._statistics = data
+        return self._statistics
+
+    def _take_deviations(self, features: numpy.ndarray) -> None:
+        # A small deviation is not a sign of a constant: by rounding equal values have one, and so may large values that
+        # differ little.
+        rows, columns = features.shape
+        least, most, total, squares = (numpy.full(columns, value) for value in (numpy.inf, -numpy.inf, 0.0, 0.0))
+        for start, end in pieces(rows, columns):
+            part = features[start:end]
+            least, most = numpy.minimum(least, part.min(axis=0)), numpy.maximum(most, part.max(axis=0))
+            total += part.sum(axis=0, dtype=numpy.float64)
+        self._centre = total / rows
+        for start, end in pieces(rows, columns):
+            squares += numpy.square(features[start:end] - self._centre).sum(axis=0)
+        self._deviations = numpy.where(least == most, numpy.inf, numpy.sqrt(squares / rows))
+
+    def standardized(self, features: numpy.ndarray, names: Optional[list[str]] = None) -> numpy.ndarray:
+        """`(features - means) / deviations` of the training data, in float32; columns as `names`, or as in training."""
+        columns = slice(None) if names is None else self._statistics.columns_of(names)
+        return ((features - self._centre[columns]) / self._deviations[columns]).astype(numpy.float32)
+
+    def read_table(self, path: Union[str, Sequence[str]]) -> TensorTable:
+        data = self.load(path)
+        return TensorTable({"features": data.features, "labels": data.labels}, _columns(data), data.source)
+
+    def read_inputs(self, path: Union[str, Sequence[str]]) -> TensorTable:
+        """
+        The features alone, for self-training: the labels of a row are not used, and may all be 0.
+
+        # Raises
+
+        `ConfigurationError` at everything that is wrong in the files.
+        """
+        data = self._read_data(path)
+        return TensorTable({"features": data.features}, {"features": _columns(data)["features"]}, data.source)
+
+    def _read(self, path: Union[str, Sequence[str]]) -> Iterable[Instance]:
+        data = self.load(path)
+        columns = _columns(data)
+        for row in range(len(data.source)):
+            yield Instance(self._fields(data, columns, row))
+
+    def _fields(self, data: MultilabelData, columns: dict[str, NamedColumns], row: int) -> dict[str, Field]:
+        return {
+            "features": ColumnsField(_row(data.features, row), columns["features"]),
+            "labels": ColumnsField(_row(data.labels, row), columns["labels"]),
+            # The first row names the columns for all rows.
+            "metadata": NamesField(data.source[row], list(columns.values()) if row == 0 else []),
+        }
+
+    def text_to_instance(self, features: numpy.ndarray) -> Instance:  # type: ignore[override]
+        """
+        # Parameters
+
+        features : `numpy.ndarray`, `(features,)`
+            In the order of the model's vocabulary.
+        """
+        return Instance({"features": TensorField(torch.as_tensor(features, dtype=torch.float))})
+
+
+class ColumnsField(TensorField):
+    """A row of a table, brought into the order of the vocabulary."""
+
+    def __init__(self, values: numpy.ndarray, columns: NamedColumns) -> None:
+        super().__init__(torch.as_tensor(values, dtype=torch.float))
+        self._columns = columns
+
+    def index(self, vocab: Vocabulary) -> None:
+        self.tensor = self.tensor[torch.from_numpy(self._columns.order(vocab))]
+
+
+def _columns(data: MultilabelData) -> dict[str, NamedColumns]:
+    source = data.source[0].rpartition(":")[0]
+    return {
+        "features": NamedColumns(data.feature_names, ATTRIBUTES, "attribute", source, data.wheres),
+        "labels": NamedColumns(data.label_names, LABELS, "label", source, data.wheres),
+    }
+
+
+def _dense(data: MultilabelData) -> numpy.ndarray:
+    if sparse.issparse(data.features):
+        raise ConfigurationError(
+            f"{data.source[0]}: the file is sparse, and standardized features are not; leave "
+            "dataset_reader.standardize out."
+        )
+    return data.features
+
+
+def _row(table: Matrix, row: int) -> numpy.ndarray:
+    """A row, `(columns,)`."""
+    return table[row] if isinstance(table, numpy.ndarray) else dense_rows(table, numpy.array([row]))[0]
+
+
+def _files(path: Union[str, Sequence[str]], key: str = _PATHS) -> list[str]:
+    if isinstance(path, str):
+        return expanded(path)
+    if not isinstance(path, (list, tuple)) or not path or not all(isinstance(file, str) for file in path):
+        raise ConfigurationError(f"{key} must be a string or a list of one or more strings, found {abbreviate(path)}.")
+    return list(path)

@@ -1,0 +1,230 @@
+"""
+Semantic-role files as plain records, sentence by sentence: CoNLL-2012 columns, BIO JSON lines, and CoNLL-U with roles.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, Optional
+
+from seal.files.names import check_name, clean_name
+from seal.files.paths import data_files, not_empty, with_packings
+from seal.files.records import read_json
+from seal.files.text_lines import cells_of, column_lines, text_lines
+from seal.registry import ConfigurationError
+from seal.tasks.base.sentence_reader import LegalTags
+from seal.tasks.srl.conllu import is_conllu, read_conllu
+from seal.tasks.srl.frames import SrlFrame, SrlSentence
+
+_CONLL_U = (".conllu", ".conllup")
+_ENDINGS = ("_conll", ".conll", ".jsonl", *_CONLL_U)
+_GOLD, _AUTO = "gold_conll", "auto_conll"
+_JSON_ENDINGS = with_packings((".jsonl", ".json"))
+_CONLL_U_ENDINGS = with_packings(_CONLL_U)
+_JSON_LINES = "JSON lines, an object with 'words' and 'frames' a line"
+_COLUMNS = "columns of CoNLL-2012 (a file of JSON lines must end in .jsonl)"
+_WORD, _LEMMA, _FRAMESET, _FIRST_ROLE = 3, 6, 7, 11
+# One cell of a role column: it may open one span and may close one.
+_ROLE = re.compile(r"(?:\(([^()*]+))?\*(\))?")
+
+
+def srl_data_files(path: str) -> list[str]:
+    """
+    The files that a data path stands for, sorted: a file for itself, a folder for every file below it whose name ends
+    in `_conll`, `.conll` or `.jsonl`, or one of these and `.gz`, `.bz2` or `.xz`; or, if there is none, in `.conllu` or
+    `.conllup`, which may be a treebank without roles. Where there are files of `gold_conll`, those of `auto_conll` are
+    left out: CoNLL-2012 has its sentences twice, annotated by hand and by tools.
+    """
+    files = data_files(path, _ENDINGS, "CoNLL-2012 columns, BIO JSON lines or CoNLL-U with roles")
+    if len(files) > 1:
+        files = [name for name in files if not name.endswith(_CONLL_U_ENDINGS)] or files
+    if len(files) > 1 and any(_GOLD in os.path.basename(name) for name in files):
+        files = [name for name in files if _AUTO not in os.path.basename(name)]
+    return files
+
+
+def read_srl_sentences(path: str, legal: Optional[LegalTags] = None, role_spans: str = "head") -> Iterator[SrlSentence]:
+    """
+    Stream the sentences of a file or folder (see `srl_data_files`), in the order of the sorted files. All are UTF-8.
+
+    A file whose name ends in `.jsonl` or `.json` (or these and `.gz`, `.bz2` or `.xz`) holds one JSON object a line:
+    `{"words": [...], "frames": [{"pred": 3, "tags": [...], "lemma": "give", "sense": "01"}]}`, where `lemma` and
+    `sense` may be left out and other keys are ignored. If the tags have a `B-V`, that at `pred` is `B-V` or `I-V`.
+
+    A file whose name ends in `.conllu` or `.conllup` (or these and a packed ending), or whose first line is one of
+    CoNLL-U, is read by `read_conllu`.
+
+    Every other file holds CoNLL-2012 columns, separated by ASCII white space: the word is column 3 (from 0), lemma 6,
+    frameset 7, one column of roles a predicate from column 11 on, and coreference last. The n-th row with a frameset
+    owns the n-th role column. Where the two counts differ, or the column's `(V` opens on another row, the row of the
+    column's first `(V` is its predicate.
+
+    # Parameters
+
+    path : `str`
+    legal : `Optional[LegalTags]`, optional (default = `None`)
+        Checks the tags of JSON lines. `None`: they are not repaired.
+    role_spans : `str`, optional (default = `"head"`)
+        The spans of roles in CoNLL-U: see `read_conllu`.
+    """
+    legal = legal or LegalTags("BIO")
+    for file_path in srl_data_files(path):
+        if file_path.endswith(_JSON_ENDINGS):
+            sentences = _parse_json_lines(file_path, text_lines(file_path, _JSON_LINES, json_lines=True), legal)
+        else:
+            lines = column_lines(file_path, _COLUMNS)
+            first = next((line for line in lines if not line[1].isspace()), (1, ""))
+            if file_path.endswith(_CONLL_U_ENDINGS) or is_conllu(first[1]):
+                sentences = read_conllu(file_path, role_spans)
+            else:
+                sentences = _parse_conll2012(file_path, chain([first], lines))
+        try:
+            yield from not_empty(sentences, f"{file_path}:1: the file holds no sentence.")
+        finally:
+            legal.warn(file_path)
+
+
+def _parse_json_lines(path: str, lines: Iterable[tuple[int, str]], legal: LegalTags) -> Iterator[SrlSentence]:
+    for number, line in lines:
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        record = read_json(line, "each line must be one JSON object", where)
+        words, frames = _value(where, record, "words"), _value(where, record, "frames")
+        if not isinstance(words, list) or not words or not all(isinstance(w, str) and w for w in words):
+            raise ConfigurationError(f"{where}: 'words' must be a list of one or more non-empty strings.")
+        for index, word in enumerate(words):
+            check_name(word, f"{where}: word {index}")
+        if not isinstance(frames, list):
+            raise ConfigurationError(f"{where}: 'frames' must be a list, found {_as_json(frames)}.")
+        yield SrlSentence(words, [_frame(where, frame, len(words), legal) for frame in frames], where)
+
+
+def _value(where: str, record: Any, key: str) -> Any:
+    if not isinstance(record, dict):
+        raise ConfigurationError(f"{where}: expected a JSON object, found {_as_json(record)}.")
+    if key not in record:
+        raise ConfigurationError(f"{where}: the key {key!r} is missing; found {sorted(record)}.")
+    return record[key]
+
+
+def _as_json(value: Any) -> str:
+    """The beginning of a value as the file has it, for messages: `true` and `null`, not Python's `True` and `None`."""
+    return json.dumps(value)[:60]
+
+
+def _frame(where: str, record: Any, length: int, legal: LegalTags) -> SrlFrame:
+    predicate, tags = _value(where, record, "pred"), _value(where, record, "tags")
+    # A JSON `true` is a Python int.
+    if not isinstance(predicate, int) or isinstance(predicate, bool) or not 0 <= predicate < length:
+        raise ConfigurationError(
+            f"{where}: 'pred' must be the index of a word, 0 to {length - 1} here, found {_as_json(predicate)}."
+        )
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        raise ConfigurationError(f"{where}: the 'tags' of predicate {predicate} must be a list of strings.")
+    if len(tags) != length:
+        raise ConfigurationError(f"{where}: predicate {predicate} has {len(tags)} tags for {length} words.")
+    clean = {tag: clean_name(tag, f"{where}: the tag") for tag in dict.fromkeys(tags)}
+    tags = [clean[tag] for tag in tags]
+    given = tags
+    tags = legal.of(
+        given,
+        lambda index: (
+            f"{where}: tag {index} of predicate {predicate} is {given[index]!r}, not legal there: a tag is 'O', 'B-X' "
+            "or 'I-X', and 'I-X' may only follow 'B-X' or 'I-X'"
+        ),
+        lambda index: f"{where}: tag {index} of predicate {predicate}",
+    )
+    if "B-V" in tags and tags[predicate] not in ("B-V", "I-V"):
+        raise ConfigurationError(
+            f"{where}: the tags of predicate {predicate} have V at word {tags.index('B-V')}, not at {predicate}."
+        )
+    for key in ("lemma", "sense"):
+        if not isinstance(record.get(key), (str, type(None))):
+            raise ConfigurationError(f"{where}: {key!r} must be a string or null, found {_as_json(record[key])}.")
+    return SrlFrame(predicate, tags, record.get("lemma"), record.get("sense"))
+
+
+def _parse_conll2012(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[SrlSentence]:
+    """Sentences end at an empty line or at a line that begins with `#begin` or `#end`."""
+    rows: list[list[str]] = []
+    start = 0
+    for number, line in lines:
+        row = cells_of(line)
+        if not row or line.startswith(("#begin", "#end")):
+            if rows:
+                yield _sentence(path, start, rows)
+                rows = []
+            continue
+        if not rows:
+            start = number
+        if len(row) <= _FIRST_ROLE:
+            raise ConfigurationError(
+                f"{path}:{number}: found {len(row)} columns where CoNLL-2012 has at least {_FIRST_ROLE + 1} "
+                "(a file of JSON lines must end in .jsonl)."
+            )
+        if rows and len(row) != len(rows[0]):
+            raise ConfigurationError(
+                f"{path}:{number}: found {len(row)} columns where the first row of the sentence has {len(rows[0])}."
+            )
+        rows.append(row)
+    if rows:
+        yield _sentence(path, start, rows)
+
+
+def _sentence(path: str, start: int, rows: list[list[str]]) -> SrlSentence:
+    marked = [index for index, row in enumerate(rows) if row[_FRAMESET] != "-"]
+    columns = range(_FIRST_ROLE, len(rows[0]) - 1)
+    sentence = SrlSentence([row[_WORD] for row in rows], source=f"{path}:{start}")
+    for order, column in enumerate(columns):
+        tags = _tags(path, start, column, [row[column] for row in rows])
+        verbs = [index for index, tag in enumerate(tags) if tag == "B-V"]
+        predicate = marked[order] if len(marked) == len(columns) else None
+        if verbs and predicate not in verbs:
+            predicate = verbs[0]
+        if predicate is None:
+            raise ConfigurationError(
+                f"{path}:{start}: column {column} has no predicate: it opens no '(V', and the sentence has "
+                f"{len(marked)} rows with a frameset for {len(columns)} role columns."
+            )
+        lemma, sense = (None if cell == "-" else cell for cell in rows[predicate][_LEMMA : _FRAMESET + 1])
+        sentence.frames.append(SrlFrame(predicate, tags, lemma, sense))
+    return sentence
+
+
+def _tags(path: str, start: int, column: int, cells: list[str]) -> list[str]:
+    tags = []
+    role: Optional[str] = None
+    opened = start
+    for number, cell in enumerate(cells, start=start):
+        if cell == "*":
+            tags.append("O" if role is None else f"I-{role}")
+            continue
+        match = _ROLE.fullmatch(cell)
+        if match is None:
+            raise ConfigurationError(
+                f"{path}:{number}: {cell!r} in column {column} is not a role; expected '*', '(ROLE*', '*)' "
+                "or '(ROLE*)'."
+            )
+        opens, closes = match.groups()
+        if opens:
+            if role is not None:
+                raise ConfigurationError(
+                    f"{path}:{number}: {cell!r} in column {column} opens inside the {role} span of line "
+                    f"{opened}; nested spans are not supported."
+                )
+            role, opened = clean_name(opens, f"{path}:{number}: the role"), number
+            tags.append(f"B-{role}")
+        else:
+            if role is None:
+                raise ConfigurationError(
+                    f"{path}:{number}: {cell!r} in column {column} closes a span that was not opened."
+                )
+            tags.append(f"I-{role}")
+        if closes:
+            role = None
+    if role is not None:
+        raise ConfigurationError(f"{path}:{opened}: the {role} span of column {column} is never closed.")
+    return tags
