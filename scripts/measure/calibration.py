@@ -8,13 +8,15 @@ from contextlib import chdir
 from typing import Any, NamedTuple
 
 import torch
+from torch.nn import functional as F
 
 from scripts.measure.suite import ROOT, UserError
 
 EPILOG = """\
 Instances are sorted by their probability and parted into fifths. The table has in percent: how many outputs are right
 as a whole; the mean probability by the task-net alone, and as `seal predict` gives it; of each fifth the mean
-probability, and how many are right; and the largest difference of the two in a fifth.
+probability, and how many are right; and the largest difference of the two in a fifth, with its standard error where
+the probabilities are right. The log-loss (nats) and the Brier score are those of "this output is right"; low is good.
 
 With --data it is measured on scikit-learn's logistic regression under StructuredClassifier; names are those of
 `structure.py --data`. The last two columns are of single labels: the log-loss of the task-net's probabilities, and of
@@ -25,6 +27,8 @@ examples:
   python scripts/structure.py calibration --data folder:yeast,bibtex
 """
 PARTS = 5
+# A probability of 0 or 1 counts as this far from it in the log-loss.
+LEAST = 1e-6
 
 
 class Outputs(NamedTuple):
@@ -47,7 +51,8 @@ def parser(prog: str) -> argparse.ArgumentParser:
 def run(arguments: argparse.Namespace) -> None:
     if (arguments.data is None) == (arguments.file is None):
         raise UserError("calibration: name a model and a file of data, or --data NAMES.")
-    header = ["n", "right", "task-net", "probability", *(f"fifth {part + 1}" for part in range(PARTS)), "largest"]
+    header = ["n", "right", "task-net", "probability", *(f"fifth {part + 1}" for part in range(PARTS))]
+    header += ["largest", "log-loss", "Brier"]
     names = ["data", *header, "labels, task-net", "labels"] if arguments.data else ["model", *header]
     print(f"| {' | '.join(names)} |\n|{'---|' * len(names)}")
     if arguments.data is None:
@@ -63,14 +68,19 @@ def run(arguments: argparse.Namespace) -> None:
 def row(name: str, outputs: Outputs, *more: str) -> str:
     """A row of the table."""
     probability, right = outputs.probability.double(), outputs.right.double()
-    means = [(float(probability[part].mean()), float(right[part].mean())) for part in fifths(probability)]
+    parts = [(probability[part], right[part]) for part in fifths(probability)]
+    means = [(float(of_part.mean()), float(right_of_part.mean())) for of_part, right_of_part in parts]
+    far, place = max((abs(mean - share), place) for place, (mean, share) in enumerate(means))
+    error = float((parts[place][0] * (1 - parts[place][0])).mean() / len(parts[place][0])) ** 0.5
+    log_loss = F.binary_cross_entropy(probability.clamp(LEAST, 1 - LEAST), right)
     cells = [
         name,
         str(len(right)),
         *(f"{100 * float(v.double().mean()):.1f}" for v in (right, outputs.own, probability)),
     ]
     cells += [f"{100 * mean:.1f} / {100 * share:.1f}" for mean, share in means]
-    cells += [f"{100 * max(abs(mean - share) for mean, share in means):.1f}", *more]
+    cells += [f"{100 * far:.1f} ± {100 * error:.1f}", f"{log_loss:.3f}", f"{(probability - right).square().mean():.3f}"]
+    cells += more
     return f"| {' | '.join(cells)} |"
 
 
@@ -136,7 +146,6 @@ def of_label_sets(name: str) -> Iterator[tuple[str, Outputs, tuple[float, float]
     probabilities, and of calibrated ones.
     """
     from sklearn.linear_model import LogisticRegression
-    from torch.nn import functional as F
 
     from scripts.measure.classifiers import read
     from seal.sklearn import StructuredClassifier

@@ -64,12 +64,14 @@ class Observed:
 
 def features_of(score: torch.Tensor, log_prob: torch.Tensor) -> torch.Tensor:
     """
-    By which the probability that gold is among the candidates is found: 1, and the log-odds of `sum_k P(y_k|x)`.
-    `(batch, 2)`; parameters as for `Calibration.log_probabilities`.
+    By which the probability that gold is among the candidates is found: 1, and the log-odds of `sum_k P(y_k|x)` and of
+    `max_k q(y_k|x)`. `(batch, 3)`; parameters as for `Calibration.log_probabilities`.
     """
-    mass = _mass(score, log_prob)
+    mass, score = _mass(score, log_prob), score.double()
+    likeliest = (score.amax(dim=1) - score.logsumexp(dim=1)).exp()
     # `logit` of a sum that rounding has brought to 1 or above is the largest one.
-    return torch.stack([torch.ones_like(mass), torch.logit(mass, eps=math.exp(-_MOST))], dim=1)
+    log_odds = torch.logit(torch.stack([mass, likeliest], dim=1), eps=math.exp(-_MOST))
+    return torch.cat([torch.ones_like(log_odds[:, :1]), log_odds], dim=1)
 
 
 def _mass(score: torch.Tensor, log_prob: torch.Tensor) -> torch.Tensor:
@@ -85,7 +87,8 @@ class Calibration:
 
     `P(y|x) = (1 - r(x)) P(y|x; task-net) / (1 - sum_k P(y_k|x; task-net))` where it does not,
 
-    `r(x) = sigmoid(w_0 + w_1 logit sum_k P(y_k|x; task-net))`, the probability that gold competes.
+    `r(x) = sigmoid(w_0 + w_1 logit sum_k P(y_k|x; task-net) + w_2 logit max_k q(y_k|x))`, the probability that gold
+    competes; `q` is the softmax of the joint score.
 
     The temperature `T` (Guo et al., 2017, "On calibration of modern neural networks") and the weights `w` are those of
     the largest likelihood on instances from which neither the task-net nor the energies have learned.
@@ -95,7 +98,7 @@ class Calibration:
     temperature : `float`
         Above 0.
     weights : `list[float]`
-        `w`.
+        `w`. Calibrations of earlier versions have no `w_2`.
     """
 
     temperature: float
@@ -131,7 +134,7 @@ class Calibration:
 
     def _log_share(self, score: torch.Tensor, log_prob: torch.Tensor, sign: int) -> torch.Tensor:
         """`log r(x)`, or of `sign` -1 `log (1 - r(x))`: `(batch, 1)`."""
-        features = features_of(score, log_prob)
+        features = features_of(score, log_prob)[:, : len(self.weights)]
         return F.logsigmoid(sign * features @ features.new_tensor(self.weights)).unsqueeze(1)
 
     def state(self) -> dict[str, Any]:

@@ -50,6 +50,39 @@ def test_the_share_follows_what_the_task_net_says_of_all_candidates_together():
     assert (found - mass).abs().max() < 0.03
 
 
+def test_the_share_follows_how_sure_the_joint_score_is():
+    """Gold competes mostly where one candidate is far above the others."""
+    generator = torch.Generator().manual_seed(0)
+    score = 2 * torch.randn(5000, 3, generator=generator)
+    log_prob = torch.full((5000, 3), math.log(0.2))
+    likeliest = score.softmax(dim=1).amax(dim=1).double()
+    share = (0.5 + torch.logit(likeliest)).sigmoid()
+    competes = torch.rand(5000, generator=generator) < share
+    calibration = Calibration.fit(Observed.of(score, log_prob, torch.where(competes, 0, -1)))
+    found = calibration.log_probabilities(score, log_prob).exp().sum(dim=1)
+    assert (found - share).abs().max() < 0.03
+
+
+def test_candidates_keep_their_order_and_what_they_leave_is_the_others():
+    generator = torch.Generator().manual_seed(0)
+    score = torch.randn(50, 7, generator=generator).double()
+    every = (3 * torch.randn(50, 10, generator=generator)).double().log_softmax(dim=1)
+    calibration = Calibration(0.7, [0.3, 0.8, -0.5])
+    inside = calibration.log_probabilities(score, every[:, :7])
+    outside = calibration.of_others(score, every[:, :7], every[:, 7:])
+    assert torch.equal(inside.argsort(dim=1), score.argsort(dim=1))
+    assert torch.allclose(torch.cat([inside, outside], dim=1).exp().sum(dim=1), torch.ones(50).double())
+    assert torch.allclose(outside.softmax(dim=1), every[:, 7:].softmax(dim=1))
+
+
+def test_a_calibration_of_an_earlier_version_has_two_weights():
+    score, log_prob, _ = drawn(1.0, 1.0, count=50)
+    mass = log_prob.double().exp().sum(dim=1)
+    share = (0.4 + 0.6 * torch.logit(mass)).sigmoid()
+    found = Calibration(**{"temperature": 2.0, "weights": [0.4, 0.6]}).log_probabilities(score, log_prob)
+    assert torch.allclose(found.exp(), share.unsqueeze(1) * (score.double() / 2).softmax(dim=1))
+
+
 def test_without_data_the_temperature_is_one():
     score, log_prob, _ = drawn(1.0, 1.0, count=3)
     calibration = Calibration.fit(Observed.of(score, log_prob, torch.full((3,), -1)))
