@@ -4,7 +4,7 @@ import pkgutil
 
 from allennlp.common import Registrable
 
-import seal
+import seal.plugin
 
 
 def test_what_a_config_can_name_is_imported_from_its_package():
