@@ -21,7 +21,7 @@ class Reranking(Sampler):
     # Parameters
 
     num_samples : `int`, optional (default = `20`)
-        The number of draws; at least 1.
+        The number of draws; at least 1. Trees are not drawn: the best of a beam of this width compete.
     log_prob_weight : `float`, optional (default = `0.0`)
         The weight of the task-net's own log-probability, at least 0. With 0 the energy decides, as is right for a
         loss-net that was trained by `nce_ranking`, whose optimum is `E = -log P(y | x)`. With 1 it is right for one
@@ -43,6 +43,16 @@ class Reranking(Sampler):
         check_range("rerank: log_prob_weight", log_prob_weight, least=0)
         self.num_samples, self.log_prob_weight, self.seed = num_samples, log_prob_weight, seed
 
+    def chosen(self, energy: torch.Tensor, log_prob: torch.Tensor) -> torch.Tensor:
+        """
+        The index of the candidate that is chosen, `(batch,)`, by the energies and log-probabilities of all, `(batch,
+        candidates)`; those whose log-probability is `-inf`, or whose energy is not finite, do not compete.
+        """
+        value = energy.masked_fill(log_prob.isneginf(), torch.inf)
+        if self.log_prob_weight > 0:
+            value = value - self.log_prob_weight * log_prob.masked_fill(log_prob.isneginf(), 0.0)
+        return value.masked_fill(~value.isfinite(), torch.inf).argmin(dim=1)
+
     @torch.no_grad()
     def forward(self, problem: SamplingProblem) -> Candidates:
         """One discrete candidate an instance; the form is that of the output space's draws."""
@@ -53,10 +63,7 @@ class Reranking(Sampler):
             draws, _ = space.sample_distinct(logits, self.num_samples, mask)
         best = space.decode(logits, mask).unsqueeze(1).to(draws.dtype)
         outputs = torch.cat([best, draws], dim=1)
-        value = problem.energy(outputs)
-        if self.log_prob_weight > 0:
-            value = value - self.log_prob_weight * space.log_prob(logits, outputs, mask)
-        # An energy that is not finite ranks nothing, and of sequences only those compete that decoding could give.
-        competes = value.isfinite() & space.is_legal(outputs, mask)
-        first = value.masked_fill(~competes, torch.inf).argmin(dim=1)
+        log_prob = space.log_prob(logits, outputs, mask)
+        # Of sequences only those compete that decoding could give.
+        first = self.chosen(problem.energy(outputs), log_prob.masked_fill(~space.is_legal(outputs, mask), -torch.inf))
         return Candidates(outputs[torch.arange(len(first), device=first.device), first].unsqueeze(1))

@@ -5,7 +5,6 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.linear_trees import check_tree
-from seal.samplers import Reranking
 from seal.tasks.base.seal_model import NonFiniteOutput
 from tests.trees import ENCODER, ENERGIES, STACKED, VOCAB, batch_of, model_of
 
@@ -98,9 +97,31 @@ def test_gold_that_the_vocabulary_lacks_is_missed():
         model(**batch)
 
 
-def test_it_takes_no_inference():
-    with pytest.raises(ConfigurationError, match="model.inference: ParsingModel takes none."):
-        model_of().check_inference(Reranking())
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_the_energy_chooses_among_the_trees_of_the_beam(weight):
+    reranking = {"type": "rerank", "num_samples": 6, "log_prob_weight": weight}
+    model, batch = model_of(**NCE, beam=2, inference=reranking).eval(), batch_of()
+    with torch.no_grad():
+        for parameter in model.loss_net_parameters():
+            parameter.normal_()  # The energies of a new net are all but alike.
+        output = model(**batch)
+        assert "loss" not in output
+        beam = model.search(batch["tokens"], for_structure=False)
+        values = model.energies(batch["tokens"], beam) - weight * beam.log_prob
+        assert beam.symbols.shape[1] == 6
+        chosen = values.masked_fill(beam.log_prob.isneginf(), torch.inf).argmin(dim=1)
+        for row, place in enumerate(chosen.tolist()):
+            steps = int(output["num_steps"][row])
+            assert steps == int(beam.mask[row, place].sum())
+            assert torch.equal(output["symbols"][row, :steps], beam.symbols[row, place, :steps])
+            assert output["log_prob"][row] == beam.log_prob[row, place]
+        assert weight or chosen.any()
+
+
+def test_no_other_inference():
+    descent = {"type": "gradient_based_inference", "start": "half", "keep": "best"}
+    with pytest.raises(ConfigurationError, match="model.inference: trees are chosen from those of the beam"):
+        model_of(**NCE, inference=descent)
 
 
 def test_what_cannot_be():

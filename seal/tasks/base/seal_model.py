@@ -223,8 +223,6 @@ class SealModel(Model, Objectives):
     auxiliary_name = "auxiliary_loss"
     #: Whether `sample` returns `RewardedCandidates`.
     gives_rewards = False
-    #: Whether `inference` can predict in the place of the task-net.
-    takes_inference = True
     #: The kind of `Structure` that can choose among the task's outputs.
     structure_kind: Optional[type[Structure]] = None
     #: Whether it has `drawn` and `pseudo_labelled`.
@@ -430,10 +428,8 @@ class SealModel(Model, Objectives):
         """
         # Raises
 
-        `ConfigurationError` if the model takes no inference, or the sampler cannot predict with its nets.
+        `ConfigurationError` if the sampler cannot predict with the model's nets.
         """
-        if not self.takes_inference:
-            raise ConfigurationError(f"model.inference: {type(self).__name__} takes none.")
         with error_prefix("model"):
             check_who_predicts(self.task_net, self.loss_net, inference, self.sampler)
 

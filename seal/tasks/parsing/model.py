@@ -11,6 +11,7 @@ from seal.common.linear_trees import WORD, brackets_of
 from seal.common.setting_checks import check_range, require, with_parameters_of
 from seal.nets import AttentionDecoder, TaskNet, TreeBeam, tree_beam
 from seal.output_spaces import LinearTree, OutputSpace
+from seal.samplers import Reranking, Sampler
 from seal.structure.tree_structure import KBestTrees, TreeStructure
 from seal.tasks.base.seal_model import SealModel, check_scored, known_rows, mean_of
 from seal.tasks.parsing.bracket_score import BracketScore
@@ -28,21 +29,21 @@ class ParsingModel(SealModel):
 
     # Parameters
 
-    As for `SealModel`, except that it has no `inference` and needs a task-net, and
+    As for `SealModel`, except that it needs a task-net, and that its `inference` is `rerank` alone, whose candidates
+    are the trees of the beam, at least `num_samples` of them; and
 
     beam : `int`, optional (default = `5`)
         So many beginnings of a tree are kept at each step; 1 is greedy.
     """
 
     default_predictor = "seal_parsing"
-    takes_inference = False
     structure_kind = TreeStructure
     gold_key = "symbols"
     own_scores = ("exact_match", "f1")
 
     output_space: LinearTree
 
-    @with_parameters_of(SealModel.__init__, without=("inference",))
+    @with_parameters_of(SealModel.__init__)
     def __init__(
         self,
         vocab: Vocabulary,
@@ -61,11 +62,18 @@ class ParsingModel(SealModel):
                 "model.task_net.encoder.type: parsing goes step by step, which needs an 'attention_decoder'; what "
                 "reads the words is its 'source'."
             )
+        if self.inference is not None:
+            self.check_inference(self.inference)
         self.beam = beam
         #: What the search of the last prediction has found.
         self.last_beam: Optional[TreeBeam] = None
         self._score, self._own_score = BracketScore(), BracketScore()
         self._step_score, self._cost_augmented_score = TaggingScore(spans=False), TaggingScore(spans=False)
+
+    def check_inference(self, inference: Sampler) -> None:
+        super().check_inference(inference)
+        if not isinstance(inference, Reranking):
+            raise ConfigurationError("model.inference: trees are chosen from those of the beam; take 'rerank'.")
 
     def task_state(
         self,
@@ -107,8 +115,8 @@ class ParsingModel(SealModel):
         # Returns
 
         loss : `torch.Tensor`, a scalar
-            Cross-entropy of the task-net, summed over steps, averaged over rows, where gold is given. Rows with a
-            symbol that the vocabulary lacks do not count.
+            Cross-entropy of the task-net, summed over steps, averaged over rows, where gold is given and there is no
+            `inference`. Rows with a symbol that the vocabulary lacks do not count.
         symbols : `torch.LongTensor`, `(rows, steps)`
             The predicted trees. Not in training.
         num_steps : `torch.LongTensor`, `(rows,)`
@@ -127,8 +135,9 @@ class ParsingModel(SealModel):
             make = self.task_state if self.training else self.state_of_all_nets
             state = make(tokens=tokens, symbols=symbols, metadata=metadata)
             unknown = [] if self.training else self.unknown_gold.note(metadata)
-            losses = space.cross_entropy(state.logits, symbols, state.mask)
-            output["loss"] = mean_of(losses, known_rows(unknown, losses))
+            if self.inference is None:
+                losses = space.cross_entropy(state.logits, symbols, state.mask)
+                output["loss"] = mean_of(losses, known_rows(unknown, losses))
         if not self.training:
             beam = self.last_beam = self.search(tokens, self.chooses)
             chosen = torch.zeros(len(beam.symbols), dtype=torch.long, device=beam.symbols.device)
@@ -137,6 +146,8 @@ class ParsingModel(SealModel):
                 best_trees = self.best_trees(beam, metadata or [])
                 found, probability = self.structure.choose(best_trees, with_probability=self.gives_probability)
                 chosen = found.to(chosen.device)
+            elif isinstance(self.inference, Reranking):
+                chosen = self.inference.chosen(self.energies(tokens, beam), beam.log_prob)
             elif self.gives_probability:
                 probability = self._probability_of_own(tokens, beam, metadata or [])
             if probability is not None:
@@ -159,9 +170,13 @@ class ParsingModel(SealModel):
     def search(self, tokens: TextFieldTensors, for_structure: bool) -> TreeBeam:
         """
         The trees that beam search finds: with `for_structure` as many as those among which the structure chooses, and
-        otherwise as many as prediction without a structure keeps.
+        otherwise as many as prediction without a structure keeps, or `inference` chooses from.
         """
-        width = max(self.beam, self.structure.num_candidates) if for_structure else self.beam
+        width = self.beam
+        if for_structure:
+            width = max(width, self.structure.num_candidates)
+        elif isinstance(self.inference, Reranking):
+            width = max(width, self.inference.num_samples)
         return tree_beam(require(self.task_net, "task_net"), self.output_space, _words(tokens), width)
 
     def _best(self, beam: TreeBeam) -> list[list[str]]:
