@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from seal.common.setting_checks import require
 from seal.structure.pictures import BLUE, GREEN, GREY, ORANGE, Drawing, two_outputs
-from seal.tasks.base.record_pictures import svg_of
+from seal.tasks.base.records import svg_of
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "docs" / "figures" / "example.json"

@@ -24,7 +24,7 @@ from seal.files.input_lines import Shard, shard_of
 from seal.files.records import read_json
 from seal.registry import ConfigurationError
 from seal.tasks.base.pipeline import Pipeline
-from seal.tasks.base.readable import readable
+from seal.tasks.base.records import readable
 
 logger = logging.getLogger(__name__)
 

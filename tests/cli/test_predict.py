@@ -19,7 +19,7 @@ from seal.files.input_lines import Shard
 from seal.registry import ConfigurationError
 from seal.tasks.base import pipeline
 from seal.tasks.base.pipeline import Pipeline
-from seal.tasks.base.readable import readable
+from seal.tasks.base.records import readable
 from tests.predictors.multilabel_nets import predictor
 
 

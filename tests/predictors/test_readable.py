@@ -3,7 +3,8 @@ from xml.etree import ElementTree
 import pytest
 from nltk import Tree
 
-from seal.tasks.base.readable import as_text, printer, readable
+from seal.tasks.base.records import readable
+from seal.tasks.parsing.records import as_text, printer
 
 
 @pytest.mark.parametrize(
@@ -32,7 +33,10 @@ from seal.tasks.base.readable import as_text, printer, readable
         ({"line": 3, "input": "Cocoa fell", "labels": {"cocoa": 0.971}}, "Cocoa fell\n  cocoa 0.97"),
         ({"line": 3, "input": {"salt": 1}, "labels": {"cocoa": 0.971}}, "cocoa 0.97"),
         ({"labels": {"cocoa": None}}, "cocoa not finite"),
-        ({"image": "a.png", "description": "27 % of 32 x 32 pixels", "energy": None}, "a.png: 27 % of 32 x 32 pixels"),
+        (
+            {"image": "a.png", "foreground": 0.27, "description": "27 % of 32 x 32 pixels", "energy": None},
+            "a.png: 27 % of 32 x 32 pixels",
+        ),
     ],
 )
 def test_records_of_every_task(record, text):

@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from seal.tasks.base.record_pictures import colour_of, svg_of
-from seal.tasks.base.records import Record
+from seal.tasks.base.records import Record, svg_of
+from seal.tasks.base.span_pictures import colour_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = '<script>alert("x")</script>&\x00'
@@ -26,7 +26,7 @@ RECORDS = {
     "labels": {"labels": {EVIL: 0.9, "b": None}, "input": EVIL},
     "tree": {"words": ["<b>"], "tree": "(S (XX <b>))"},
     "error": {"error": EVIL},
-    "mask": {"description": EVIL, "image": EVIL},
+    "mask": {"foreground": 0.5, "description": EVIL, "image": EVIL},
     "sentences": {"sentences": [{"words": [EVIL], "tags": ["X"]}, {"error": EVIL}]},
     "no label": {"labels": {}},
     "no frame": {"words": [EVIL], "frames": []},

@@ -17,7 +17,7 @@ class TreeAnswers(SentenceAnswers):
     task = "trees"
 
     def _blocks(self, request: JsonDict, record: JsonDict) -> Iterable[JsonDict]:
-        from seal.tasks.base.readable import printer
+        from seal.tasks.parsing.records import printer
 
         try:
             picture = base64.b64encode(printer(record["tree"]).svg().encode("utf-8")).decode()

@@ -5,7 +5,7 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 
 from seal.common.tag_encodings import tags_to_spans
-from seal.tasks.base.record_pictures import svg_of
+from seal.tasks.base.records import svg_of
 from seal_inspect.demo_alternatives import ALTERNATIVES, broken, deciding_column, scores_of, structure_of, why
 from seal_inspect.demo_answers.answers import SentenceAnswers, numbers_of
 

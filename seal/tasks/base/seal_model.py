@@ -166,10 +166,6 @@ def replaced(instance: Instance, known: dict[str, Any], **fields: Field) -> Inst
     return made
 
 
-def without_gold(batch: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in batch.items() if name not in ("tags", "labels", "is_predicate")}
-
-
 class SealModel(Model, Objectives):
     """
     A task-net, and what trains it: a loss-net with its sampler and loss. There is a subclass for each task, which
@@ -233,6 +229,8 @@ class SealModel(Model, Objectives):
         "train_data_path: the data have no gold to learn from; a phase of trainer.phases needs none if its "
         "'supervised' is false, and the callback 'trace_inference_networks' always needs it."
     )
+    #: The fields of a batch that hold gold.
+    gold_fields: tuple[str, ...] = ("tags",)
     #: The key of gold in the metadata of an instance: a list of names.
     gold_key = "tags"
     #: The scores that, with a structure that has been learned, are also reported of the task-net's own output.
@@ -330,10 +328,14 @@ class SealModel(Model, Objectives):
         distribution over whole outputs that the structure has, if the model follows one, and the task-net otherwise.
         With `None`, the one output that is predicted, `(batch, 1, *output)`. Gold of the batch is not read.
         """
-        inputs = without_gold(batch)
+        inputs = self.without_gold(batch)
         if num_samples is None:
             return self(**inputs)[self.predicted_name].unsqueeze(1)
         return self.drawn(inputs, num_samples)
+
+    def without_gold(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """The fields of a batch that the task-net may read."""
+        return {name: value for name, value in batch.items() if name not in self.gold_fields}
 
     def drawn(self, inputs: dict[str, Any], num_samples: int) -> torch.Tensor:
         """The draws of `pseudo_labels`, for a batch without gold."""

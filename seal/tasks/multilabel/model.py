@@ -49,6 +49,7 @@ class MultilabelModel(SealModel):
     """
 
     default_predictor = "seal_multilabel"
+    gold_fields = ("labels",)
     structure_kind = LabelSetStructure
     can_pseudo_label = True
     predicted_name = "predicted"

@@ -37,6 +37,7 @@ class ParsingModel(SealModel):
     """
 
     default_predictor = "seal_parsing"
+    gold_fields = ("symbols",)
     structure_kind = TreeStructure
     gold_key = "symbols"
     own_scores = ("exact_match", "f1")

@@ -91,6 +91,7 @@ class SegmentationModel(SealModel):
     """
 
     default_predictor = "seal_segmentation"
+    gold_fields = ("mask",)
 
     output_space: BinaryMask
 

@@ -16,7 +16,7 @@ from seal.common.setting_checks import require, with_parameters_of
 from seal.nets import TaskNet
 from seal.output_spaces import OutputSpace
 from seal.structure.tag_structure import TagPaths
-from seal.tasks.base.seal_model import SealModel, check_scored, known_rows, mean_of, replaced, without_gold
+from seal.tasks.base.seal_model import SealModel, check_scored, known_rows, mean_of, replaced
 from seal.tasks.srl.srl_score import SrlScore
 from seal.tasks.tagging.model import TagModel
 from seal.two_player.objectives import TaskState
@@ -41,6 +41,7 @@ class SrlModel(TagModel):
     """
 
     default_predictor = "seal_srl"
+    gold_fields = ("tags", "is_predicate")
 
     auxiliary_name = "predicate_loss"
     keyed = True
@@ -221,7 +222,7 @@ class SrlModel(TagModel):
     @torch.no_grad()
     def expansions(self, batch: dict[str, Any]) -> list[list[int]]:
         """The places of the predicates that are found in each sentence."""
-        found = self(**without_gold(batch))["predicate_prob"] >= 0.5
+        found = self(**self.without_gold(batch))["predicate_prob"] >= 0.5
         return [row.nonzero().squeeze(1).tolist() for row in found]
 
     def expanded(self, instance: Instance, expansion: int) -> Instance:
