@@ -86,7 +86,7 @@ MEANING = {
     "loss_net_steps": "updates of the loss-net a batch",
     "map_lr": "the learning rate of the map of `compound_stacked`; `null`: as above the encoder",
     "max_length": "words or wordpieces that are read",
-    "metric": "the validation score that chooses the epoch",
+    "metric": "the validation score that chooses the epoch, and for which a structure predicts (`model.score`)",
     "mirror": "whether images are mirrored in training",
     "model_name": "the transformer's name on the hub, or its folder",
     "momentum": "of an unrolled descent, before it is learned",

@@ -127,3 +127,17 @@ def test_published_files_are_read_by_the_librarys_entry(name, ancestors, tmp_pat
 def test_a_vocabulary_of_so_many_words():
     source = f"(import '{LIBRARY.as_posix()}').encoder.bilstm(vocabulary_size=50000).vocabulary"
     assert json.loads(_jsonnet.evaluate_snippet("test", source))["max_vocab_size"] == {"tokens": 50000}
+
+
+@pytest.mark.parametrize(
+    "training, score",
+    [("{}", "micro_f1"), ("{ metric: 'f1_tuned' }", "f1"), ("{ metric: 'subset_accuracy' }", "subset_accuracy")],
+)
+def test_a_structure_predicts_for_the_score_that_chooses_the_epoch(training, score):
+    source = f"""
+    local text = import '{LIBRARY.as_posix()}';
+    local config(method) = text.experiment(text.data.sample, text.encoder.cnn(), method, {training});
+    [config(text.method.structured()), config(text.method.cross_entropy())]"""
+    structured, plain = json.loads(_jsonnet.evaluate_snippet("test", source))
+    assert structured["model"]["score"] == score and structured["trainer"]["validation_metric"].startswith(f"+{score}")
+    assert "score" not in plain["model"]

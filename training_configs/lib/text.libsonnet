@@ -123,7 +123,7 @@ local of_texts = methods {
   training+: {
     default+: {
       epochs: 5,
-      // Micro F1, which the papers report for texts; 'f1' is the mean over texts.
+      // Micro F1, which the papers report for texts; 'f1' is the mean over texts. A structure predicts for it, too.
       metric: 'micro_f1',
     },
     sample: self.default { epochs: 20 },
@@ -135,11 +135,19 @@ local of_texts = methods {
     nyt: self.default { epochs: 4 },
   },
 
-  config(given):: super.config(given) {
-    local metric = super.training.metric,
-    trainer+: {
-      validation_metric: '+' + metric,
-      callbacks: [{ type: 'tune_thresholds', metric: if std.startsWith(metric, 'f1') then 'f1' else 'micro_f1' }],
+  // One score chooses the epoch, tunes the threshold and, where there is a structure, decides what is predicted.
+  config(given)::
+    local base = super.config(given);
+    local metric = base.training.metric;
+    local score = if std.startsWith(metric, 'f1') then 'f1' else 'micro_f1';
+    local exact = std.startsWith(metric, 'subset_accuracy');
+    base {
+      model+: {
+        [if std.objectHas(base.model, 'structure') then 'score']: if exact then 'subset_accuracy' else score,
+      },
+      trainer+: {
+        validation_metric: '+' + metric,
+        callbacks: [{ type: 'tune_thresholds', metric: score }],
+      },
     },
-  },
 }
