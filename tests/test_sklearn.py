@@ -92,6 +92,43 @@ def test_own_predictions_are_those_of_the_estimator_by_the_best_threshold():
     assert (fitted.predict(x) == (alone.predict_proba(x) >= decision["own_threshold"])).all()
 
 
+class ThresholdOfEachLabel(ClassifierMixin, BaseEstimator):
+    """Predicts by a threshold of each label, which its coarse probabilities do not show."""
+
+    def fit(self, x, y):
+        self.classes_ = [numpy.array([0, 1])] * y.shape[1]
+        self.thresholds_ = numpy.array([column[rows == 1].min() for column, rows in zip(x.T, y.T)])
+        return self
+
+    def predict(self, x):
+        return (x >= self.thresholds_).astype(int)
+
+    def predict_proba(self, x):
+        yes = numpy.where(x > 0, 0.6, 0.4)
+        return [numpy.stack([1 - column, column], axis=1) for column in yes.T]
+
+
+@pytest.mark.parametrize("scoring", SCORES)
+@pytest.mark.parametrize("rule", [None, AtMostOne(["0", "1"])])
+def test_what_the_estimator_itself_predicts_is_an_option(scoring, rule):
+    x = numpy.random.default_rng(0).standard_normal((600, 3))
+    gold = (x > numpy.array([-0.5, 0.2, 0.7])).astype(int)
+    if rule is not None:
+        gold[:, 1] *= 1 - gold[:, 0]
+    alone = ThresholdOfEachLabel().fit(x[:300], gold[:300])
+    constraints = None if rule is None else [rule]
+    fitted = StructuredClassifier(alone, scoring=scoring, powerset=False, constraints=constraints)
+    fitted.fit(x[:300], gold[:300])
+    assert fitted.report_["decisions"][scoring]["option"] == "predict"
+    found, wanted = fitted.predict(x[300:]), alone.predict(x[300:])
+    if rule is None:
+        assert (found == wanted).all()
+    else:
+        kept = wanted[:, :2].sum(axis=1) < 2
+        assert (found[kept] == wanted[kept]).all() and (found[:, :2].sum(axis=1) < 2).all()
+    assert fitted.predict(x[:0]).shape == (0, 3)
+
+
 def corners(count, seed):
     """Points around four corners, each with a label set of its own, of which no label is to one side of a line."""
     generator = numpy.random.default_rng(seed)

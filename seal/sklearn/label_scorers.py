@@ -136,20 +136,22 @@ class EstimatorScores:
                 self.whole, self.failure = None, str(error)
         return self
 
-    def of(self, X: Any) -> ClassifierScores:
-        """The scores of rows."""
+    def of(self, X: Any, predicted: bool = True) -> ClassifierScores:
+        """The scores of rows; with `predicted` the labels that the estimator predicts, too."""
         rows = X if self.transformers is None else self.transformers.transform(X)
         logits = self.labels.log_odds(rows)
-        if self.whole is None:
-            return ClassifierScores(logits)
-        return ClassifierScores(logits, torch.from_numpy(self.whole.sets), self.whole.of(rows))
+        found = ClassifierScores(logits, labels=self.labels.predict(rows, logits) if predicted else None)
+        if self.whole is not None:
+            found.classes, found.log_prob = torch.from_numpy(self.whole.sets), self.whole.of(rows)
+        return found
 
     def of_no_rows(self) -> ClassifierScores:
         """Scores of no rows, which many estimators refuse."""
         logits = torch.zeros(0, self.labels.number)
-        if self.whole is None:
-            return ClassifierScores(logits)
-        return ClassifierScores(logits, torch.from_numpy(self.whole.sets), torch.zeros(0, len(self.whole.sets)))
+        found = ClassifierScores(logits, labels=logits.bool())
+        if self.whole is not None:
+            found.classes, found.log_prob = torch.from_numpy(self.whole.sets), torch.zeros(0, len(self.whole.sets))
+        return found
 
     @property
     def estimator(self) -> Any:
@@ -240,14 +242,35 @@ class LabelScorer:
         scores[:, torch.from_numpy(self._varies)] = found[:, torch.from_numpy(self._varies[self._columns])]
         return scores
 
+    def predict(self, X: Any, log_odds: torch.Tensor) -> torch.Tensor:
+        """
+        The labels that the estimator predicts, `(rows, labels)`, boolean: those of at least 0.5 of a regressor, and of
+        `log_odds` above 0 where its `predict` gives no matrix of labels.
+        """
+        likely = log_odds > 0
+        # As much as both scores say; of logistic regressions these are what `predict` looks at.
+        if not hasattr(self.estimator, "predict") or _are_logistic(self.estimator, int(self._columns.sum())):
+            return likely
+        found = self.estimator.predict(X)
+        found = numpy.asarray(found.toarray() if sparse.issparse(found) else found)
+        if found.size != len(likely) * int(self._columns.sum()) or found.dtype.kind not in "biuf":
+            return likely
+        likely[:, torch.from_numpy(self._columns)] = torch.from_numpy(found.reshape(len(likely), -1) >= 0.5)
+        return likely
+
+
+def _are_logistic(estimator: Any, number: int) -> bool:
+    singles = getattr(estimator, "estimators_", [])
+    if not isinstance(estimator, _ONE_A_LABEL) or len(singles) != number:
+        return False
+    return all(type(single) is LogisticRegression and len(single.classes_) == 2 for single in singles)
+
 
 def _logistic_decisions(estimator: Any, X: Any, number: int) -> numpy.ndarray | None:
     """The log-odds of logistic regressions, one a label, by one product, `(rows, number)`; `None` of others."""
-    singles = getattr(estimator, "estimators_", [])
-    if not isinstance(estimator, _ONE_A_LABEL) or len(singles) != number:
+    if not _are_logistic(estimator, number):
         return None
-    if not all(type(single) is LogisticRegression and len(single.classes_) == 2 for single in singles):
-        return None
+    singles = estimator.estimators_
     X = validate_data(singles[0], X, accept_sparse="csr", reset=False)
     weights = numpy.concatenate([single.coef_ for single in singles])
     bias = numpy.concatenate([single.intercept_ for single in singles])

@@ -57,7 +57,8 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     `fit` takes each row's scores from a copy of `estimator` that has not seen the row, learns from these which of the
     label sets of the training data go with which scores (an energy with few parameters). The gains on the same rows
     and on earlier data sets decide how far to follow it for each of three scores. Then `estimator` is fitted to all
-    rows. If no gain is expected, predictions are the estimator's own, by the threshold that is best for the score.
+    rows. If no gain is expected, predictions are the estimator's own, by the threshold that is best for the score or,
+    where that is better on held-out rows, by its own `predict`.
 
     Rows of equal features are held out together.
 
@@ -287,7 +288,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if _num_samples(X) == 0:
             return self.scorer_.of_no_rows()
         with telling_missing_text(X):
-            return self.scorer_.of(X)
+            return self.scorer_.of(X, predicted=self.structure_.needs_labels)
 
     @property
     def classes_(self):
@@ -416,16 +417,16 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             message = self._message(f"fold {number} of {len(folds)}")
             tasks.append((EstimatorScores(estimator, whole), X, gold, seen, unseen, of_fold, message))
         parts = Parallel(n_jobs=self.n_jobs)(delayed(_scores_of_fold)(*task) for task in tasks)
-        logits = torch.zeros(gold.shape)
+        logits, labels = torch.zeros(gold.shape), torch.zeros(gold.shape, dtype=torch.bool)
         failure = next((failure for _, failure in parts if failure is not None), None)
         log_prob = None if len(sets) == 0 or failure is not None else torch.full((len(gold), len(sets)), torch.nan)
         for (_, unseen), (scores, _) in zip(folds, parts, strict=True):
-            logits[unseen] = scores.logits
+            logits[unseen], labels[unseen] = scores.logits, scores.labels
             if log_prob is not None:
                 log_prob[unseen] = scores.log_prob
         if log_prob is None:
-            return ClassifierScores(logits), failure
-        return ClassifierScores(logits, torch.from_numpy(sets), log_prob), None
+            return ClassifierScores(logits, labels=labels), failure
+        return ClassifierScores(logits, torch.from_numpy(sets), log_prob, labels), None
 
     def _splits(
         self, X: Any, gold: numpy.ndarray, groups: numpy.ndarray, there: numpy.ndarray

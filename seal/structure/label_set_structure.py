@@ -51,6 +51,7 @@ class LabelSetStructure(Structure):
     - `blend b`: the same with the probability `(1 - b) p_l + b m_l`, where `m_l = sum_y q(y|x) y_l` is the structured
       marginal;
     - `likeliest` and `expected_score`: see `seal.structure.decisions`;
+    - `predict`: what the classifier itself predicts, where that is given (`ClassifierScores`);
     - for `subset_accuracy`, `powerset`: the likeliest set by a classifier of whole sets alone, where its probabilities
       are given (`ClassifierScores`) and no constraint is declared.
 
@@ -245,7 +246,7 @@ class LabelSetStructure(Structure):
         report["sets"] = len(self.sets)
         report["judged"] = len(valid_gold)
         report.update(gold_among_candidates(reached, right))
-        report["decisions"] = self._choose(valid.logits, q, valid_gold, valid_groups, valid_weights)
+        report["decisions"] = self._choose(valid, q, valid_gold, valid_groups, valid_weights)
         report["violations"] = {"likeliest": self.broken(likeliest), "gold": self.broken(valid_gold)}
         report.update(self._calibrate(observed))
         self._label_weights = None
@@ -368,13 +369,14 @@ class LabelSetStructure(Structure):
 
     def _choose(
         self,
-        logits: torch.Tensor,
+        scores: ClassifierScores,
         q: torch.Tensor,
         gold: torch.Tensor,
         groups: torch.Tensor | None = None,
         weights: torch.Tensor | None = None,
     ) -> dict:
         self.chosen, report = {}, {}
+        logits = scores.logits
         own = logits.sigmoid()
 
         def keeping(labels: torch.Tensor, blend: float, rows: torch.Tensor) -> torch.Tensor:
@@ -382,7 +384,7 @@ class LabelSetStructure(Structure):
 
         for name in label_set_scores(self.empty_f1):
             kept = keeping if self.has_rules else None
-            options, settings = options_for(name, own, q, gold, self.empty_f1, kept, groups, weights)
+            options, settings = options_for(name, own, q, gold, self.empty_f1, kept, groups, weights, scores.labels)
             verdict = self._verdict(name, options, groups)
             of_own = {f"own_{key}": settings["own"][key] for key in ("threshold", "never_nothing")}
             self.chosen[name] = {"option": verdict.chosen, **of_own, **settings[verdict.chosen]}
@@ -510,11 +512,17 @@ class LabelSetStructure(Structure):
             chosen.get("own_never_nothing", False),
         )
 
+    @property
+    def needs_labels(self) -> bool:
+        """Whether a decision is what the classifier itself predicts, so that `ClassifierScores.labels` are needed."""
+        return any(settings["option"] == "predict" for settings in self.chosen.values())
+
     @torch.no_grad()
     def deciding(self, logits: torch.Tensor | ClassifierScores, score: str = "f1") -> tuple[torch.Tensor, float] | None:
         """
         By what labels are chosen for `score`: their probabilities, `(rows, labels)`, and the least one of a chosen
-        label, but for a single one that is chosen where none has so much. `None` where whole sets are chosen.
+        label, but for a single one that is chosen where none has so much. `None` where whole sets are chosen, or the
+        classifier's own.
         """
         return self._deciding(logits, score, partial(self._outputs, logits))
 
@@ -538,9 +546,12 @@ class LabelSetStructure(Structure):
         self, logits: torch.Tensor | ClassifierScores, score: str, outputs: Callable[[], torch.Tensor]
     ) -> torch.Tensor:
         deciding, settings = self._deciding(logits, score, outputs), self.chosen[score]
-        if deciding is None:
+        if "output" in settings:
             return outputs()[:, settings["output"]].bool()
-        found = passing(*deciding, settings.get("never_nothing", False))
+        if deciding is None:
+            found = needed(ClassifierScores.of(logits).labels, "labels of ClassifierScores")
+        else:
+            found = passing(*deciding, settings.get("never_nothing", False))
         if self.has_rules:
             found = self._keeping(ClassifierScores.of(logits).logits, found, settings["blend"], outputs)
         return found
@@ -581,11 +592,13 @@ def options_for(
     keeping: Callable[[torch.Tensor, float, torch.Tensor], torch.Tensor] | None = None,
     groups: torch.Tensor | None = None,
     weights: torch.Tensor | None = None,
+    predicted: torch.Tensor | None = None,
 ) -> tuple[dict[str, Ratio], dict[str, dict]]:
     """
-    The options for a score, with what each is chosen by: `own` first, blends with their best thresholds, and the whole
-    sets of decisions. Of few rows (`FEW_ROWS`) the thresholds that an option is scored with are those of the other
-    thirds of the rows: its own best one would promise more than it keeps, and whole sets have none.
+    The options for a score, with what each is chosen by: `own` first, blends with their best thresholds, the whole sets
+    of decisions, and what the classifier itself predicts. Of few rows (`FEW_ROWS`) the thresholds that an option is
+    scored with are those of the other thirds of the rows: its own best one would promise more than it keeps, and whole
+    sets have none.
 
     # Parameters
 
@@ -604,25 +617,24 @@ def options_for(
         Rows that are on the same side of the parts.
     weights : `torch.Tensor`, `(rows,)`, optional
         How often each row counts.
+    predicted : `torch.BoolTensor`, `(rows, labels)`, optional
+        What the classifier itself predicts.
     """
 
     every = torch.arange(len(gold))
 
     def score(labels: torch.Tensor, rows: torch.Tensor = every) -> Ratio:
-        found = label_set_scores(empty_f1)[name](labels, gold[rows])
-        of_rows = _rows_of(weights, rows)
-        return found if of_rows is None else Ratio(found.numerators * of_rows, found.denominators * of_rows)
+        return _weighed(label_set_scores(empty_f1)[name](labels, gold[rows]), _rows_of(weights, rows))
 
     options: dict[str, Ratio] = {}
     settings: dict[str, dict] = {}
-    parts = []
-    if 6 <= len(gold) <= FEW_ROWS:
-        numbers = every if groups is None else torch.from_numpy(in_order(groups.cpu().numpy()))
-        parts = [(numbers % 3 != part, numbers % 3 == part) for part in range(min(3, int(numbers.max()) + 1))]
+    parts = _thirds(len(gold), groups) if 6 <= len(gold) <= FEW_ROWS else []
 
-    def predicted(mixed: torch.Tensor, setting: dict, rows: torch.Tensor) -> torch.Tensor:
+    allowed = keeping or _as_they_are
+
+    def passed(mixed: torch.Tensor, setting: dict, rows: torch.Tensor) -> torch.Tensor:
         labels = passing(mixed[rows], setting["threshold"], setting["never_nothing"])
-        return keeping(labels, setting["blend"], rows) if keeping else labels
+        return allowed(labels, setting["blend"], rows)
 
     def best(mixed: torch.Tensor, blend: float, rows: torch.Tensor) -> dict:
         found = {"blend": blend, "threshold": 0.5, "never_nothing": False}
@@ -633,7 +645,7 @@ def options_for(
             raised = _never_nothing(mixed[rows]) if never_nothing else mixed[rows]
             threshold = best_threshold_for(name, raised, gold[rows], empty_f1, _rows_of(weights, rows))
             setting = {"blend": blend, "threshold": threshold, "never_nothing": never_nothing}
-            value = score(predicted(mixed, setting, rows), rows).value
+            value = score(passed(mixed, setting, rows), rows).value
             if value > reached:
                 found, reached = setting, value
         return found
@@ -645,13 +657,30 @@ def options_for(
         labels = torch.zeros_like(gold)
         for rest, held in parts:
             rows = every[held]
-            labels[rows] = predicted(mixed, best(mixed, blend, every[rest]), rows)
-        options[option] = score(labels if parts else predicted(mixed, settings[option], every))
+            labels[rows] = passed(mixed, best(mixed, blend, every[rest]), rows)
+        options[option] = score(labels if parts else passed(mixed, settings[option], every))
     for option, place in _PLACES.items():
         if option != "powerset" or (name == LabelSetStructure.exact_match and q.shape[1] > place):
             settings[option] = {"output": place}
             options[option] = score(q[:, place].bool())
+    if predicted is not None:
+        settings["predict"] = {"blend": 0.0}
+        options["predict"] = score(allowed(predicted, 0.0, every))
     return options, settings
+
+
+def _as_they_are(labels: torch.Tensor, blend: float, rows: torch.Tensor) -> torch.Tensor:
+    return labels
+
+
+def _weighed(ratio: Ratio, weights: torch.Tensor | None) -> Ratio:
+    return ratio if weights is None else Ratio(ratio.numerators * weights, ratio.denominators * weights)
+
+
+def _thirds(rows: int, groups: torch.Tensor | None) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """The rows outside and inside of each third, `(rows,)`, boolean; no group is in both."""
+    numbers = torch.arange(rows) if groups is None else torch.from_numpy(in_order(groups.cpu().numpy()))
+    return [(numbers % 3 != part, numbers % 3 == part) for part in range(min(3, int(numbers.max()) + 1))]
 
 
 def _label_features(logits: torch.Tensor, marginals: torch.Tensor) -> torch.Tensor:

@@ -23,11 +23,14 @@ class ClassifierScores:
         0 or 1: label sets of which a classifier of whole sets has given probabilities.
     log_prob : `torch.Tensor`, `(rows, classes)`, optional
         In nats; NaN where the classifier that has not seen the row does not know the set.
+    labels : `torch.Tensor`, `(rows, labels)`, optional
+        Boolean: what the classifier itself predicts, by its own threshold or rule.
     """
 
     logits: torch.Tensor
     classes: torch.Tensor | None = None
     log_prob: torch.Tensor | None = None
+    labels: torch.Tensor | None = None
 
     @classmethod
     def of(cls, scores: "torch.Tensor | ClassifierScores") -> "ClassifierScores":
@@ -37,7 +40,8 @@ class ClassifierScores:
         return len(self.logits)
 
     def __getitem__(self, rows: torch.Tensor) -> "ClassifierScores":
-        return ClassifierScores(self.logits[rows], self.classes, None if self.log_prob is None else self.log_prob[rows])
+        log_prob, labels = (None if value is None else value[rows] for value in (self.log_prob, self.labels))
+        return ClassifierScores(self.logits[rows], self.classes, log_prob, labels)
 
     def split(self, size: int) -> "list[ClassifierScores]":
         return [self[rows] for rows in torch.arange(len(self), device=self.logits.device).split(size)]

@@ -157,6 +157,18 @@ def f1_table(sets, empty_f1=1.0):
     return torch.where(total == 0, empty_f1, 2 * (sets @ sets.transpose(-1, -2)) / total.clamp(min=1))
 
 
+def test_what_a_classifier_itself_predicts_needs_its_labels():
+    logits, gold = rows()
+    structure = LabelSetStructure(5)
+    structure.fit(ClassifierScores(0 * logits, labels=gold), gold)
+    assert structure.needs_labels and {chosen["option"] for chosen in structure.chosen.values()} == {"predict"}
+    new, wanted = rows(seed=1)
+    assert torch.equal(structure.decide(ClassifierScores(new, labels=wanted)), wanted)
+    assert structure.deciding(ClassifierScores(new, labels=wanted)) is None
+    with pytest.raises(ConfigurationError, match="labels of ClassifierScores"):
+        structure.decide(new)
+
+
 @pytest.mark.parametrize("num_likely", [0, 6])
 def test_the_decisions_against_enumeration(num_likely):
     structure = LabelSetStructure(5, num_likely=num_likely)
@@ -269,7 +281,7 @@ def test_the_best_threshold_with_a_label_that_always_passes_by_enumeration():
     gold = torch.tensor([[1, 0, 0], [1, 0, 0], [1, 1, 0]]).bool()
     structure = LabelSetStructure(3)
     structure._know(gold)
-    structure._choose(probabilities, torch.zeros(3, 3, 3), gold)
+    structure._choose(ClassifierScores(probabilities), torch.zeros(3, 3, 3), gold)
     for name in LABEL_SET_SCORES:
         assert structure.chosen[name]["own_never_nothing"] and 0.2 < structure.chosen[name]["own_threshold"] <= 0.8
         assert torch.equal(structure.own(probabilities.logit(), name), gold)
