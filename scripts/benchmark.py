@@ -15,6 +15,7 @@ SUITES = {
     "srl": ("encoder", "layers", "width", "warmup_steps"),
     "multilabel": ("dataset",),
     "chains": (),
+    "sklearn": (),
 }
 DEFAULTS = {"dataset": "sample", "encoder": None, "layers": 6, "width": 384, "warmup_steps": 100}
 
@@ -31,6 +32,8 @@ multilabel: a step is one update of each net. An epoch with the papers' steps a 
 
 chains: the steps of NCE with whole tag sequences against those with independent tags, what the output spaces take of
 them, and predictions of SRL with and without a structure.
+
+sklearn: StructuredClassifier beside its classifier, on the label sets that are there.
 
 examples:
   python scripts/benchmark.py --suite srl --out results/benchmark
@@ -49,7 +52,8 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--cases",
         help="separated by commas (default: all): of srl, step, training, metrics, prediction, memory; of multilabel, "
-        "step, inference, evaluation, prediction, epoch; of chains, step, space, prediction",
+        "step, inference, evaluation, prediction, epoch; of chains, step, space, prediction; of sklearn, fit, "
+        "prediction",
     )
     add("--dataset", help="of multilabel: the data set with the rows and nets (default: sample, the embedded one)")
     add(

@@ -17,7 +17,8 @@ from scripts.measure.command import at_least_one, check_folder, exit_status, mak
 from scripts.measure.files import read_json, write_json, write_text
 from scripts.measure.suite import ROOT, UserError
 
-TASK_NETS = ("logistic regression", "random forest")
+LOGISTIC = ("logistic regression", "logistic regression by lbfgs")
+TASK_NETS = (*LOGISTIC, "random forest")
 EPILOG = """\
 For each data set and classifier: the classifier's setting is chosen from a small grid on held-out fifths of the
 training data, of 1,000 rows or all; its thresholds, the energy and the decision are chosen on scores of folds (train
@@ -50,6 +51,7 @@ def parser() -> argparse.ArgumentParser:
     add("--task-nets", default=",".join(TASK_NETS), metavar="NAMES", help="(default: %(default)s)")
     add("--skip", default="", metavar="DATA/NAME,...", help="pairs of data and classifier that are left out")
     add("--seeds", type=int, default=3, help="(default: %(default)s)")
+    add("--shuffle", action="store_true", help="split all rows anew for each seed, in parts of the given sizes")
     add("--others", action="store_true", help="also what other libraries have for whole sets, seed 1")
     add("--out", type=Path, metavar="DIR", default=Path("results/structure"), help="(default: %(default)s)")
     return result
@@ -57,6 +59,8 @@ def parser() -> argparse.ArgumentParser:
 
 def check(arguments: argparse.Namespace) -> None:
     at_least_one(arguments, "seeds")
+    if arguments.others and arguments.shuffle:
+        raise UserError("--others: rivals have the given split alone; leave --shuffle out.")
     if not arguments.data:
         raise UserError("--data: name at least one data set; see --help.")
     for name in arguments.task_nets.split(","):
@@ -84,7 +88,7 @@ def run(arguments: argparse.Namespace, command: str) -> None:
     from scripts.measure import results, structure_tables
 
     names = [(data, net, _folder(out, data, net)) for data, net in pairs]
-    page = structure_tables.page(names, arguments.seeds, command)
+    page = structure_tables.page(names, arguments.seeds, command, arguments.shuffle)
     write_text(out / "results.md", page.text)
     results.write_csv(page.table, out / "results.csv")
     print(f"wrote {arguments.out / 'results.md'}")
@@ -98,7 +102,7 @@ def _measure(data: str, net: str, arguments: argparse.Namespace, out: Path, bar:
     folder = _folder(out, data, net)
     paths = {seed: folder / f"{seed}.json" for seed in range(1, arguments.seeds + 1)}
     others_path = folder / "others.json"
-    with_others = arguments.others and net == TASK_NETS[0] and not others_path.exists()
+    with_others = arguments.others and net in LOGISTIC and not others_path.exists()
     missing = [seed for seed, path in paths.items() if not path.exists()]
     bar.update(arguments.seeds - len(missing))
     if not missing and not with_others:
@@ -114,7 +118,7 @@ def _measure(data: str, net: str, arguments: argparse.Namespace, out: Path, bar:
     make = classifiers.maker(net, read_json(setting_path))
     for seed in missing:
         bar.set_postfix_str(f"{data}, {net}, seed {seed}")
-        found = classifiers.measure(rows, make, seed)
+        found = classifiers.measure(rows.shuffled(seed) if arguments.shuffle else rows, make, seed)
         found["report"]["commit"], found["report"]["machine"] = machine.commit(), machine.machine()
         found["report"]["size"] = [rows.train.shape[0], rows.test.shape[0], rows.train_gold.shape[1]]
         write_json(paths[seed], {"report": found["report"], "rows": {k: v.tolist() for k, v in found["rows"].items()}})

@@ -29,8 +29,6 @@ DOCUMENTED: dict[tuple[str, str], dict[str, float]] = {
     ("words", "accuracy"): {"EWT parts of speech": 0.5, "Twitter parts of speech": -0.4},
     ("words", "exact_match"): {"EWT parts of speech": 3.8},
 }
-#: What powersets of logistic regressions gained in exact match there.
-POWERSETS = {"genbase": 1.5, "medical": -4.6, "yeast": 10.3}
 
 
 class Trial(NamedTuple):
@@ -110,11 +108,14 @@ def _label_set_options(valid: dict[str, Any], test: dict[str, Any], rows: torch.
     new, new_q, wanted = test["own"].float(), _q(test), test["gold"]
     found: Options = {}
     for score, ratio in LABEL_SET_SCORES.items():
-        options, settings = options_for(score, own, q, gold, groups=valid["groups"][rows])
+        seen = {"groups": valid["groups"][rows], "predicted": valid["predicted"][rows]}
+        options, settings = options_for(score, own, q, gold, **seen)
         tested = {}
         for name, setting in settings.items():
             if "output" in setting:
                 labels = new_q[:, setting["output"]].bool()
+            elif name == "predict":
+                labels = test["predicted"]
             else:
                 mixed = torch.lerp(new, new_q[:, 0], setting["blend"])
                 labels = passing(mixed, setting["threshold"], setting["never_nothing"])
@@ -153,11 +154,6 @@ def priors(found: Sequence[Trial], without: str | None = None) -> dict[tuple[str
         spread = max(between + inside - 0.5 * means[:, 1].mean(), 0.2 * (between + inside) + 1e-6) ** 0.5
         numbers = means[:, 0].mean(), spread, means[:, 2].mean()
         result[family, score][option] = Gains(*(round(float(number), 4) for number in numbers))
-    of_sets = result.get(("label sets", "subset_accuracy"))
-    if of_sets:
-        gains = numpy.array([gain / 100 for data, gain in POWERSETS.items() if data != without])
-        numbers = gains.mean(), gains.std(ddof=1), of_sets["likeliest"].deviation
-        of_sets["powerset"] = Gains(*(round(float(number), 4) for number in numbers))
     return dict(result)
 
 

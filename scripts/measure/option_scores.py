@@ -8,20 +8,20 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy
 import torch
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsRestClassifier
 from torch import nn
 
 from scripts.improve_tagger import read_frames
 from scripts.measure import classifiers
 from seal.common.equal_contents import numbered
-from seal.sklearn.label_scorers import log_odds
-from seal.sklearn.rows import equal_rows
+from seal.sklearn import StructuredClassifier, log_odds, structured_classifier
 from seal.structure import LabelSetStructure
+from seal.structure.label_sets import ClassifierScores
 from seal.tagger import StructuredTagger, cross_fit
 
 #: Of label sets, so many rows at most are learned from, and are tested, with as many of the labels, the most frequent.
@@ -101,13 +101,14 @@ def collect(setup: Setup, noise: bool = False) -> dict[str, Any]:
 class _Kept(LabelSetStructure):
     """Keeps what the gate sees."""
 
-    def _choose(self, logits, q, gold, groups=None, weights=None):
-        self.seen = {"own": logits.sigmoid().half(), "q": _half(q), "gold": gold, "groups": groups}
-        return super()._choose(logits, q, gold, groups, weights)
+    def _choose(self, scores, q, gold, groups=None, weights=None):
+        self.seen = {**_part(scores, q, gold), "groups": groups}
+        return super()._choose(scores, q, gold, groups, weights)
 
 
-def _half(q: torch.Tensor) -> dict[str, torch.Tensor]:
-    return {"marginals": q[:, 0].half(), "sets": q[:, 1:].bool()}
+def _part(scores: ClassifierScores, q: torch.Tensor, gold: torch.Tensor) -> dict[str, Any]:
+    kept = {"marginals": q[:, 0].half(), "sets": q[:, 1:].bool()}
+    return {"own": scores.logits.sigmoid().half(), "q": kept, "gold": gold, "predicted": scores.labels}
 
 
 def label_sets(setup: Setup, noise: bool = False) -> dict[str, Any]:
@@ -122,17 +123,11 @@ def label_sets(setup: Setup, noise: bool = False) -> dict[str, Any]:
     make = NETS[setup.net]
     if noise:
         gold, wanted = (drawn(_scores(make(setup.seed), X, gold, rows), chance) for rows in (X, new))
-    groups = equal_rows(X)
-    held_out = torch.zeros(gold.shape)
-    numbers = numpy.arange(groups.max() + 1)
-    for _, fold in KFold(3, shuffle=True, random_state=setup.seed).split(numbers):
-        unseen = numpy.isin(groups, fold)
-        held_out[torch.from_numpy(unseen)] = _scores(make(setup.seed), X[~unseen], gold[~unseen], X[unseen])
-    structure = _Kept(gold.shape[1])
-    report = structure.fit(held_out, torch.from_numpy(gold), groups=torch.from_numpy(groups))
-    scores = _scores(make(setup.seed), X, gold, new)
-    found = {"own": scores.sigmoid().half(), "q": _half(structure._outputs(scores)), "gold": torch.from_numpy(wanted)}
-    return {"valid": structure.seen, "test": found, "report": report}
+    with mock.patch.object(structured_classifier, "LabelSetStructure", _Kept):
+        fitted = StructuredClassifier(OneVsRestClassifier(make(setup.seed)), random_state=setup.seed).fit(X, gold)
+    scores = fitted.scorer_.of(new)
+    found = _part(scores, fitted.structure_._outputs(scores), torch.from_numpy(wanted))
+    return {"valid": fitted.structure_.seen, "test": found, "report": fitted.report_}
 
 
 def _scores(single: Any, X: Any, gold: numpy.ndarray, new: Any) -> torch.Tensor:

@@ -24,8 +24,8 @@ class Page(NamedTuple):
     table: pandas.DataFrame
 
 
-def page(runs: Sequence[tuple[str, str, Path]], seeds: int, command: str) -> Page:
-    """`runs` has the data, the classifier and the folder of each pair."""
+def page(runs: Sequence[tuple[str, str, Path]], seeds: int, command: str, shuffled: bool = False) -> Page:
+    """`runs` has the data, the classifier and the folder of each pair; if `shuffled`, each seed has another split."""
     table = pandas.concat([_pair(*run, seeds) for run in runs], ignore_index=True)
     for (net, score), group in table.groupby(["classifier", "score"]):
         table.loc[group.index, "p_holm"] = holm(group["p"].to_numpy())
@@ -36,13 +36,14 @@ def page(runs: Sequence[tuple[str, str, Path]], seeds: int, command: str) -> Pag
         "- machines of the runs: " + ", ".join(sorted({report["machine"] for report in reports})),
         f"- this page: commit {machine.commit()}",
         f"- command of this page: `{command}`",
-        f"- test data, mean ± sample deviation over {seeds} seeds (of folds and forest), in percent; {MARK}: "
-        f"the difference has p < {LEVEL} (paired bootstrap over test rows, seeds pooled, Holm over the data sets)",
+        f"- test data, mean ± sample deviation over {seeds} {'splits' if shuffled else 'seeds (of folds and forest)'}, "
+        f"in percent; {MARK}: the difference has p < {LEVEL} (paired bootstrap over test rows, seeds pooled, Holm over "
+        "the data sets)",
     ]
     parts = ["\n".join([head[0], "", *head[1:]])]
     for net in dict.fromkeys(net for _, net, _ in runs):
         parts += [f"## {net}", _scores(table[table["classifier"] == net]), _means(table[table["classifier"] == net])]
-    parts += ["## What competes", _competing(runs, seeds)]
+    parts += ["## Gains, held out and on test", _held_out(table), "## What competes", _competing(runs, seeds)]
     others = _others(runs, table, seeds)
     if others:
         parts += ["## Against classifier chains, their ensemble, label powerset and RAkEL", others]
@@ -61,7 +62,9 @@ def _pair(data: str, net: str, folder: Path, seeds: int) -> pandas.DataFrame:
         values = {
             kind: [100 * array[:, 0].sum() / array[:, 1].sum() for array in arrays] for kind, arrays in counts.items()
         }
-        options = [run["report"]["decisions"][NAMES[score]]["option"] for run in found]
+        decisions = [run["report"]["decisions"][NAMES[score]] for run in found]
+        options = [decision["option"] for decision in decisions]
+        held_out = [one["values"][one["option"]] - one["values"]["own"] for one in decisions]
         rows.append(
             {
                 "data": data,
@@ -69,6 +72,8 @@ def _pair(data: str, net: str, folder: Path, seeds: int) -> pandas.DataFrame:
                 "score": score,
                 **{kind: mean_and_deviation(of_seeds) for kind, of_seeds in values.items()},
                 "gain": float(numpy.mean(values["structured"]) - numpy.mean(values["own"])),
+                "held_out_gain": 100 * float(numpy.mean(held_out)),
+                "expected_gain": 100 * float(numpy.mean([decision["gain"] for decision in decisions])),
                 "p": tested.p_value,
                 "decision": ", ".join(dict.fromkeys(options)),
             }
@@ -111,6 +116,21 @@ def _means(table: pandas.DataFrame) -> str:
     told = ", ".join(f"{SCORES[name]} {gain:+.2f} (least {least[name]:+.2f})" for name, gain in gains.mean().items())
     lost = ", ".join(f"{SCORES[row['score']]} of {row['data']}" for row in worse.to_dict("records")) or "none"
     return f"Mean gain over the data sets: {told}. Significantly worse: {lost}."
+
+
+def _held_out(table: pandas.DataFrame) -> str:
+    """Of what the gate chose; on the held-out rows that chose it, expected by these and earlier data sets, on test."""
+    header = ["data", "classifier"]
+    for title in SCORES.values():
+        header += [f"{title}: held out", "expected", "test"]
+    rows = []
+    for (data, net), group in table.groupby(["data", "classifier"], sort=False):
+        of_score = group.set_index("score")
+        names = ("held_out_gain", "expected_gain", "gain")
+        rows.append([data, net, *(f"{of_score.loc[score, name]:+.2f}" for score in SCORES for name in names)])
+    means = table.groupby("score")[["held_out_gain", "expected_gain", "gain"]].mean()
+    rows.append(["mean", "", *(f"{value:+.2f}" for score in SCORES for value in means.loc[score])])
+    return markdown_table(header, rows)
 
 
 def _competing(runs: Sequence[tuple[str, str, Path]], seeds: int) -> str:

@@ -549,7 +549,7 @@ class LabelSetStructure(Structure):
         if "output" in settings:
             return outputs()[:, settings["output"]].bool()
         if deciding is None:
-            found = needed(ClassifierScores.of(logits).labels, "labels of ClassifierScores")
+            found = require(ClassifierScores.of(logits).labels, "labels of ClassifierScores")
         else:
             found = passing(*deciding, settings.get("never_nothing", False))
         if self.has_rules:
