@@ -1,8 +1,9 @@
 """The calibration of `q(y|x)`: how often an output of this probability is gold."""
 
 import math
+from bisect import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy
@@ -30,11 +31,17 @@ class Observed:
         Those of `features_of`.
     competes : `torch.BoolTensor`, `(instances,)`
         Whether gold is among the candidates of a finite score.
+    likeliest : `torch.Tensor`, `(instances, temperatures)`
+        The log-odds of `max_k q(y_k|x)` at each of the temperatures.
+    is_likeliest : `torch.BoolTensor`, `(instances,)`
+        Whether gold is the candidate of the largest score.
     """
 
     losses: torch.Tensor
     features: torch.Tensor
     competes: torch.Tensor
+    likeliest: torch.Tensor
+    is_likeliest: torch.Tensor
 
     @classmethod
     def of(cls, score: torch.Tensor, log_prob: torch.Tensor, gold: torch.Tensor) -> "Observed":
@@ -49,17 +56,19 @@ class Observed:
         of_gold = score.gather(1, place)
         competes = (gold >= 0) & of_gold.squeeze(1).isfinite()
         rows = competes.nonzero().squeeze(1)
-        losses = torch.zeros(len(score), len(_INVERSE), dtype=torch.double)
-        some, of_gold = score[rows].double(), of_gold[rows].squeeze(1).double()
+        losses, likeliest = torch.zeros(2, len(score), len(_INVERSE), dtype=torch.double)
+        largest, is_likeliest = score.double().amax(dim=1), competes & (score.argmax(dim=1) == gold)
+        of_gold = of_gold[rows].squeeze(1).double()
         for number, inverse in enumerate(_INVERSE):
-            losses[rows.cpu(), number] = ((inverse * some).logsumexp(dim=1) - inverse * of_gold).cpu()
-        return cls(losses, features_of(score, log_prob).cpu(), competes.cpu())
+            total = (inverse * score.double()).logsumexp(dim=1)
+            losses[rows.cpu(), number] = (total[rows] - inverse * of_gold).cpu()
+            likeliest[:, number] = _log_odds((inverse * largest - total).exp()).cpu()
+        return cls(losses, features_of(score, log_prob).cpu(), competes.cpu(), likeliest, is_likeliest.cpu())
 
     @classmethod
     def joined(cls, parts: "Sequence[Observed]") -> "Observed":
         """The instances of all parts."""
-        names = ("losses", "features", "competes")
-        return cls(*(torch.cat([getattr(part, name) for part in parts]) for name in names))
+        return cls(*(torch.cat([getattr(part, each.name) for part in parts]) for each in fields(cls)))
 
 
 def features_of(score: torch.Tensor, log_prob: torch.Tensor) -> torch.Tensor:
@@ -69,9 +78,12 @@ def features_of(score: torch.Tensor, log_prob: torch.Tensor) -> torch.Tensor:
     """
     mass, score = _mass(score, log_prob), score.double()
     likeliest = (score.amax(dim=1) - score.logsumexp(dim=1)).exp()
-    # `logit` of a sum that rounding has brought to 1 or above is the largest one.
-    log_odds = torch.logit(torch.stack([mass, likeliest], dim=1), eps=math.exp(-_MOST))
-    return torch.cat([torch.ones_like(log_odds[:, :1]), log_odds], dim=1)
+    return torch.stack([torch.ones_like(mass), _log_odds(mass), _log_odds(likeliest)], dim=1)
+
+
+def _log_odds(probability: torch.Tensor) -> torch.Tensor:
+    """Those of a sum that rounding has brought to 1 or above are the largest ones."""
+    return torch.logit(probability, eps=math.exp(-_MOST))
 
 
 def _mass(score: torch.Tensor, log_prob: torch.Tensor) -> torch.Tensor:
@@ -88,10 +100,15 @@ class Calibration:
     `P(y|x) = (1 - r(x)) P(y|x; task-net) / (1 - sum_k P(y_k|x; task-net))` where it does not,
 
     `r(x) = sigmoid(w_0 + w_1 logit sum_k P(y_k|x; task-net) + w_2 logit max_k q(y_k|x))`, the probability that gold
-    competes; `q` is the softmax of the joint score.
+    competes; `q` is the softmax of the joint score. Then the likeliest candidate `y_1`, of probability `p` so far, gets
 
-    The temperature `T` (Guo et al., 2017, "On calibration of modern neural networks") and the weights `w` are those of
-    the largest likelihood on instances from which neither the task-net nor the energies have learned.
+    `P(y_1|x) = sigmoid(v_0 + v_1 logit p)`
+
+    (Platt, 1999, "Probabilistic outputs for support vector machines"), but at least as much as leaves it the likeliest
+    candidate, and all other outputs share the rest as before.
+
+    The temperature `T` (Guo et al., 2017, "On calibration of modern neural networks") and the weights `w` and `v`
+    are those of the largest likelihood on instances from which neither the task-net nor the energies have learned.
 
     # Parameters
 
@@ -99,16 +116,24 @@ class Calibration:
         Above 0.
     weights : `list[float]`
         `w`. Calibrations of earlier versions have no `w_2`.
+    likeliest : `list[float]`, optional
+        `v`. Those of earlier versions have none, and `P(y_1|x)` is `p`.
     """
 
     temperature: float
     weights: list[float]
+    likeliest: list[float] | None = None
 
     @classmethod
     def fit(cls, observed: Observed) -> "Calibration":
         """Of the largest likelihood under weak priors, for which a few hundred instances are enough."""
         weights = logistic(observed.features, observed.competes.double())
-        return cls(_temperature(observed.losses.sum(dim=0)), weights.tolist())
+        temperature = _temperature(observed.losses.sum(dim=0))
+        share = (observed.features @ weights).sigmoid()
+        log_odds = _log_odds(share * _at(1 / temperature, observed.likeliest).sigmoid())
+        features = torch.stack([torch.ones_like(log_odds), log_odds], dim=1)
+        likeliest = logistic(features, observed.is_likeliest.double(), torch.tensor([0.0, 1.0]))
+        return cls(temperature, weights.tolist(), likeliest.tolist())
 
     def log_probabilities(self, score: torch.Tensor, log_prob: torch.Tensor) -> torch.Tensor:
         """
@@ -121,7 +146,10 @@ class Calibration:
         log_prob : `torch.Tensor`, `(batch, candidates)`
             `log P(y|x)` under the task-net, in nats; `-inf` of fillers.
         """
-        inside = (score.double() / self.temperature).log_softmax(dim=1) + self._log_share(score, log_prob, 1)
+        inside = self._inside(score, log_prob)
+        if self.likeliest is not None:
+            first, change = self._of_likeliest(inside, self.likeliest)
+            inside = (inside + change).scatter(1, inside.argmax(dim=1, keepdim=True), first)
         return torch.where(score.isneginf(), self.of_others(score, log_prob, log_prob), inside)
 
     def of_others(self, score: torch.Tensor, log_prob: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
@@ -130,7 +158,25 @@ class Calibration:
         their log-probability under the task-net. The candidates are as for `log_probabilities`.
         """
         rest = (1 - _mass(score, log_prob)).unsqueeze(1).clamp(min=1e-300).log()
-        return self._log_share(score, log_prob, -1) + (others.double() - rest).clamp(max=0)
+        found = self._log_share(score, log_prob, -1) + (others.double() - rest).clamp(max=0)
+        if self.likeliest is not None:
+            found = found + self._of_likeliest(self._inside(score, log_prob), self.likeliest)[1]
+        return found
+
+    def _inside(self, score: torch.Tensor, log_prob: torch.Tensor) -> torch.Tensor:
+        """`log P(y|x)` of what competes, before the likeliest one is calibrated; `(batch, candidates)`."""
+        return (score.double() / self.temperature).log_softmax(dim=1) + self._log_share(score, log_prob, 1)
+
+    @staticmethod
+    def _of_likeliest(inside: torch.Tensor, weights: list[float]) -> tuple[torch.Tensor, torch.Tensor]:
+        """`log P(y_1|x)`, and what is added to the log-probability of every other output; `(batch, 1)` each."""
+        most = inside.topk(min(2, inside.shape[1]), dim=1).values.exp()
+        p, second = most[:, :1], most[:, 1:].sum(dim=1, keepdim=True)
+        rest = (1 - p).clamp(min=math.exp(-_MOST))
+        found = (weights[0] + weights[1] * _log_odds(p)).sigmoid()
+        # With less the second candidate would be likelier.
+        found = found.maximum(second / (rest + second))
+        return found.log(), (1 - found).log() - rest.log()
 
     def _log_share(self, score: torch.Tensor, log_prob: torch.Tensor, sign: int) -> torch.Tensor:
         """`log r(x)`, or of `sign` -1 `log (1 - r(x))`: `(batch, 1)`."""
@@ -139,7 +185,7 @@ class Calibration:
 
     def state(self) -> dict[str, Any]:
         """The parameters, plain values."""
-        return {"temperature": self.temperature, "weights": self.weights}
+        return {"temperature": self.temperature, "weights": self.weights, "likeliest": self.likeliest}
 
 
 def _temperature(losses: torch.Tensor) -> float:
@@ -154,37 +200,53 @@ def _temperature(losses: torch.Tensor) -> float:
     return float(numpy.exp(-fine[curve.argmin()]))
 
 
-def logistic(features: torch.Tensor, targets: torch.Tensor, steps: int = 50) -> torch.Tensor:
+def _at(inverse: float, values: torch.Tensor) -> torch.Tensor:
     """
-    The weights `w` of `P(1|f) = sigmoid(w . f)` under Gaussian priors around 0, of variance 1, and 10 for the first
-    weight, by Newton's method: `(features,)`.
+    `values (instances, temperatures)` at another inverse temperature, `(instances,)`: on a line between the nearest
+    two, which is exact for the log-odds of two candidates.
+    """
+    place = min(max(bisect(_INVERSE, inverse), 1), len(_INVERSE) - 1)
+    before, after = _INVERSE[place - 1 : place + 1]
+    return torch.lerp(values[:, place - 1], values[:, place], (inverse - before) / (after - before))
+
+
+def logistic(
+    features: torch.Tensor, targets: torch.Tensor, center: torch.Tensor | None = None, steps: int = 50
+) -> torch.Tensor:
+    """
+    The weights `w` of `P(1|f) = sigmoid(w . f)` under Gaussian priors of variance 1, and 10 for the first weight, by
+    Newton's method: `(features,)`.
 
     # Parameters
 
     features : `torch.Tensor`, `(instances, features)`
         The first one is 1.
     targets : `torch.Tensor`, `(instances,)`, 0 to 1
+    center : `torch.Tensor`, `(features,)`, optional (default = 0)
+        The mean of the priors.
     steps : `int`, optional (default = `50`)
         The most steps.
     """
     prior = torch.ones(features.shape[1], dtype=features.dtype)
     prior[0] = 0.1
-    weights = torch.zeros_like(prior)
-    loss = _logistic_loss(features, targets, weights, prior)
+    center = torch.zeros_like(prior) if center is None else center.to(prior)
+    weights = center
+
+    def loss_of(weights: torch.Tensor) -> float:
+        logits = features @ weights
+        of_prior = (prior * (weights - center).square()).sum() / 2
+        return float((F.softplus(logits) - targets * logits).sum() + of_prior)
+
+    loss = loss_of(weights)
     for _ in range(steps):
         probability = (features @ weights).sigmoid()
-        gradient = features.T @ (probability - targets) + prior * weights
+        gradient = features.T @ (probability - targets) + prior * (weights - center)
         curvature = (features * (probability * (1 - probability)).unsqueeze(1)).T @ features + prior.diag()
         step, size = torch.linalg.solve(curvature, gradient), 1.0
-        while size > 1e-6 and _logistic_loss(features, targets, weights - size * step, prior) > loss:
+        while size > 1e-6 and loss_of(weights - size * step) > loss:
             size /= 2
         weights = weights - size * step
-        before, loss = loss, _logistic_loss(features, targets, weights, prior)
+        before, loss = loss, loss_of(weights)
         if before - loss < 1e-9 * max(1.0, abs(loss)):
             break
     return weights
-
-
-def _logistic_loss(features: torch.Tensor, targets: torch.Tensor, weights: torch.Tensor, prior: torch.Tensor) -> float:
-    logits = features @ weights
-    return float((F.softplus(logits) - targets * logits).sum() + (prior * weights.square()).sum() / 2)
