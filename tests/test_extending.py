@@ -20,7 +20,7 @@ def folder(tmp_path_factory):
     """The page's files, with data and the sentences that its reader reads."""
     folder = tmp_path_factory.mktemp("extending")
     blocks = re.findall(r"^```python\n# (\S+)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 12
+    assert len(blocks) == 14
     for path, code in blocks:
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text(code, encoding="utf-8")
@@ -32,6 +32,10 @@ def folder(tmp_path_factory):
     lines = [" ".join(f"{row[0]}/{row[-1]}" for row in sentence) for sentence in cells]
     for name in ("train.txt", "dev.txt"):
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    words = [[row[0] for row in sentence] for sentence in cells]
+    items = [json.dumps({"words": sentence, "keywords": sentence[:1]}) + "\n" for sentence in words]
+    for name in ("train.jsonl", "dev.jsonl"):
+        (folder / name).write_text("".join(items), encoding="utf-8")
     return folder
 
 
@@ -39,15 +43,16 @@ def folder(tmp_path_factory):
 def test_its_tests_pass(folder):
     command = Forked("pytest", "-q", "-p", "no:cacheprovider", "-o", "pythonpath=.", "tests", cwd=folder)
     told = command.communicate()
-    assert "6 passed" in told[0], told
+    assert "7 passed" in told[0], told
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "number, named", [(0, "label_count"), (1, "span_number"), (2, "richardson"), (3, "tagging_in_shares")]
+    "number, named",
+    [(0, "label_count"), (1, "span_number"), (2, "richardson"), (3, "tagging_in_shares"), (4, "keywords")],
 )
 def test_its_configs_train(folder, number, named):
-    assert len(CONFIGS) == 4
+    assert len(CONFIGS) == 5
     (folder / f"{number}.jsonnet").write_text(CONFIGS[number], encoding="utf-8")
     once = ("-o", '{"trainer.num_epochs": 1}')
     arguments = ("train", f"{number}.jsonnet", "-s", f"runs/{number}", "--include-package", "mine", *once)
@@ -65,3 +70,9 @@ def test_its_configs_train(folder, number, named):
         assert len(learned) == 7 and learned.abs().max() > 0
     else:
         assert metrics["training_loss_net_loss"] > 0
+    if named == "keywords":
+        (folder / "sentence.txt").write_text("Rose sells ginger\n", encoding="utf-8")
+        given = ("sentence.txt", "--include-package", "mine", "--output-format", "plain")
+        printed, errors = Forked("seal", "predict", f"runs/{number}/model.tar.gz", *given, cwd=folder).communicate()
+        # The record in the task's own words.
+        assert printed.startswith("Rose sells ginger\n  "), errors
