@@ -33,6 +33,7 @@ from allennlp.modules.token_embedders import embedding
 from seal.allennlp.error_sentences import describe
 from seal.allennlp.model_names import model_path, ready_model
 from seal.allennlp.replacing import replace_once
+from seal.common.setting_checks import check_that
 from seal.files.atomic_files import FULL
 from seal.files.text_lines import bounded
 from seal.files.weights import check_finite, check_is_whole
@@ -235,8 +236,7 @@ def _check_json(path: str, folder: str) -> None:
             raise ConfigurationError(
                 f"{path}: its {what} is not plain JSON, which training writes; it is not evaluated as anything else."
             ) from None
-        if not isinstance(found, dict):
-            raise ConfigurationError(f"{path}: its {what} must be an object, found {found!r:.80}; this is no model.")
+        check_that(isinstance(found, dict), f"{path}: its {what}", "an object", found)
 
 
 def _small_text(path: str, folder: str, name: str, what: str) -> Optional[str]:

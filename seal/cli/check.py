@@ -25,7 +25,7 @@ from seal.cli.configs import place_of, read_config
 from seal.cli.data_check import look_at_data
 from seal.cli.word_vectors import check_vectors
 from seal.cli.workers import Workers
-from seal.common.setting_checks import abbreviate, check_range, suggest, whole_number
+from seal.common.setting_checks import abbreviate, check_range, check_that, suggest, whole_number
 from seal.files.paths import user_path
 from seal.registry import ConfigurationError
 
@@ -106,10 +106,8 @@ def _check_first(config: dict[str, Any]) -> None:
         seed = config.get(key)
         # AllenNLP also accepts a seed that is a string, as an environment variable read by std.extVar is.
         number = seed if type(seed) is int else whole_number(str(seed))
-        if seed is not None and (number is None or not 0 <= number < 2**32):
-            raise ConfigurationError(
-                f'config key "{key}" must be a whole number from 0 to {2**32 - 1}, found {abbreviate(seed)}'
-            )
+        is_seed = seed is None or (number is not None and 0 <= number < 2**32)
+        check_that(is_seed, f'config key "{key}"', f"a whole number from 0 to {2**32 - 1}", seed)
     if config.get("distributed") is not None:
         _check_workers(config["distributed"])
     if config.get("validation_dataset_reader", config) is None:
@@ -137,8 +135,8 @@ def _check_workers(section: Any) -> None:
 
 def _check_data(key: str, path: Any, source: Optional[str]) -> None:
     """A path of data that names a file or folder plainly; what else a path may be is the reader's to say."""
-    if path == "" or (path is None and key == "train_data_path"):
-        raise ConfigurationError(f'config key "{key}" must be the path of data, found {abbreviate(path)}')
+    is_given = path != "" and (path is not None or key != "train_data_path")
+    check_that(is_given, f'config key "{key}"', "the path of data", path)
     if not isinstance(path, str) or not re.fullmatch(r"[\w./~+=@% -]+", path) or os.path.exists(user_path(path)):
         return
     raise ConfigurationError(
@@ -207,14 +205,13 @@ def _check_value(key: str, whose: str, annotation: Any, found: Any) -> None:
     elif origin in (list, set, tuple):
         _check_list(key, whose, annotation, found)
     elif origin is dict:
-        if not isinstance(found, dict):
-            raise ConfigurationError(f"{place} must be an object, found {found!r}")
+        check_that(isinstance(found, dict), place, "an object", found)
         for name, value in found.items():
             _check_value(f"{key}.{name}", whose, kinds[1], value)
     elif annotation is int and isinstance(found, bool):
         raise ConfigurationError(f"{place} must not be true or false, found {found!r}")
-    elif annotation in _KINDS and type(found) not in _KINDS[annotation][1]:
-        raise ConfigurationError(f"{place} must be {_KINDS[annotation][0]}, found {found!r}")
+    elif annotation in _KINDS:
+        check_that(type(found) in _KINDS[annotation][1], place, _KINDS[annotation][0], found)
 
 
 # What AllenNLP takes for a simple annotation, in words and as types.
@@ -245,11 +242,9 @@ def _check_one_of(key: str, whose: str, kinds: list[Any], found: Any) -> None:
 
 def _check_list(key: str, whose: str, annotation: Any, found: Any) -> None:
     place, kinds = f'config key "{key}" of {whose}', get_args(annotation)
-    if not isinstance(found, (list, tuple)):
-        raise ConfigurationError(f"{place} must be a list, found {found!r}")
+    check_that(isinstance(found, (list, tuple)), place, "a list", found)
     several = get_origin(annotation) is tuple and ... not in kinds
-    if several and len(found) != len(kinds):
-        raise ConfigurationError(f"{place} must be a list of {len(kinds)}, found {found!r}")
+    check_that(not several or len(found) == len(kinds), place, f"a list of {len(kinds)}", found)
     for place_in_list, item in enumerate(found):
         kind = kinds[place_in_list] if several else kinds[0]
         if not several or isinstance(item, str) == (get_origin(kind) is list):
@@ -262,8 +257,7 @@ def _check_part(key: str, whose: str, cls: Any, found: Any, later: bool) -> None
     if isinstance(found, str):
         found = {"type": found}
     place = f'config key "{key}" of {whose}'
-    if not isinstance(found, dict):
-        raise ConfigurationError(f"{place} must be an object, found {found!r}")
+    check_that(isinstance(found, dict), place, "an object", found)
     if "_pretrained" in found:
         return
     constructor = cls.__init__
@@ -271,8 +265,7 @@ def _check_part(key: str, whose: str, cls: Any, found: Any, later: bool) -> None
         name = found.get("type", cls.default_implementation)
         if name is None:
             raise ConfigurationError(f'{place} must have a "type", found {abbreviate(found)}')
-        if not isinstance(name, str):
-            raise ConfigurationError(f'config key "{key}.type" must be a name, found {name!r}')
+        check_that(isinstance(name, str), f'config key "{key}.type"', "a name", name)
         if name not in Registrable._registry[cls] and "." not in name:
             raise ConfigurationError(
                 f'config key "{key}.type": "{name}" is not a registered name' + suggest(name, cls.list_available())

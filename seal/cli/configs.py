@@ -13,6 +13,7 @@ from typing import Any, Optional
 from allennlp.common import params as allennlp_params
 
 from seal.cli.library_calls import explained
+from seal.common.setting_checks import check_that
 from seal.files.paths import local_path
 from seal.registry import ConfigurationError
 
@@ -35,8 +36,7 @@ def read_config(path: str, overrides: str = "") -> dict[str, Any]:
     except (RuntimeError, ValueError) as error:
         raise ConfigurationError(_of_jsonnet(error)) from error
     config = json.loads(text)
-    if not isinstance(config, dict):
-        raise ConfigurationError(f"{path}: a config must be an object, found {config!r}")
+    check_that(isinstance(config, dict), f"{path}: a config", "an object", config)
     return _with_floats(overridden(config, overrides))
 
 
@@ -77,8 +77,7 @@ def read_overrides(text: str) -> dict[str, Any]:
             raise ConfigurationError(_of_jsonnet(error)) from error
         example = '{"trainer.num_epochs": 5}'
         raise ConfigurationError(f"--overrides must be a JSON object, such as '{example}', found {text}") from None
-    if not isinstance(found, dict):
-        raise ConfigurationError(f"--overrides must be an object, found {found!r}")
+    check_that(isinstance(found, dict), "--overrides", "an object", found)
     return found
 
 

@@ -18,7 +18,7 @@ from typing import Any, Optional, TextIO
 from allennlp.predictors import Predictor
 
 from seal.cli.models import add_options_of_model, check_files_and_batch_size, load_model, write
-from seal.common.setting_checks import suggest
+from seal.common.setting_checks import check_that, suggest
 from seal.files.atomic_files import open_locked
 from seal.files.input_lines import Shard, shard_of
 from seal.files.records import read_json
@@ -136,8 +136,7 @@ def _checked(args: argparse.Namespace) -> dict[str, Any]:
         advice = suggest(args.predictor, known) or suggest(args.predictor, ours)
         raise ConfigurationError(f'--predictor: "{args.predictor}" is not a registered name{advice}')
     arguments = read_json(args.predictor_args.strip() or "{}", "--predictor-args is not JSON")
-    if not isinstance(arguments, dict):
-        raise ConfigurationError(f"--predictor-args must be a JSON object, found {arguments}")
+    check_that(isinstance(arguments, dict), "--predictor-args", "a JSON object", arguments)
     for name in ("model", "dataset_reader"):
         if name in arguments:
             raise ConfigurationError(f"--predictor-args: '{name}' is given already; leave it out")

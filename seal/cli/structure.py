@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from seal.common.setting_checks import abbreviate, check_range, suggest
+from seal.common.setting_checks import abbreviate, check_range, check_that, suggest
 from seal.files.atomic_files import atomic_write
 from seal.files.records import read_json
 from seal.files.text_lines import text_lines
@@ -171,11 +171,9 @@ def _scores(path: str) -> tuple[list[str], Any, dict[str, numpy.ndarray] | None]
         if name not in arrays:
             raise ConfigurationError(f"{path}: there is no array '{name}'; it has {', '.join(sorted(arrays))}.")
     emissions, lengths = arrays["emissions"], arrays.get("lengths")
-    if emissions.ndim not in (2, 3) or emissions.ndim == 2 and lengths is None:
-        raise ConfigurationError(
-            f"{path}: emissions must be (tokens, tags) with lengths, or (sentences, tokens, tags), found "
-            f"{emissions.shape}."
-        )
+    fits = emissions.ndim == 3 or (emissions.ndim == 2 and lengths is not None)
+    wanted = "(tokens, tags) with lengths, or (sentences, tokens, tags)"
+    check_that(fits, f"{path}: emissions", wanted, emissions.shape)
     counts = [] if lengths is None else [int(length) for length in lengths.ravel()]
     if emissions.ndim == 2:
         if min(counts, default=0) < 0 or sum(counts) != len(emissions):
@@ -209,8 +207,8 @@ def _lines(path: str, wanted: Sequence[str]) -> dict[str, list[Any] | None]:
                 raise ConfigurationError(f"{path}:{number}: the key '{name}' is not known{told}")
         for argument, name in _ARGUMENTS.items():
             value = record.get(name)
-            if value is not None and not isinstance(value, _KINDS[name]):
-                raise ConfigurationError(f"{path}:{number}: '{name}' is {abbreviate(value)}; see --help.")
+            fits = value is None or isinstance(value, _KINDS[name])
+            check_that(fits, f"{path}:{number}: '{name}'", "as --help says", value)
             found[argument].append(value)
     for argument, values in found.items():
         without = sum(value is None for value in values)

@@ -77,6 +77,18 @@ def check_choice(key: str, value: Any, choices: Collection[Optional[str]]) -> No
         raise ConfigurationError(f"{key} must be {_listed(named, 'or')}, found {value!r}.")
 
 
+def check_that(holds: bool, key: str, wanted: str, found: Any) -> None:
+    """
+    Refuses a value that is not what is `wanted`.
+
+    # Raises
+
+    `ConfigurationError`: `"'words' must be a list of strings, found 'a b'."`
+    """
+    if not holds:
+        raise ConfigurationError(f"{key} must be {wanted}, found {abbreviate(found)}.")
+
+
 def suggest(wrong: Any, known: Iterable[Any]) -> str:
     """The end of a message: `; did you mean "x"?`, or the known names where none is close and there are at most 20."""
     known = sorted(map(str, known))

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from seal.common.setting_checks import abbreviate
+from seal.common.setting_checks import check_that
 from seal.registry import ConfigurationError
 
 T = TypeVar("T")
@@ -36,8 +36,7 @@ def local_path(path: str) -> str:
 
 def one_path(path: Any) -> str:
     """`path` as a string, as `user_path` gives it; some readers accept a list of paths, which is an error here."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise ConfigurationError(f"the path of data must be one string here, found {abbreviate(path)}.")
+    check_that(isinstance(path, (str, os.PathLike)), "the path of data", "one string here", path)
     return user_path(os.fspath(path))
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import seal  # noqa: F401
 from seal.cli import predict as command
-from seal.cli.predict import limit_onednn_cache, write_records
+from seal.cli.predict import write_records
 from seal.files.input_lines import Shard
 from seal.registry import ConfigurationError
 from seal.tasks.base import pipeline
@@ -123,12 +123,6 @@ def test_memory_does_not_grow_with_the_number_of_lengths():
     assert float(done.stdout.splitlines()[-1]) < 60
 
 
-def test_the_number_of_programs_that_a_user_gives_is_left(monkeypatch):
-    monkeypatch.setenv(command.PROGRAMS, "7")
-    limit_onednn_cache()
-    assert os.environ[command.PROGRAMS] == "7"
-
-
 @pytest.mark.parametrize("count", [1, 2, 3, 20])
 def test_the_outputs_of_shards_are_that_of_the_file(run, tmp_path, count):
     path, output = tmp_path / "input.jsonl", tmp_path / "output.jsonl"
@@ -155,16 +149,9 @@ def test_shards_of_a_csv_file_are_rows(tmp_path):
     assert found == [[(2, "1")], [(3, "2"), (6, "3")]]
 
 
-@pytest.mark.parametrize("given, told", [("0/2", "0/2"), ("3", "'3'")])
-def test_what_is_no_shard(given, told, capsys):
-    with pytest.raises(SystemExit):
-        parsed("x", "--shard", given)
-    assert "expected the number of a part and of all parts" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("asked", [["-"], ["lines.txt", "--use-dataset-reader"]])
 def test_a_shard_is_one_of_the_lines_of_a_file(asked):
-    with pytest.raises(ConfigurationError, match="divides the lines of a file"):
+    with pytest.raises(ConfigurationError, match="--shard"):
         command.predict(parsed(*asked, "--shard", "1/2"))
 
 
@@ -207,11 +194,8 @@ def test_the_output_of_an_earlier_run_is_emptied_where_there_are_no_records(tmp_
     [
         (['{"features": {}}', '{"features": {}}'], None),
         # One line is an error of its form, the other of what it asks for. Predicted two at a time.
-        (
-            ['{"features": {}}', "{", '{"feature": {}}'],
-            "2 of 3 lines have an error in place of a prediction; the first: line 2: ",
-        ),
-        (["some words", "and more"], "2 of 2 lines have an error in place of a prediction; the first: line 1: "),
+        (['{"features": {}}', "{", '{"feature": {}}'], ["2 of 3", "line 2: "]),
+        (["some words", "and more"], ["2 of 2", "line 1: ", "--use-dataset-reader"]),
     ],
 )
 def test_wrong_lines_are_told_at_the_end(run, tmp_path, caplog, rows, told):
@@ -222,8 +206,7 @@ def test_wrong_lines_are_told_at_the_end(run, tmp_path, caplog, rows, told):
     found = [record.getMessage() for record in caplog.records if record.name == "seal.cli.predict"]
     assert len(found) == (told is not None)
     for message in found:
-        assert message.startswith(told)
-        assert message.endswith(" add --use-dataset-reader.") == (len(rows) == 2)
+        assert all(name in message for name in told)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +231,6 @@ RECORD = {"words": ["It", "rains"], "frames": []}
         ([], f"{json.dumps(RECORD)}\n"),
         (["--output-format", "json"], f"{json.dumps(RECORD)}\n"),
         (["--output-format", "plain"], readable(RECORD) + "\n"),
-        (["--silent"], "--silent specified without --output-file.\nExiting early because no output will be created.\n"),
     ],
 )
 def test_predictions_are_printed_as_asked(run, asked, told, tmp_path, capsys):
@@ -259,26 +241,13 @@ def test_predictions_are_printed_as_asked(run, asked, told, tmp_path, capsys):
     assert capsys.readouterr().out == told
 
 
-@pytest.mark.parametrize("given", ["", '{"max_words": 9}'])
-def test_the_tagger_of_predict_is_an_argument_of_the_predictor(given):
-    found = command._checked(parsed("-", "--predicates-from", "tagger", "--predictor-args", given))
-    assert found == {**json.loads(given or "{}"), "predicates_from": "tagger"}
-
-
 @pytest.mark.parametrize(
-    "given, told",
-    [
-        ("{", " is not JSON: Expecti"),
-        ("[1]", " must be a JSON object, found [1]"),
-        ("3", " must be a JSON object, found 3"),
-        ('{"model": 1}', ": 'model' is given already; leave it out"),
-        ('{"dataset_reader": 1}', ": 'dataset_reader' is given already; leave it out"),
-    ],
+    "given, named", [("{", ""), ("[1]", "[1]"), ('{"model": 1}', "'model'"), ('{"dataset_reader": 1}', "reader")]
 )
-def test_arguments_of_a_predictor(given, told):
+def test_arguments_of_a_predictor(given, named):
     with pytest.raises(ConfigurationError) as error:
         command.predict(parsed("-", "--predictor-args", f" {given}"))
-    assert str(error.value).startswith(f"--predictor-args{told}")
+    assert str(error.value).startswith("--predictor-args") and named in str(error.value)
 
 
 @pytest.mark.parametrize("output", [None, "output.jsonl"])

@@ -1,30 +1,4 @@
-import pytest
-
-from seal.tasks.multilabel.arff_labels import hierarchy_of, meka_columns, read_mulan_xml
-
-
-def test_reads_a_nested_xml(write):
-    path = write(
-        "labels.xml",
-        '<?xml version="1.0" encoding="utf-8"?>\n<labels xmlns="http://mulan.sourceforge.net/labels">\n'
-        '<label name="animal">\n  <label name="b&amp;b"><label name="owl"/></label>\n'
-        '  <label name="cat"></label></label>\n<label name="größe"/></labels>\n',
-    )
-    labels, edges = read_mulan_xml(path)
-    assert list(labels.items()) == [("animal", 3), ("b&b", 4), ("owl", 4), ("cat", 5), ("größe", 6)]
-    assert edges == [("animal", "b&b"), ("b&b", "owl"), ("animal", "cat")]
-
-
-@pytest.mark.parametrize(
-    "relation, columns",
-    [
-        ("Music: -C 2", [0, 1]),
-        ("'Music: -C -2 -split 30'", [3, 4]),
-        ("x: -C 1-weka.filters.unsupervised.instance.Randomize-S42", [0]),
-    ],
-)
-def test_meka_columns(relation, columns):
-    assert meka_columns("f:1", relation, 5) == columns
+from seal.tasks.multilabel.arff_labels import hierarchy_of
 
 
 def test_a_tree_adds_what_it_does_not_list():

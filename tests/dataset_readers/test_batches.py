@@ -54,12 +54,6 @@ def test_a_long_sentence_does_not_pad_others(monkeypatch):
     assert sampler.get_num_batches(instances) == 2
 
 
-def test_pieces_count(monkeypatch, of_pieces):
-    monkeypatch.setattr(length_groups, "MOST_WORDS", 20)
-    instances = of_pieces([2, 2, 2], (3, 30, 3))
-    assert list(sampler_of("by_length", batch_size=4).get_batch_indices(instances)) == [[0, 2], [1]]
-
-
 def test_instances_without_tokens_stay_in_their_order():
     instances = [Instance({"index": IndexField(0, ListField([LabelField("a")]))}) for _ in range(5)]
     sampler = sampler_of("by_length", batch_size=2)
@@ -83,12 +77,6 @@ def test_sentences_of_as_many_pieces_are_together(of_pieces):
     for _ in range(5):
         batches = sampler_of("by_size", batch_size=3).get_batch_indices(instances)
         assert sorted(map(sorted, batches)) == [[0, 2, 4], [1, 3, 5]]
-
-
-def test_batches_differ_between_epochs():
-    instances, sampler = instances_of(range(1, 60)), sampler_of("by_size", batch_size=4)
-    first, second = ({frozenset(batch) for batch in sampler.get_batch_indices(instances)} for _ in range(2))
-    assert first != second and set().union(*first) == set(range(59))
 
 
 def frames_and_sentences(sentences, frames_of_each=2):
@@ -132,21 +120,6 @@ def test_with_all_sentences_the_batches_are_those_of_bucket():
     assert sorted(ours.get_batch_indices(instances)) == sorted(bucket.get_batch_indices(instances))
 
 
-def test_only_frames_or_only_sentences():
-    frames = [item for item in frames_and_sentences(5) if not is_sentence(item)]
-    assert len(places_of(sampler_of("frames"), frames)) == 10
-    sentences = list(frames_and_sentences(8, frames_of_each=0))
-    assert len(places_of(sampler_of("frames", sentence_share=0.25), sentences)) == 2
-
-
-def test_batches_are_of_similar_length():
-    instances = list(frames_and_sentences(70))
-    batches = list(sampler_of("frames", padding_noise=0.0).get_batch_indices(instances))
-    widest = [max(len(instances[place]["tokens"]) for place in batch) for batch in batches]
-    padded = sum(size * len(batch) for size, batch in zip(widest, batches))
-    assert padded < 1.1 * sum(len(instances[place]["tokens"]) for batch in batches for place in batch)
-
-
 def partly_labelled(labelled, others):
     reader = TaggingReader(labelled=labelled)
     kinds = [["X"]] * labelled + [None] * others
@@ -170,12 +143,6 @@ def test_an_epoch_is_a_pass_over_the_others(labelled, others, size):
     assert list(sampler.get_batch_indices(instances)) != batches
     torch.manual_seed(0)
     assert list(sampler.get_batch_indices(instances)) == batches
-
-
-def test_without_others_it_is_a_pass_over_the_labelled():
-    instances = partly_labelled(7, 0)
-    batches = list(PartlyLabelledBatches(3, 4).get_batch_indices(instances))
-    assert sorted(sum(batches, [])) == list(range(7)) and [len(batch) for batch in batches] == [3, 3, 1]
 
 
 def test_mixed_batches_come_out_of_a_loader(tmp_path):

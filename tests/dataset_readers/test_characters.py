@@ -1,6 +1,3 @@
-import copy
-import pickle
-
 import pytest
 import torch
 from allennlp.common import Params
@@ -46,17 +43,3 @@ def test_words_are_indexed_anew_by_another_vocabulary_or_one_that_has_grown():
         found, _ = batch_of("", ["abc \u00e9"], vocab=grown, made=made)
         expected, _ = batch_of("characters", ["abc \u00e9"], vocab=grown)
         assert all(map(torch.equal, found, expected))
-
-
-def test_few_words_are_kept(monkeypatch):
-    monkeypatch.setattr(characters, "_MOST_WORDS", 3)
-    (found, _), (expected, _) = (batch_of(kind) for kind in ("seal_characters", "characters"))
-    assert all(map(torch.equal, found, expected))
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
-def test_a_copy_gives_the_same(copied):
-    made = indexer("seal_characters")
-    expected, vocab = batch_of("", made=made)
-    found, _ = batch_of("", vocab=vocab, made=copied(made))
-    assert all(map(torch.equal, found, expected))

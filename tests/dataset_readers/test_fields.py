@@ -30,23 +30,6 @@ def columns(*names):
     return NamedColumns(list(names), "labels", "label", "fruit.arff")
 
 
-def test_order_finds_each_entry_of_the_vocabulary():
-    assert columns("a", "b", "c").order(vocabulary("cab")).tolist() == [2, 0, 1]
-    assert columns("a", "b").ordered([1, 0]).names == ["b", "a"]
-
-
-def test_another_vocabulary_is_another_order():
-    found = columns("a", "b")
-    assert found.order(vocabulary("ab")).tolist() == [0, 1]
-    assert found.order(vocabulary("ba")).tolist() == [1, 0]
-
-
-def test_counted_names_keep_their_order():
-    counter = {"labels": {"b": 0, "a": 0, "c": 0}}
-    columns("b", "a", "c").count(counter)
-    assert labels_of(Vocabulary(counter=counter), "labels") == ["b", "a", "c"]
-
-
 @pytest.mark.parametrize(
     "names, told",
     [

@@ -11,25 +11,6 @@ def tree(write):
     return write("tree.txt", "Root\tanimal\nanimal\tdog\nanimal\tcat\n")
 
 
-def test_neither_list_nor_taxonomy():
-    scheme = LabelScheme(None, None, ancestors=False)
-    assert scheme.names() is None and scheme.taxonomy() is None
-    assert scheme.complete(["dog"], "a.jsonl:1") == ["dog"]
-    scheme.check_placed(["dog"], "a.jsonl")
-
-
-def test_ancestors_are_added_once(tree):
-    scheme = LabelScheme(None, tree, ancestors=True)
-    assert scheme.complete(["cat", "dog"], "a.jsonl:1") == ["cat", "dog", "animal"]
-    assert scheme.complete(["stone"], "a.jsonl:2") == ["stone"]
-
-
-def test_the_list_comes_first_in_the_taxonomy(tree, write):
-    scheme = LabelScheme(write("labels.txt", "stone\n\ndog\n"), tree, ancestors=False)
-    assert scheme.names() == ["stone", "dog"]
-    assert scheme.taxonomy().labels[:2] == ["stone", "dog"]
-
-
 def test_what_the_list_lacks(tree, write):
     labels = write("labels.txt", "stone\ndog\n")
     with pytest.raises(ConfigurationError, match="a.jsonl:7: .*'cat'.*labels.txt"):

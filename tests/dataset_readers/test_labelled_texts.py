@@ -2,16 +2,13 @@ import csv
 import io
 import json
 import tempfile
-import time
 
 import pandas
 import pytest
-from allennlp.common.checks import ConfigurationError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seal.tasks.text.labelled_texts import (
-    CONVERTED,
     TextOptions,
     labels_of,
     read_labelled_texts,
@@ -27,12 +24,6 @@ def read(folder, name, content, **options):
     return [(text.text, text.labels, int(text.source.rpartition(":")[2])) for text in found]
 
 
-@pytest.mark.parametrize("format", sorted(CONVERTED))
-def test_so_is_its_name_of_before(format):
-    with pytest.raises(ConfigurationError, match=f"convert.py {CONVERTED[format]} a"):
-        read_labelled_texts("a", format)
-
-
 def test_keys_of_our_files_and_of_published_ones(tmp_path):
     records = [
         {"text": "a b", "labels": ["x", "y", "x"], "id": 3},
@@ -46,14 +37,6 @@ def test_keys_of_our_files_and_of_published_ones(tmp_path):
 
 def json_lines(*records):
     return "".join((record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records)
-
-
-@pytest.mark.parametrize(
-    "name, content", [("a.jsonl", '{"title": "A", "text": "b c", "labels": []}'), ("a.csv", "title;text;label\nA;b c;")]
-)
-def test_named_keys_are_joined(tmp_path, name, content):
-    ((text, labels, _),) = read(tmp_path, name, content + "\n", text_keys=("title", "text"))
-    assert text == "A b c" and labels == []
 
 
 @pytest.mark.parametrize("tail", ["", "\tid"])
@@ -112,13 +95,6 @@ def test_a_table_with_a_column_for_each_label(tmp_path, content, options):
     options = TextOptions(**{name: tuple(names) for name, names in options.items()})
     found = [(text.text.split()[0], text.labels) for text in read_labelled_texts(str(path), options=options)]
     assert found == [("a", ["cs.LG"]), ("c", []), ("d", ["cs.LG", "math"])]
-
-
-def test_a_cell_of_many_labels():
-    names = [str(number) for number in range(60000)]
-    start = time.process_time()
-    assert labels_of(",".join(names), "f:1") == names
-    assert time.process_time() - start < 2
 
 
 ROWS = st.lists(

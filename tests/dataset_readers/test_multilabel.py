@@ -32,25 +32,6 @@ def test_features_and_labels_of_the_file(tmp_path):
     assert batch["features"].tolist() == [[1, 1.5, 2.5], [0.5, 3, -1], [2, 1, 0], [-1, 2, 4], [3, 0, 1]]
 
 
-@pytest.mark.parametrize("most, rows", [(None, len(ROWS)), (2, 2)])
-def test_as_many_instances_as_rows(tmp_path, most, rows):
-    """`allennlp count-instances` counts them."""
-    data = write_data(tmp_path)
-    loader = TensorLoader(MultilabelReader(**data["reader"], max_instances=most), data["path"])
-    assert len(list(loader.iter_instances())) == rows
-    loader.index_with(vocabulary())
-    assert sum(len(batch["labels"]) for batch in loader) == rows
-
-
-def test_the_vocabulary_has_all_names_in_order(tmp_path):
-    rows = [(text, (gold[0], 1, 0)) for text, gold in ROWS]  # Nothing is sweet.
-    data = write_data(tmp_path, rows)
-    reader = MultilabelReader(**data["reader"])
-    for instances in (TensorLoader(reader, data["path"]).iter_instances(), reader.read(data["path"])):
-        vocab = Vocabulary.from_instances(instances)
-        assert labels_of(vocab, "labels") == LABELS and labels_of(vocab, "attribute_labels") == ATTRIBUTES
-
-
 def test_instances_and_tables_are_the_same(tmp_path):
     data = write_data(tmp_path)
     reader = MultilabelReader(**data["reader"], standardize=True)
@@ -123,13 +104,6 @@ def test_no_file_is_its_own_training_data(tmp_path):
     assert reader.load(data["path"]).features[0, 0] == pytest.approx(
         (1 - 10 / 9) / numpy.std([0.5, 2, -1, 3] * 2 + [1])
     )
-
-
-def test_several_files_and_patterns_make_one_split(tmp_path):
-    first = write_data(tmp_path, ROWS[:2], "fold1.arff")
-    second = write_data(tmp_path, ROWS[2:], "fold2.arff")
-    for path in ([first["path"], second["path"]], str(tmp_path / "fold*.arff")):
-        assert table_of(MultilabelReader(**first["reader"]), path)["labels"].tolist() == GOLD
 
 
 def test_root(tmp_path):

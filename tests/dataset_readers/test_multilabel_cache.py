@@ -17,7 +17,7 @@ from seal.tasks.multilabel import data_files as multilabel_files
 from seal.tasks.multilabel.reader import MultilabelReader
 from tests.multilabel import ROWS, TASK_NET, run_settings, vocabulary, write_data
 from tests.one_sentence import message_of
-from tests.training.runs import build, comparable, same, weights
+from tests.training.runs import same
 
 SPARSE = """@relation fruit
 @attribute weight numeric
@@ -123,28 +123,6 @@ def test_columns_in_another_order_are_ordered_in_the_batch(kind, cache, tmp_path
     assert all(torch.equal(found[name], before[name].roll(-2, 1)) for name in before)
     assert table.columns["labels"].names == turned["labels"]
     assert all(table._matrices[name] is held[name] for name in held)
-
-
-def test_a_run_has_the_same_weights_and_metrics(cache, tmp_path, monkeypatch):
-    data = write_data(tmp_path)
-    data["reader"]["standardize"] = True
-    settings = run_settings(
-        data,
-        {"task_net": TASK_NET},
-        {"batch_size": 2, "shuffle": True},
-        num_epochs=3,
-        task_net={"optimizer": {"type": "fused_adamw", "lr": 0.05}},
-    )
-
-    def run(name):
-        trainer = build(settings, tmp_path / name)
-        return weights(trainer.model), comparable(trainer.train())
-
-    first, second = run("first"), run("second")
-    monkeypatch.setenv("SEAL_CACHE", "off")
-    without = run("without")
-    for found, metrics in (first, second):
-        assert same(found, without[0]) and metrics == without[1]
 
 
 def test_warnings_are_those_of_the_first_start_with_the_path_of_this(cache, tmp_path, caplog):

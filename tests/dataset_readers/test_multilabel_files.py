@@ -210,10 +210,3 @@ def test_real_data(name):
             assert len(data.taxonomy.edges) == 481
             assert (data.taxonomy.close(data.labels) != data.labels).nnz == 0
     assert (train.taxonomy is not None) == name.endswith("_fun")
-
-
-@pytest.mark.skipif(not os.path.isdir("data/genbase"), reason="data/genbase is not there (not carried)")
-def test_yes_is_one_in_genbase():
-    data = read_multilabel("data/genbase/train.arff", "data/genbase/genbase.xml", drop_attributes=["protein"])
-    text = open("data/genbase/train.arff", encoding="utf-8").read().split("@data")[1]
-    assert data.features.sum() == text.count("YES") and data.features.mean() < 0.01

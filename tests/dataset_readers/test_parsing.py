@@ -3,7 +3,7 @@ import time
 import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Batch, DatasetReader, Vocabulary
+from allennlp.data import DatasetReader
 from hypothesis import given
 from hypothesis import strategies as st
 from nltk import Tree
@@ -38,18 +38,6 @@ def test_trees_as_published(write):
     assert first["symbols"].labels == FIRST
     # A word alone has a root.
     assert second["symbols"].labels == ["(TOP", "XX", ")"] and second["metadata"]["source"] == f"{path}:3"
-
-
-def test_steps_are_padded_apart_from_words(write):
-    instances = list(reader_of().read(write("a.mrg", TREEBANK)))
-    reader = ParsingReader()
-    for instance in instances:
-        reader.apply_token_indexers(instance)
-    batch = Batch(instances)
-    batch.index_instances(Vocabulary.from_instances(instances))
-    tensors = batch.as_tensor_dict()
-    assert tensors["tokens"]["tokens"]["tokens"].shape == (2, 5)
-    assert tensors["symbols"].shape == (2, len(FIRST)) and tensors["symbols"][1, 3:].eq(0).all()
 
 
 def test_a_folder_is_all_files_below_it(tmp_path, write):
@@ -196,18 +184,6 @@ def test_cleaning(text, expected):
     assert one(text) == expected
 
 
-def test_all_is_punctuation():
-    assert one("(S (. .) (`` ``) ('' '') (: --) (, ,))", punctuation=False) is None
-    assert one("(S (. .) ($ $))", punctuation=False) == "(S ($ $))"
-
-
-def test_what_is_cleaned_can_be_linearised():
-    for _, tree in read(WSJ + SWITCHBOARD):
-        clean = cleaned(tree)
-        if clean is not None:
-            assert brackets_of(linearised(clean))[0] == (clean.label(), 0, len(clean.leaves()))
-
-
 def test_layouts():
     expected = [Tree.fromstring("(S (NP (NN a)) (VP (VB b)))"), Tree.fromstring("(S (NN c))")]
     for text in (
@@ -217,10 +193,6 @@ def test_layouts():
         "( S ( NP ( NN a ) ) ( VP ( VB b ) ) )\r\n(S (NN c))\r\n",
     ):
         assert [tree for _, tree in read(text)] == expected
-
-
-def test_a_no_break_space_is_part_of_a_word():
-    assert read("(NN New\u00a0York)")[0][1].leaves() == ["New\u00a0York"]
 
 
 @st.composite

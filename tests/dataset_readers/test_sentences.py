@@ -3,11 +3,6 @@ from typing import NamedTuple
 
 import pytest
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Instance
-from allennlp.data.dataset_readers import WorkerInfo
-from allennlp.data.fields import TextField
-from allennlp.data.token_indexers import SingleIdTokenIndexer
-from allennlp.data.tokenizers import Token
 
 from seal.tasks.base.sentence_reader import SentenceReader, of_part, split_off_part
 from seal.tasks.srl.reader import SrlReader
@@ -34,22 +29,6 @@ def test_one_sentence_must_be_left():
         list(SentenceReader(max_words=2)._short_enough("a.txt", of_lengths(3, 4)))
 
 
-def test_workers_share_what_there_is():
-    shares = []
-    for worker in range(3):
-        reader = SentenceReader()
-        reader._set_worker_info(WorkerInfo(3, worker))
-        shares.append(list(reader._shard(range(10))))
-    assert shares == [[0, 3, 6, 9], [1, 4, 7], [2, 5, 8]]
-
-
-def test_indexers_come_to_an_instance_at_the_end():
-    indexers = {"tokens": SingleIdTokenIndexer(), "letters": SingleIdTokenIndexer(namespace="letters")}
-    instance = Instance({"tokens": TextField([Token("a")])})
-    SentenceReader(indexers).apply_token_indexers(instance)
-    assert instance["tokens"].token_indexers is indexers
-
-
 def words(instances):
     return [[token.text for token in instance["tokens"]] for instance in instances]
 
@@ -65,15 +44,6 @@ def test_inputs_without_gold(tmp_path):
         assert all(instance["tokens"].token_indexers for instance in found)
     with pytest.raises(ConfigurationError, match="text.txt:1:"):
         list(SentenceReader().read_inputs(str(text), plain_text=True))
-
-
-def test_inputs_of_files_in_a_format_of_the_task(tmp_path):
-    columns = tmp_path / "columns.txt"
-    columns.write_text("the\tDET\ncook\tNOUN\n\n", encoding="utf-8")
-    assert words(TaggingReader().read_inputs(str(columns))) == [["the", "cook"]]
-    records = tmp_path / "texts.jsonl"
-    records.write_text('{"text": "no label", "labels": []}\n', encoding="utf-8")
-    assert words(TextMultilabelReader().read_inputs(str(records))) == [["no", "label"]]
 
 
 def test_a_path_and_its_part():

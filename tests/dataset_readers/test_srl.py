@@ -3,18 +3,15 @@ import os
 from collections import Counter
 
 import pytest
-import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
-from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.dataset_readers.dataset_reader import DistributedInfo, WorkerInfo
 
 from seal.tasks.srl.reader import SrlReader
 
 FIXTURES = os.path.join(os.path.dirname(__file__), "..", "fixtures", "srl")
 COLUMNS = os.path.join(FIXTURES, "kitchen.gold_conll")
-EWT = os.path.join("data", "ewt_propbank_srl")
 
 
 def sentences_file(path, lengths):
@@ -72,17 +69,6 @@ def test_vocabulary_and_tensors():
     assert tensors["tags"].shape == tensors["tokens"]["tokens"]["tokens"].shape == (10,)
 
 
-def test_prediction_instances_have_no_gold_fields():
-    instance = SrlReader().text_to_instance(["we", "go"], predicate=1)
-    assert set(instance.fields) == {"tokens", "predicate", "metadata"}
-    assert instance["predicate"].labels == [0, 1]
-    known = {"words": ["we", "go"], "predicate": 1, "tags": None, "source": None, "lemma": None}
-    assert instance["metadata"].metadata == known
-    assert SrlReader().text_to_instance(["we", "go"])["predicate"].labels == [0, 0]
-    # Gold without predicates takes the frame's own.
-    assert SrlReader().text_to_instance(["we", "go"], 1, ["B-ARG0", "B-V"])["is_predicate"].labels == [0, 1]
-
-
 def test_fraction_is_fixed_nested_and_close(tmp_path):
     path = sentences_file(tmp_path / "x.jsonl", [2] * 2000)
     kept = {}
@@ -121,26 +107,6 @@ def test_shards_are_even_and_complete(tmp_path, ranks, workers):
     # `max_instances` is a total.
     found = sum(shards(path, ranks, workers, max_instances=7), [])
     assert len(found) == len(set(found)) == 7
-
-
-def test_loads_in_worker_processes(tmp_path):
-    path = sentences_file(tmp_path / "x.jsonl", [3] * 20)
-    reader = SrlReader()
-    everything = list(reader.read(path))
-    loader = MultiProcessDataLoader(reader, path, batch_size=4, num_workers=2, max_instances_in_memory=8, quiet=True)
-    loader.index_with(Vocabulary.from_instances(everything))
-    batches = list(loader)
-    loaded = [(m["source"], m["predicate"]) for batch in batches for m in batch["metadata"]]
-    assert sorted(loaded, key=str) == sorted(map(key, everything), key=str)
-    assert all(batch["tokens"]["tokens"]["tokens"].dtype == torch.long for batch in batches)
-
-
-@pytest.mark.skipif(not os.path.isdir(EWT), reason=f"the PropBank EWT data is not in {EWT}")
-def test_instances_of_the_ewt_data():
-    instances = list(SrlReader().read(os.path.join(EWT, "dev.gold_conll")))
-    frames = [instance for instance in instances if instance["metadata"]["predicate"] is not None]
-    assert len(frames) == 4960 and len(instances) - len(frames) == 1966
-    assert all(sum(instance["predicate"].labels) == 1 for instance in frames)
 
 
 def frames_file(path, *tags):

@@ -166,8 +166,3 @@ def test_a_column_of_sentences_and_empty_rows_say_the_same(sentences, kind, end,
                 file.write(end * also_empty)
         found = [list(zip(item.words, item.tags)) for item in TagColumns(1, 2, sentence_column=0).read(path)]
     assert found == sentences
-
-
-def test_columns_of_numbers_beside_sentences_are_not_read(write):
-    path = write("a.tsv", "EU\t0\t1\tX\ncall\t0\t2\tO\n\nand\t1\t1\tO\n")
-    assert len(list(TagColumns().read(path))) == 2

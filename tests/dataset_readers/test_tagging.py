@@ -1,5 +1,3 @@
-import os
-
 import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -173,27 +171,6 @@ def test_further_files_are_checked_before_a_training_begins(tmp_path, write):
     assert len(list(reader_of(**options).read(train))) == 1
 
 
-def test_a_pattern_names_several_files(tmp_path, write):
-    for name in "ba":
-        write(f"{name}.tsv", f"{name} O\n\n{name}{name} O\n")
-    words = [instance["tokens"][0].text for instance in reader_of().read(str(tmp_path / "*.tsv"))]
-    assert words == ["a", "aa", "b", "bb"]
-    (part,) = reader_of(valid_every=4).read(str(tmp_path / "*.tsv#valid"))
-    assert part["tokens"][0].text == "a"
-
-
-WNUT = os.path.join("data", "wnut17", "wnut17train.conll")
-
-
-@pytest.mark.skipif(not os.path.exists(WNUT), reason=f"the WNUT-17 data is not in {WNUT}")
-def test_wnut_in_bioes():
-    instances = list(reader_of(encoding="BIO", target_encoding="BIOES").read(WNUT))
-    tags = [tag for instance in instances for tag in instance["tags"].labels]
-    assert len(instances) == 3394 and len(set(tags)) == 25
-    plain = [tag for instance in reader_of().read(WNUT) for tag in instance["tags"].labels]
-    assert sum(tag[0] in "BS" for tag in tags) == sum(tag[0] == "B" for tag in plain) == 1975
-
-
 def test_only_the_first_sentences_keep_their_tags(write):
     path = numbered(write, [2, 3, 1, 4])
     instances = list(reader_of(labelled=2).read(path))
@@ -229,12 +206,6 @@ def test_further_sentences_without_tags(write, plain):
         assert all(instance["metadata"].metadata["tags"] is None for instance in instances[2:])
     assert instances[3]["metadata"].metadata["source"] == f"{further}:{4 if plain else 7}"
     assert len(list(reader_of(labelled=1, unlabelled=further, plain_text=plain, max_words=2).read(path))) == 2
-
-
-def test_a_part_without_a_sentence(write):
-    path = write("one.tsv", "a\tX\n")
-    assert len(list(reader_of().read(f"{path}#valid"))) == 1
-    assert told_of(reader_of(), f"{path}#train").startswith(f"{path}#train: ")
 
 
 def test_two_parts_of_a_file(write):

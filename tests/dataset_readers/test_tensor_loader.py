@@ -3,8 +3,7 @@ import itertools
 import numpy
 import pytest
 import torch
-from allennlp.common import Params
-from allennlp.data import DataLoader, Vocabulary
+from allennlp.data import Vocabulary
 from scipy import sparse
 
 from seal.tasks.base import tensor_loader
@@ -108,20 +107,6 @@ def test_workers_share_the_rows(monkeypatch):
     assert sorted(found) == [2 * i for i in range(8)]
 
 
-def test_as_allennlp_makes_it(tmp_path):
-    data = write_data(tmp_path)
-    loader = DataLoader.from_params(
-        Params({"type": "tensors", "batch_size": 3}),
-        reader=MultilabelReader(**data["reader"]),
-        data_path=data["path"],
-    )
-    loader.index_with(vocabulary())
-    loader.set_target_device(torch.device("meta"))
-    (first, second) = loader
-    assert len(first["labels"]) == 3 and len(second["labels"]) == len(ROWS) - 3
-    assert first["features"].device.type == "meta"
-
-
 #: Four rows of three columns.
 VALUES = numpy.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [0.5, 3.0, 0.0], [0.0, 4.0, 5.0]])
 FORMS = {"dense": numpy.array, "csr": sparse.csr_array, "integers": lambda values: (2 * values).astype(numpy.int8)}
@@ -157,9 +142,3 @@ def test_columns_in_the_order_of_the_vocabulary(most_bytes, monkeypatch):
         rows.index_with(of_attributes("c a b"))
         assert rows.columns["features"].names == ["c", "a", "b"]
         assert torch.equal(rows.batch(numpy.arange(4))["features"], torch.tensor(VALUES[:, [2, 0, 1]]).float())
-
-
-def test_a_batch_is_a_copy():
-    rows = table(VALUES)
-    rows.batch(numpy.array([0]))["features"].zero_()
-    assert rows.batch(numpy.array([0]))["features"].tolist() == [[1, 0, 2]]

@@ -1,12 +1,11 @@
 import json
 import logging
-from pathlib import Path
 
 import pytest
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Batch, DataLoader, DatasetReader, Vocabulary
+from allennlp.data import Batch, DataLoader, Vocabulary
 from allennlp.data.dataset_readers import WorkerInfo
 from allennlp.data.token_indexers import PretrainedTransformerIndexer
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer
@@ -16,7 +15,6 @@ from seal.tasks.text.reader import TextMultilabelReader
 from tests.one_sentence import message_of
 from tests.tiny_bert import save_tiny_bert
 
-ROOT = Path(__file__).parents[2]
 TEXTS = ["the red kite", "a blue kite over the blue sea", "sea"]
 LABELS = [["toy"], ["toy", "water"], ["water"]]
 
@@ -54,22 +52,6 @@ def test_a_list_of_labels_is_the_vocabulary(path, write):
     reader = TextMultilabelReader(labels=labels)
     vocab = Vocabulary.from_instances(reader.read(path))
     assert set(vocab.get_token_to_index_vocabulary("labels")) == {"water", "fire", "toy"}
-
-
-def test_tsv_with_names_and_with_numbers(write):
-    names = write("a.tsv", "the red kite\ttoy\na sea\twater, toy\n")
-    texts = [("the red kite", ["toy"]), ("a sea", ["water", "toy"])]
-    assert found(TextMultilabelReader(), names) == texts
-    numbers = write("b.tsv", "the red kite\t1\na sea\t0,1\n")
-    labels = write("labels.txt", "water\ntoy\n")
-    assert found(TextMultilabelReader(labels=labels), numbers) == texts
-    assert found(TextMultilabelReader(labels=labels, format="tsv"), names) == texts
-
-
-@pytest.mark.parametrize("older", [{"topics": "rcv1-v2.topics.qrels"}, {"format": "blurbs"}])
-def test_a_reader_of_an_older_model_still_reads_text(older):
-    reader = DatasetReader.from_params(Params({"type": "seal_text_multilabel", **older}))
-    assert [token.text for token in reader.text_to_instance("a red kite")["tokens"].tokens] == ["a", "red", "kite"]
 
 
 def test_ancestors(path, write):
@@ -152,14 +134,3 @@ def test_a_transformers_tokenizer_leaves_special_tokens_and_length_to_the_reader
             TextMultilabelReader(tokenizer=PretrainedTransformerTokenizer(folder, **settings))
     with pytest.raises(ConfigurationError, match="max_tokens.* 3"):
         TextMultilabelReader(tokenizer=PretrainedTransformerTokenizer(folder, add_special_tokens=False), max_tokens=2)
-
-
-@pytest.mark.parametrize("part, size", [("train", 6993), ("valid", 777)])
-def test_reuters(part, size):
-    folder = ROOT / "data" / "reuters21578"
-    if not folder.exists():
-        pytest.skip("data/reuters21578 is not there")
-    reader = TextMultilabelReader(labels=str(folder / "labels.txt"), text_keys=["title", "text"])
-    instances = list(reader.read(f"{folder}/train.jsonl#{part}"))
-    assert len(instances) == size
-    assert len({label for instance in instances for label in instance["labels"].labels}) <= 90

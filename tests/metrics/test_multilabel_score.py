@@ -225,17 +225,6 @@ def test_a_function_tunes_on_the_pass_that_it_scores():
     assert found["f1_one"] > found["f1"] and found["macro_f1_each"] > found["macro_f1_one"]
 
 
-def test_refuses_other_labels_than_those_of_the_pass():
-    metric = MultilabelScore()
-    metric(torch.ones(2, 3), torch.ones(2, 3))
-    with pytest.raises(ConfigurationError, match="4 labels after batches of 3"):
-        metric(torch.zeros(2, 4), torch.zeros(2, 4))
-    with pytest.raises(ConfigurationError, match="'odd'.*3, one for each label"):
-        metric.get_metric(reset=True, thresholds={"odd": torch.zeros(4)})
-    # Nothing is lost by a refusal.
-    assert metric.get_metric(reset=True)["f1"] == 100.0
-
-
 @pytest.mark.parametrize("empty_f1", [-0.1, 1.5, float("nan")])
 def test_refuses_an_f1_that_is_none(empty_f1):
     with pytest.raises(ConfigurationError, match="model.empty_f1"):

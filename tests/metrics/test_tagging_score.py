@@ -134,5 +134,5 @@ def test_f1_of_parts_of_speech_is_their_accuracy():
 def test_data_without_tags_has_no_score():
     metric = TaggingScore()
     assert metric.get_metric()["accuracy"] == 0.0  # While it counts, as for a progress bar.
-    with pytest.raises(ConfigurationError, match="no sentence with tags was scored: give validation and evaluation"):
+    with pytest.raises(ConfigurationError, match="labelled"):
         metric.get_metric(reset=True)

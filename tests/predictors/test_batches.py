@@ -1,8 +1,4 @@
-import logging
-
-import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Vocabulary
 
 from seal.common.length_groups import Size
@@ -43,32 +39,3 @@ def test_the_size_of_a_sentence_is_that_of_its_pieces(tmp_path):
     size = IndexedSentence(join_words(["rain", "fell", "abcd"]), reader, Vocabulary()).size
     # `a ##b ##c ##d`, beside two words and the marks of beginning and end.
     assert size == (3, 4, 8)
-
-
-def test_what_is_too_long_is_told_in_a_sentence():
-    check_words(["word"] * 10, 10)
-    check_characters("x" * line_predictor.MAX_CHARACTERS)
-    with pytest.raises(ConfigurationError, match="the sentence has 11 words, and at most 10 are read"):
-        check_words(["word"] * 11, 10)
-    with pytest.raises(ConfigurationError, match="3 words, the longest of 500,000 characters"):
-        check_words(["a", "b", "x" * 500_000], 10)
-    with pytest.raises(ConfigurationError, match="has 1,048,577 characters, and at most 1,048,576 are read"):
-        check_characters("x" * (line_predictor.MAX_CHARACTERS + 1))
-    for wrong in (0, 2.0, True, "3"):
-        with pytest.raises(ConfigurationError, match="max_words must be a whole number above 0"):
-            check_whole_number("max_words", wrong)
-
-
-def test_what_takes_long_says_how_far_it_is(monkeypatch, caplog):
-    now = [0.0]
-    monkeypatch.setattr(line_predictor.time, "monotonic", lambda: now[0])
-    with caplog.at_level(logging.WARNING):
-        for _ in noted_groups([Size(3, 4)] * 10, 2, "frames"):
-            now[0] += 6
-    # After 12 and 24 seconds; at the end there is nothing to say.
-    assert [record.getMessage() for record in caplog.records] == [
-        "4 of 10 frames are done after 12 s", "8 of 10 frames are done after 24 s"
-    ]  # fmt: skip
-    caplog.clear()
-    list(noted_groups([Size(3, 4)] * 10, 2, "frames"))
-    assert not caplog.records

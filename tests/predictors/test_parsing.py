@@ -1,9 +1,6 @@
-import math
-
 from seal.common.linear_trees import check_tree, linearised
 from seal.tasks.parsing.predictor import ParsingPredictor
 from tests.models.test_parsing import NCE
-from tests.predictors.records import of_lines
 from tests.trees import READER, TREES, instances_of, model_of
 
 
@@ -33,10 +30,3 @@ def test_instances_of_the_reader():
     assert [record["id"] for record in records] == ["a.mrg:1", "a.mrg:2", "a.mrg:3"]
     assert [len(record["words"]) for record in records] == [7, 2, 2]
     assert len(records) == len(TREES)
-
-
-def test_a_net_that_is_not_finite_has_an_error_in_the_record():
-    predictor = predictor_of()
-    predictor._model.task_net.label_weights.data.fill_(math.nan)
-    (record,) = of_lines(predictor, ["old tea"])
-    assert "is not finite" in record["error"]

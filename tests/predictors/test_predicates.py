@@ -49,16 +49,6 @@ def test_the_model_finds_the_words_that_its_forward_holds_probable(predictor, se
         assert finder.find(sentences) == expected
 
 
-def test_the_model_finds_the_predicates_it_was_trained_on(predictor, sentences):
-    found = ModelPredicateFinder(predictor._model, -1).find(sentences)
-    assert (found[0], found[1], found[3]) == ([3, 8], [], [1, 5, 8])
-
-
-def test_a_word_of_just_the_threshold_is_a_predicate(predictor, sentences, monkeypatch):
-    monkeypatch.setattr(predictor._model, "predicate_logits", lambda hidden: torch.zeros(hidden.shape[:2]))
-    assert ModelPredicateFinder(predictor._model, -1, 0.5).find(sentences[1:2]) == [[0, 1]]
-
-
 @pytest.mark.parametrize(
     "tag, word, found",
     [
@@ -132,9 +122,9 @@ def test_the_model_may_name_its_tagger(tagger, predictor, monkeypatch, given, as
 
 def test_a_model_that_tags_no_verbs_is_refused(tagger, monkeypatch):
     tagger.output_space.labels = ["O", "B-LOC"]
-    with pytest.raises(ConfigurationError, match="predicates_from: t tags no verbs; its tags are O, B-LOC"):
+    with pytest.raises(ConfigurationError, match="predicates_from: t .*B-LOC"):
         TaggerPredicateFinder("t", -1, None)
     other = SimpleNamespace(model=object(), dataset_reader=None)
     monkeypatch.setattr(predicates, "open_archive", lambda *_, **__: other)
-    with pytest.raises(ConfigurationError, match="predicates_from: t is no 'seal_tagging' model"):
+    with pytest.raises(ConfigurationError, match="predicates_from: t .*'seal_tagging'"):
         TaggerPredicateFinder("t", -1, None)

@@ -62,8 +62,3 @@ def test_a_long_sentence_has_several_lines_and_each_word_and_label_once():
     assert all(found.count(word) == 1 for word in words if word != "word51")
     assert found.count("ARG1") == found.count("V") == 1
     assert float(ElementTree.fromstring(picture).get("width")) < 1200
-
-
-def test_colours_may_be_given():
-    picture = svg_of(FRAMES, {"ARG0": "#123456"})
-    assert picture.count("#123456") == 2 and colour_of("V") in picture

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, DatasetReader, Vocabulary
 from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
@@ -128,12 +127,6 @@ def test_frames_are_what_the_model_gives_for_the_readers_instances(name, request
                 assert frame["energy"] == pytest.approx(energy, rel=1e-6, abs=1e-5)
 
 
-def test_the_threshold_decides_which_words_are_predicates(archive):
-    every = Predictor.from_path(archive, predicate_threshold=0).predict(COOK)
-    assert [frame["index"] for frame in every["frames"]] == list(range(10))
-    assert Predictor.from_path(archive, predicate_threshold=1).predict(COOK)["frames"] == []
-
-
 def test_the_model_runs_once_a_batch_and_not_once_a_frame(archive, monkeypatch):
     predictor = Predictor.from_path(archive, frames_per_batch=8)
     rows = []
@@ -194,30 +187,6 @@ def test_numbers_that_are_not_finite_are_null(archive):
     line = predictor.dump_line(predictor.predict(COOK))
     frame = json.loads(line, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))["frames"][0]
     assert frame["probability"] is None and frame["energy"] is None
-
-
-def test_rounding_makes_no_probability_larger_than_1(archive):
-    predictor = Predictor.from_path(archive)
-    run = predictor._model.forward
-    predictor._model.forward = lambda **inputs: {**run(**inputs), "log_prob": torch.tensor([1e-6, -1e-6])}
-    first, second = predictor.predict(COOK)["frames"]
-    assert first["probability"] == 1
-    assert second["probability"] == pytest.approx(1 - 1e-6, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        ({"predicate_threshold": 1.5}, r"predicate_threshold must be in \[0, 1\], found 1.5"),
-        ({"predicate_threshold": "0.5"}, "predicate_threshold must be"),
-        ({"predicate_threshold": True}, "predicate_threshold must be"),
-        ({"frames_per_batch": 0}, "frames_per_batch must be"),
-        ({"frames_per_batch": 2.5}, "frames_per_batch must be"),
-    ],
-)
-def test_wrong_arguments_are_named(predictor, arguments, message):
-    with pytest.raises(ConfigurationError, match=message):
-        SrlPredictor(predictor._model, predictor._dataset_reader, **arguments)
 
 
 def test_a_transformer_labels_windows_and_words_without_pieces(tmp_path):

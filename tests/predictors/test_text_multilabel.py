@@ -1,5 +1,4 @@
 import json
-import logging
 
 import pytest
 import torch
@@ -47,54 +46,19 @@ def test_a_text():
 
 def test_lines_as_text_and_as_json():
     predictor = predictor_of()
-    lines = ["sea", '{"text": "kite over sea", "id": 7}', "{", '{"words": ["a"]}', '{"text": " "}', '{"text": 3}']
-    lines += ['{"text": "sea", "text": "kite"}', '{"text": "\\udc80"}', '{"text":' + "[" * 100_000]
+    lines = ["sea", '{"text": "kite over sea", "id": 7}']
     records = of_lines(predictor, lines)
     assert [json.loads(predictor.dump_line(record)) for record in records] == records
     assert list(records[0]["labels"]) == ["water"]
     assert records[1]["id"] == 7 and set(records[1]["labels"]) == {"toy", "water"}
-    messages = ("is not JSON", "has none of text, token", "text is empty", "must be a string")
-    messages += ("'text' is given twice", "the text holds half a surrogate pair", "nested too deeply")
-    for record, message in zip(records[2:], messages):
-        assert record.keys() == {"error"} and message in record["error"]
-    assert records[2]["error"].startswith("line 3: ")
-    with pytest.raises(ConfigurationError, match="the text is empty"):
-        predictor.predict("")
 
 
 def test_a_text_is_joined_of_the_readers_keys():
     predictor = predictor_of(text_keys=["title", "text"])
-    lines = ['{"title": "kite", "text": ["sea"], "id": 7}', '{"title": "kite", "text": ""}', "sea", '{"text": "sea"}']
-    lines += ['{"title": 3, "text": "sea"}', '{"title": "", "text": " "}']
+    lines = ['{"title": "kite", "text": ["sea"], "id": 7}', '{"title": "kite", "text": ""}', "sea"]
     records = of_lines(predictor, lines)
     assert [set(record["labels"]) for record in records[:3]] == [{"toy", "water"}, {"toy"}, {"water"}]
     assert records[0]["id"] == 7 and list(predictor.predict("sea")["labels"]) == ["water"]
-    messages = ("the object has no 'title', which the reader's text_keys name", "'title' must be a string", "is empty")
-    for record, message in zip(records[3:], messages):
-        assert record.keys() == {"error"} and message in record["error"]
-
-
-def test_a_text_that_is_cut_is_told(caplog):
-    predictor = predictor_of(max_tokens=2)
-    caplog.clear()
-    lines = ["kite and sea", "kite sea", '{"text": "a sea kite", "id": 7}']
-    with caplog.at_level(logging.WARNING):
-        records = of_lines(predictor, lines)
-    assert caplog.messages == ["cut the text 'kite and sea' at 2 tokens", "cut the text 'a sea kite' at 2 tokens"]
-    assert [set(record["labels"]) for record in records] == [{"toy"}, {"toy", "water"}, {"water"}]
-    caplog.clear()
-    with caplog.at_level(logging.WARNING):
-        predictor._dataset_reader.text_to_instance("kite and sea", source="a.jsonl:3")
-    assert caplog.messages == ["a.jsonl:3: cut the text 'kite and sea' at 2 tokens"]
-
-
-def test_instances_of_the_reader():
-    predictor = predictor_of()
-    reader = predictor._dataset_reader
-    instance = reader.text_to_instance("red kite", ["a label that the model does not know"], "a:1")
-    reader.apply_token_indexers(instance)
-    (record,) = predictor.predict_batch_instance([instance])
-    assert record["id"] == "a:1" and list(record["labels"]) == ["toy"]
 
 
 def test_a_text_too_long_for_the_transformer_has_an_error_and_the_others_go_on(tmp_path):
@@ -109,20 +73,19 @@ def test_a_text_too_long_for_the_transformer_has_an_error_and_the_others_go_on(t
     predictor = TextMultilabelPredictor(net, reader, probabilities=True)
     # With the two special tokens these are 512 and 513 pieces.
     texts = ["kite", "sea " * 511, "sea " * 510]
-    message = "a text has 513 pieces, and the transformer takes 512; set dataset_reader.max_tokens to 512 or less."
     records = of_lines(predictor, texts)
-    assert records[1] == {"error": f"line 2: encoder: {message}"}
+    assert records[1].keys() == {"error"} and "max_tokens" in records[1]["error"]
     assert records[0]["probabilities"] == pytest.approx(predictor.predict("kite")["probabilities"], abs=1e-6)
     assert records[2]["probabilities"].keys() == {"toy", "water"}
     instances = [reader.text_to_instance(text, [], f"a:{number}") for number, text in enumerate(texts, start=1)]
     for instance in instances:
         reader.apply_token_indexers(instance)
     records = predictor.predict_batch_instance(instances)
-    assert records[1] == {"id": "a:2", "error": f"a:2: {message}"}
+    assert records[1].keys() == {"id", "error"} and records[1]["error"].startswith("a:2: ")
     assert [records[0]["id"], records[2]["id"]] == ["a:1", "a:3"]
     data = Batch(instances)
     data.index_instances(vocab)
-    with pytest.raises(ConfigurationError, match="^a:2: a text has 513 pieces"):
+    with pytest.raises(ConfigurationError, match="^a:2: .*513"):
         net(**data.as_tensor_dict())
 
 

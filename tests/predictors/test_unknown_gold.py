@@ -6,7 +6,6 @@ import pytest
 
 from seal.tasks.base.pipeline import Pipeline
 from tests.predictors.test_every_task import MAKERS
-from tests.segmentation import write_npz
 
 
 def run(predictor, path, caplog):
@@ -42,7 +41,3 @@ def test_the_first_file_and_line(task, name, known, unknown, line, tmp_path, cap
     # What was told of is forgotten.
     path.write_text(known)
     assert run(predictor, path, caplog) == []
-
-
-def test_a_task_without_names(tmp_path, caplog):
-    assert run(MAKERS["masks"](), write_npz(tmp_path), caplog) == []

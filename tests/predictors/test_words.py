@@ -1,7 +1,6 @@
 import time
 
 import pytest
-from allennlp.data import Vocabulary
 
 from seal.common.vocabularies import WRITTEN
 from seal.tasks.base import words as words_module
@@ -70,37 +69,3 @@ def test_the_tokenizer_is_made_anew_so_that_memory_is_bounded(monkeypatch):
         tokenizers.append(splitter._tokenizer)
     assert tokenizers[0] is tokenizers[1] and tokenizers[2] is tokenizers[3]
     assert len({id(tokenizer) for tokenizer in tokenizers}) == 3
-
-
-def test_given_words_have_offsets_in_the_words_joined_by_a_space():
-    sequence = join_words(["New York", "caf\u00e9", "."])
-    assert sequence.text == "New York caf\u00e9 ."
-    assert sequence.offsets == [[0, 8], [9, 13], [14, 15]]
-    assert sequence.between(0, 1) == "New York caf\u00e9"
-
-
-def test_descriptions_bracket_spans_beside_each_other_and_at_the_ends():
-    words = "a b c d e".split()
-    assert describe(words, []) == "a b c d e"
-    assert describe(words, [("X", 0, 1), ("Y", 2, 2), ("X", 4, 4)]) == "[X a b] [Y c] d [X e]"
-
-
-TREEBANK = ["apostrophe '", "( -LRB-", ") -RRB-", "opening ``", "closing ''", "ellipsis ...", "hyphenated split"]
-WEB = ["apostrophe '", 'opening "', 'closing "', "( (", ") )", "ellipsis ...", "hyphenated split"]
-
-
-@pytest.mark.parametrize(
-    "forms, text, wanted",
-    [
-        (TREEBANK, 'He "quoted" (it) \u201ctwice\u201d.', "He `` quoted '' -LRB- it -RRB- `` twice '' ."),
-        (WEB, 'He "quoted" (it) \u201ctwice\u201d.', 'He " quoted " ( it ) " twice " .'),
-        (WEB, "I don\u2019t, can't and won't; it's Tom's.", "I do n't , ca n't and wo n't ; it 's Tom 's ."),
-        (WEB, "It costs $5, or 5%, in the U.S. for Mr. X.", "It costs $ 5 , or 5 % , in the U.S. for Mr. X."),
-        (WEB, "We\u2019re gonna wait\u2026", "We 're gon na wait ..."),
-    ],
-)
-def test_raw_text_becomes_words_as_in_training(forms, text, wanted):
-    vocab = Vocabulary({WRITTEN: dict.fromkeys(forms, 1)}, non_padded_namespaces=[WRITTEN])
-    sequence, words = SplitAsTrained(EnglishSplitter(), vocab)(text)
-    assert " ".join(words) == wanted
-    assert [text[start:end] for start, end in sequence.offsets] == sequence.words

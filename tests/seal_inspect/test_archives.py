@@ -32,8 +32,3 @@ def test_a_loader_that_is_a_name_alone(arguments):
     assert lengths(loader_of(archive, arguments.input_file, in_order=True)) == expected
     with pytest.raises(ValueError, match="batch_size"):  # AllenNLP's own, about a loader without any setting.
         loader_of(archive, arguments.input_file)
-
-
-def test_overrides_are_the_models(arguments):
-    arguments.overrides = '{"model.task_net.dropout": 0.25}'
-    assert archive_of(arguments).config["model"]["task_net"]["dropout"] == 0.25

@@ -134,14 +134,14 @@ def test_texts_with_a_taxonomy(few, tmp_path, run, monkeypatch, allennlp_logging
         asked(data.stem, "--instances", 10, data=data)
     found, expected = (matrix_of(tmp_path / name / "negative_hessian.csv")[1] for name in ("few", "ten"))
     assert numpy.allclose(found, expected, rtol=1e-3, atol=1e-8)
-    with pytest.raises(ConfigurationError, match="the model has no label 'cats'"):
+    with pytest.raises(ConfigurationError, match="'cats'"):
         asked("bad", "--related", "cats", "bins")
     for option in ("--related", "--unrelated"):
-        with pytest.raises(ConfigurationError, match="a pair is of two labels, not of 'bins' twice"):
+        with pytest.raises(ConfigurationError, match="'bins'"):
             asked("bad", option, "bins", "bins")
     # The error comes before anything is computed.
     assert not list((tmp_path / "bad").iterdir())
-    with pytest.raises(ConfigurationError, match="--grid must be at least 2, found 1"):
+    with pytest.raises(ConfigurationError, match="--grid"):
         asked("bad", "--grid", 1)
 
 

@@ -6,7 +6,6 @@ from xml.etree import ElementTree
 import pytest
 
 from seal.files.runs import Run
-from seal_inspect.components import escaped
 from seal_inspect.report_page import Report, as_html, table
 from seal_inspect.run_figures import as_svg, curves
 
@@ -34,23 +33,6 @@ def run(name="one", **more):
 def test_plain_text_stays_plain(text):
     page = as_html("# t\n\n" + table([text], [[text]]), {})
     assert [html.unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*)</t[hd]>", page)] == [text, text]
-
-
-def test_a_short_cell_stays_on_a_line_and_a_long_word_may_break():
-    row = ["ARGM-TMP", "model.loss_net.encoder.num_layers", "streets, water, potholes"]
-    page = as_html("# t\n\n" + table(["role", "setting", "labels"], [row]), {})
-    assert '<td class="short">ARGM-TMP</td>' in page and '<td class="long">model.loss_net' in page
-    assert "<td>streets, water, potholes</td>" in page
-
-
-def test_numbers_are_short():
-    assert table(["a"], [[0.123456], [12.3456], [3.0], [7], [True]]).splitlines()[2:] == [
-        "| 0.1235 |",
-        "| 12.35 |",
-        "| 3 |",
-        "| 7 |",
-        "| True |",
-    ]
 
 
 def test_a_page_needs_no_other_file_and_nests_its_figures():
@@ -85,15 +67,6 @@ def test_scores_with_a_structure_stand_beside_those_of_the_task_net_alone():
     assert all(f"| {name} | " in others for name in ("loss", "f1_own", "f1_tuned"))
 
 
-def test_each_score_stands_beside_its_name_where_runs_were_chosen_by_different_ones():
-    other = {**CONFIG, "trainer": {**CONFIG["trainer"], "validation_metric": "+f1_tuned"}}
-    scores = {"validation_f1": 60.0, "validation_f1_tuned": 62.0}
-    report = Report([run(), run("two", config=other, scores=scores)])
-    report.add_summary()
-    assert "| f1 of the best epoch | 51 | 60 |" in report.text() and "best f1" not in report.text()
-    assert "| f1_tuned of the best epoch | – | 62 |" in report.text()
-
-
 def test_the_time_of_training_has_that_of_folds_and_of_a_student(tmp_path):
     for name, lasted in {"folds/0": "0:10:00.7", "folds/1": "1 day, 0:20:00", "student": "2:00:00"}.items():
         (tmp_path / name).mkdir(parents=True)
@@ -105,44 +78,6 @@ def test_the_time_of_training_has_that_of_folds_and_of_a_student(tmp_path):
     report.add_summary()
     wanted = "1 day, 2:31:02, with 1 day, 0:30:00 of folds and 2:00:00 of a student"
     assert f"| time of training | {wanted} |" in report.text()
-
-
-def test_a_card_in_an_archive_does_not_say_that_there_is_none(tmp_path):
-    report = Report([run(folder=str(tmp_path))])
-    report.add_summary(archived=True)
-    assert "| epochs | 2 of 2; stopped before its end |" in report.text()
-    (tmp_path / "metrics.json").write_text("{}")
-    for archived in (True, False):
-        report = Report([run(folder=str(tmp_path))])
-        report.add_summary(archived)
-        assert "| epochs | 2 of 2 |" in report.text()
-
-
-def test_the_parts_of_a_report():
-    first, second = run(), run("two", config={**CONFIG, "seed": 2}, scores={"validation_f1": 60.0})
-    report = Report([first, second])
-    report.add_summary()
-    report.add_scores()
-    report.add_settings()
-    report.add_environment()
-    text = report.text()
-    assert text.startswith("# Runs one, two\n")
-    assert "| best f1 | 51 | 60 |" in text and "| time of training | 0:01:02 | 0:01:02 |" in text
-    assert "one: In the last epoch the mean energy of gold was -1.00, that of the task-net's output -0.50" in text
-    assert "| ARG0 | 40 | – |" in text and "| f1 | 49.12 | – |" in text
-    assert "| seed | – | 2 |" in text and "in progress, or killed" in text
-    assert "Not recorded" in text and "with structure" not in text
-
-
-def test_the_environment_is_that_of_the_last_training():
-    records = [{"commit": "abc", "torch": "1"}, {"commit": "def", "torch": "2"}]
-    report = Report([run(trainings=records)])
-    report.add_environment()
-    assert "| commit | def |" in report.text() and "| trainings | 2: continued with --recover |" in report.text()
-
-
-def test_escaped_text_has_one_line():
-    assert escaped("a\n| b") == "a \\| b"
 
 
 def test_a_page_has_contents_and_folds_its_longest_parts():

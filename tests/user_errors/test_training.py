@@ -1,4 +1,4 @@
-"""A user's mistake in `allennlp train`: one sentence on standard error, exit status 1, no traceback."""
+"""A user's mistake in `seal train`: one sentence on standard error, exit status 1, no traceback."""
 
 import json
 import os
@@ -15,49 +15,50 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
-    "config, model, told",
-    [
-        ("text_nce", "seal_multilabel", 'MultilabelModel does not read "tokens", which dataset_reader gives'),
-        ("tagging_nce", "seal_srl", 'SrlModel needs "predicate", which dataset_reader does not give'),
-    ],
+    "config, model, named",
+    [("text_nce", "seal_multilabel", '"tokens"'), ("tagging_nce", "seal_srl", '"predicate"')],
 )
-def test_a_model_and_a_reader_of_two_tasks(command, tmp_path, monkeypatch, config, model, told):
+def test_a_model_and_a_reader_of_two_tasks(command, tmp_path, monkeypatch, config, model, named):
     monkeypatch.chdir(ROOT)
     path = f"training_configs/{config}.jsonnet"
-    told_to = command("train", path, "-s", str(tmp_path / "run"), "-o", '{"model.type": "%s"}' % model)
-    assert told_to == f"error: model.type: {told}; take both from one task\n"
+    told = command("train", path, "-s", str(tmp_path / "run"), "-o", '{"model.type": "%s"}' % model)
+    assert told.startswith("error: model.type: ") and named in told
 
 
-@pytest.mark.parametrize(
-    "overrides, sentence",
-    [
-        ('{"trainer.num_epoch": 3}', 'config key "trainer.num_epoch" is unknown to GradientDescentTrainer'),
-        (
-            '{"train_data_path": "none.tsv"}',
-            'config key "train_data_path": there is no file or folder none.tsv; put',
-        ),
-        ('{"train_data_path": "none.{tsv}"}', "file none.{tsv} not found"),
-        # Read by another process, whose error arrives as text.
-        ('{"train_data_path": "none.{tsv}", "data_loader.num_workers": 1}', "file none.{tsv} not found"),
-        ('{"trainer.nothing.here": 3}', "overrides dict contains unused keys: ['trainer.nothing.here']"),
-        ('{"a": 1', "--overrides, at 1:"),
-        ('{"vocabulary": {"type": "from_files", "directory": "none"}}', "file none not found"),
-        # Values that a constructor refuses: at once, when the object is built later, and in its base class.
-        ('{"model.encoder.num_layers": 0}', 'config key "model.encoder": num_layers must be greater than zero'),
-        ('{"trainer.optimizer": {"type": "adam", "lr": -1}}', 'config key "trainer.optimizer": Invalid learning'),
-        # The same of a constructor that is patched.
-        (
-            '{"trainer.learning_rate_scheduler": {"type": "reduce_on_plateau", "factor": 2}}',
-            'config key "trainer.learning_rate_scheduler": Factor should be < 1.0.',
-        ),
-        ('{"data_loader.batches_per_epoch": 0}', 'config key "data_loader": batches_per_epoch must be at least 1'),
-        ("[1]", "--overrides must be an object, found [1]"),
-    ],
-)
-def test_train(command, config, tmp_path, overrides, sentence):
+#: Overrides of a config that is right, and what the sentence names.
+MISTAKES = [
+    ('{"trainer.num_epoch": 3}', '"trainer.num_epoch"', '"num_epochs"'),
+    ('{"train_data_path": "none.tsv"}', '"train_data_path"', "none.tsv"),
+    ('{"train_data_path": "none.{tsv}"}', "none.{tsv}"),
+    # Read by another process, whose error arrives as text.
+    ('{"train_data_path": "none.{tsv}", "data_loader.num_workers": 1}', "none.{tsv}"),
+    ('{"trainer.nothing.here": 3}', "'trainer.nothing.here'"),
+    ('{"a": 1', "--overrides, at 1:"),
+    ("[1]", "--overrides", "[1]"),
+    ('{"vocabulary": {"type": "from_files", "directory": "none"}}', "none"),
+    # Values that a constructor refuses: at once, when the object is built later, and in its base class.
+    ('{"model.encoder.num_layers": 0}', '"model.encoder"', "num_layers"),
+    ('{"trainer.optimizer": {"type": "adam", "lr": -1}}', '"trainer.optimizer"', "-1"),
+    # The same of a constructor that is patched.
+    (
+        '{"trainer.learning_rate_scheduler": {"type": "reduce_on_plateau", "factor": 2}}',
+        '"trainer.learning_rate_scheduler"',
+    ),
+    ('{"data_loader.batches_per_epoch": 0}', '"data_loader"', "batches_per_epoch"),
+    *(
+        (json.dumps({"dataset_reader.token_indexers": {"tokens": {"type": kind, "model_name": name}}}), name)
+        for kind, name in (
+            ("pretrained_transformer_mismatched", str(ROOT / "tests")),
+            ("pretrained_transformer", "no/such-model"),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("overrides, named", [(row[0], row[1:]) for row in MISTAKES])
+def test_train(command, config, tmp_path, overrides, named):
     told = command("train", config, "-s", str(tmp_path / "run"), "-o", overrides)
-    assert told.startswith(f"error: {sentence}")
-    assert told.count("\n") == 1
+    assert told.startswith("error: ") and told.count("\n") == 1 and all(word in told for word in named), told
     # So that the corrected command runs.
     assert not (tmp_path / "run").exists()
 
@@ -65,43 +66,25 @@ def test_train(command, config, tmp_path, overrides, sentence):
 def test_a_metric_that_the_model_does_not_report(command, config, tmp_path):
     more = {"trainer.validation_metric": "+accuracy4", "validation_data_path": str(tmp_path / "train.tsv")}
     told = command("train", config, "-s", str(tmp_path / "run"), "-o", json.dumps(more))
-    key = 'config key "trainer.validation_metric"'
-    assert told.startswith(f'error: {key}: the model did not report "accuracy4"; did you mean "accuracy')
+    assert '"trainer.validation_metric"' in told and '"accuracy' in told
 
 
 def test_a_run_that_is_recovered(command, archive, config):
     told = command("train", config, "-s", str(archive.parent), "--recover", "-o", '{"random_seed": 3}')
-    path = archive.parent / "config.json"
-    assert told == f'error: --recover: the config must be that of the run, {path}; it differs in "random_seed"\n'
+    assert told.startswith("error: --recover: ") and '"random_seed"' in told
     main(["train", config, "-s", str(archive.parent), "--recover"])
 
 
-@pytest.mark.parametrize(
-    "kind, name, start, end",
-    [
-        ("pretrained_transformer_mismatched", "folder", "Unrecognized model in {name}.", "config.json.\n"),
-        ("pretrained_transformer", "no/such-model", "encoder '{name}' is neither a local folder with a trans", "\n"),
-    ],
-)
-def test_an_encoder_that_is_not_there(command, config, tmp_path, kind, name, start, end):
-    (tmp_path / "folder").mkdir()
-    name = name if "/" in name else str(tmp_path / name)
-    overrides = json.dumps({"dataset_reader.token_indexers": {"tokens": {"type": kind, "model_name": name}}})
-    told = command("train", config, "-s", str(tmp_path / "run"), "-o", overrides)
-    assert told.startswith(f"error: {start.format(name=name)}") and told.endswith(end) and told.count("\n") == 1
-
-
 def test_files_that_are_not_there(command, tmp_path):
-    assert command("train", "none.jsonnet", "-s", str(tmp_path / "run")) == "error: file none.jsonnet not found\n"
-    for name in ("evaluate", "predict"):
-        told = command(name, "none.tar.gz", "x")
-        assert told.startswith("error: none.tar.gz") and told.count("\n") == 1
+    for asked in (("train", "none.jsonnet", "-s", str(tmp_path / "run")), ("evaluate", "none.tar.gz", "x")):
+        told = command(*asked)
+        assert told.startswith("error: ") and asked[1] in told and told.count("\n") == 1
 
 
 def test_data_without_instances_of_which_all_is_made(command, config, tmp_path):
     (tmp_path / "train.tsv").write_text("\n")
     told = command("train", config, "-s", str(tmp_path / "run"))
-    assert told.startswith(f"error: {tmp_path / 'train.tsv'}: no instance is read; ") and told.count("\n") == 1
+    assert told.startswith(f"error: {tmp_path / 'train.tsv'}: ") and told.count("\n") == 1
 
 
 def test_the_command_itself_ends_with_status_1(config, tmp_path):
@@ -111,7 +94,7 @@ def test_the_command_itself_ends_with_status_1(config, tmp_path):
     command = [sys.executable, "-m", "seal", *arguments]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith('error: config key "model.encoder.hidden" is unknown to')
+    assert done.stderr.splitlines()[-1].startswith("error: ") and '"model.encoder.hidden"' in done.stderr
     assert "Traceback" not in done.stderr + done.stdout
 
 
@@ -124,4 +107,4 @@ def test_two_processes(config, tmp_path):
     out, told = command.communicate()
     assert command.returncode == 1
     assert "Traceback" not in told + out
-    assert told.splitlines()[-1].startswith('error: config key "model.encoder.hidden" is unknown to')
+    assert told.splitlines()[-1].startswith("error: ") and '"model.encoder.hidden"' in told

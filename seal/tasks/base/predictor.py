@@ -18,7 +18,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from seal.common.length_groups import Size, length_groups, size_of
-from seal.common.setting_checks import abbreviate, require
+from seal.common.setting_checks import abbreviate, check_that, require
 from seal.files.names import SURROGATE, check_text
 from seal.files.records import read_json
 from seal.tasks.base.words import SplitAsTrained, WordSequence, WordSplitter, join_words
@@ -119,8 +119,7 @@ class LinePredictor(Predictor):
         if not isinstance(model, self.model_class):
             name = self.registered_name
             raise ConfigurationError(f"the predictor '{name}' is for '{name}' models, not {type(model).__name__}.")
-        if not isinstance(energy, bool):
-            raise ConfigurationError(f"energy must be true or false, found {energy!r}.")
+        check_that(isinstance(energy, bool), "energy", "true or false", energy)
         if energy and model.loss_net is None:
             raise ConfigurationError("energy: this model was trained without a loss-net and has none.")
         super().__init__(model, dataset_reader, frozen)
@@ -243,8 +242,7 @@ class LinePredictor(Predictor):
         return prepared
 
     def _check_object(self, inputs: Any) -> None:
-        if not isinstance(inputs, dict):
-            raise ConfigurationError(f"expected an object with {self.wanted}, found {abbreviate(inputs)}.")
+        check_that(isinstance(inputs, dict), "the input", f"an object with {self.wanted}", inputs)
 
     def _check_keys(self, inputs: JsonDict) -> None:
         """Raises an error for a key that nothing reads, which may be a misspelt one."""
@@ -288,8 +286,7 @@ class PredictorOfTheModel(Predictor):
 
 def check_whole_number(name: str, value: Any) -> None:
     """It is an error if the argument `name` of a predictor is not a whole number above 0."""
-    if type(value) is not int or value < 1:
-        raise ConfigurationError(f"{name} must be a whole number above 0, found {value!r}.")
+    check_that(type(value) is int and value >= 1, name, "a whole number above 0", value)
 
 
 def id_of(inputs: JsonDict) -> JsonDict:
@@ -422,7 +419,8 @@ def decodable(line: str) -> str:
 
 def read_request(inputs: JsonDict) -> SentenceRequest:
     """The request of the object of a line: `sentence`, or `words` and optionally `predicates`."""
-    sentence, words, predicates = (inputs.get(key) for key in ("sentence", "words", "predicates"))
+    found: list[Any] = [inputs.get(key) for key in ("sentence", "words", "predicates")]
+    sentence, words, predicates = found
     if "words" not in inputs and "sentence" not in inputs:
         raise ConfigurationError(f"the object needs 'sentence' or 'words', found {keys_of(inputs)}.")
     if words is not None and sentence is not None:
@@ -432,30 +430,24 @@ def read_request(inputs: JsonDict) -> SentenceRequest:
         if predicates is not None:
             raise ConfigurationError("'predicates' are indices of 'words'; give 'words' in place of 'sentence'.")
         return SentenceRequest(sentence, None, None)
-    if not isinstance(words, list):
-        raise ConfigurationError(f"'words' must be a list of strings, found {abbreviate(words)}.")
-    if not words:
-        raise ConfigurationError("'words' is empty; a sentence needs at least one word.")
+    check_that(isinstance(words, list) and bool(words), "'words'", "a list of one or more strings", words)
     for index, word in enumerate(words):
         _check_text(word, f"word {index}")
     return SentenceRequest(None, words, None if predicates is None else _indices(predicates, len(words)))
 
 
 def _check_text(text: Any, name: str) -> None:
-    if not isinstance(text, str):
-        raise ConfigurationError(f"{name} must be a string, found {abbreviate(text)}.")
+    check_that(isinstance(text, str), name, "a string", text)
     if not text or text.isspace():
         raise ConfigurationError(f"{name} is blank.")
     check_text(text, name)
 
 
 def _indices(predicates: Any, num_words: int) -> list[int]:
-    if not isinstance(predicates, list):
-        raise ConfigurationError(f"'predicates' must be a list of indices, found {abbreviate(predicates)}.")
+    check_that(isinstance(predicates, list), "'predicates'", "a list of indices", predicates)
     for index in predicates:
         # `True` is an `int`, but not an index.
-        if type(index) is not int:
-            raise ConfigurationError(f"'predicates' must hold whole numbers, found {abbreviate(index)}.")
+        check_that(type(index) is int, "each of 'predicates'", "a whole number", index)
         if not 0 <= index < num_words:
             raise ConfigurationError(
                 f"predicate {abbreviate(index)} is not the index of a word, 0 to {num_words - 1} here."
@@ -520,8 +512,7 @@ class SentencePredictor(LinePredictor):
 
     def set_splitting(self, split_sentences: Optional[bool]) -> None:
         """As the argument `split_sentences` of the constructor; `None`: where the text is English."""
-        if split_sentences not in (True, False, None):
-            raise ConfigurationError(f"split_sentences must be true or false, found {split_sentences!r}.")
+        check_that(split_sentences in (True, False, None), "split_sentences", "true or false", split_sentences)
         can = self._splitter.finds_sentences
         if split_sentences and not can:
             raise ConfigurationError(
@@ -531,8 +522,7 @@ class SentencePredictor(LinePredictor):
 
     def request(self, given: Any) -> JsonDict:
         """That of a text, `str`, or of an object."""
-        if not isinstance(given, (str, dict)):
-            raise ConfigurationError(f"expected a text or an object with {self.wanted}, found {abbreviate(given)}.")
+        check_that(isinstance(given, (str, dict)), "the input", f"a text or an object with {self.wanted}", given)
         return {"sentence": given} if isinstance(given, str) else given
 
     def read(self, line: str) -> JsonDict:

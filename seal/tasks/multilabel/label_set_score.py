@@ -109,16 +109,12 @@ class MultilabelScore(Metric):
 
         # Raises
 
-        `ConfigurationError` if the shapes differ, or the number of labels differs from the pass's.
+        `ConfigurationError` if the shapes differ.
         """
         if probabilities.dim() != 2 or probabilities.shape != gold.shape:
             raise ConfigurationError(
                 "MultilabelScore needs probabilities and gold of the same shape (batch, labels), found "
                 f"{tuple(probabilities.shape)} and {tuple(gold.shape)}."
-            )
-        if self._counts is not None and len(self._counts.gold) != gold.shape[1]:
-            raise ConfigurationError(
-                f"MultilabelScore found {gold.shape[1]} labels after batches of {len(self._counts.gold)}."
             )
         probabilities = probabilities.detach().cpu()
         # Copies: what is kept must neither change with the caller's tensors nor keep a larger one alive.
@@ -154,10 +150,6 @@ class MultilabelScore(Metric):
             `f1` and `micro_f1`; with `reset` also `macro_f1`, `macro_f1_all`, `subset_accuracy`,
             `mean_average_precision` and, for each of the `thresholds`, the same but the last as `f1_<name>` and so on.
             In percent (0 to 100); 0 where there is nothing to score.
-
-        # Raises
-
-        `ConfigurationError` if one of the `thresholds` has another number of labels than the rows.
         """
         if not reset:
             scores = _f1_scores(self._counts, self._rows, self._missed_labels)
@@ -168,11 +160,6 @@ class MultilabelScore(Metric):
         limits = {}
         for name, threshold in (thresholds or {}).items():
             limits[name] = limit = torch.as_tensor(threshold, dtype=torch.float, device="cpu")
-            if counts is not None and limit.dim() and limit.shape != counts.gold.shape:
-                raise ConfigurationError(
-                    f"MultilabelScore found thresholds '{name}' of shape {tuple(limit.shape)}; it needs one "
-                    f"number or {len(counts.gold)}, one for each label."
-                )
         chunks = list(zip(*(column.split(CHUNK) for column in kept)))
         scores = _f1_scores(counts, rows, missed_labels)
         precision = [average_precision(*chunk) for chunk in chunks] or [torch.zeros(0)]

@@ -14,7 +14,7 @@ from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from seal.common.setting_checks import abbreviate, check_choice, with_parameters_of
+from seal.common.setting_checks import abbreviate, check_choice, check_that, with_parameters_of
 from seal.common.vocabularies import ATTRIBUTES
 from seal.files.records import first_repeated, read_json
 from seal.tasks.base.fields import NamedColumns
@@ -84,8 +84,7 @@ class LabelSetPredictor(LinePredictor):
         super().__init__(model, dataset_reader, frozen, energy, **unknown)
         if top_k is not None:
             check_whole_number("top_k", top_k)
-        if not isinstance(probabilities, bool):
-            raise ConfigurationError(f"probabilities must be true or false, found {probabilities!r}.")
+        check_that(isinstance(probabilities, bool), "probabilities", "true or false", probabilities)
         check_choice("decision", decision, (*DECISIONS, None))
         if decision is not None:
             self._model.check_tuned(decision, "decision")
@@ -291,8 +290,7 @@ class FeatureRows:
         if "features" not in inputs:
             raise ConfigurationError(f"the object needs 'features', found {keys_of(inputs)}.")
         by = inputs.get("by")
-        if by not in (None, "index", "name"):
-            raise ConfigurationError(f"'by' must be 'index' or 'name', found {abbreviate(by)}.")
+        check_that(by in (None, "index", "name"), "'by'", "'index' or 'name'", by)
         features = inputs["features"]
         if isinstance(features, numpy.ndarray):
             features = features.tolist()
@@ -300,19 +298,17 @@ class FeatureRows:
         if isinstance(features, dict):
             columns = self._columns(list(features), by)
             row[columns] = self._numbers(list(features.values()), columns)
-        elif not isinstance(features, list):
-            raise ConfigurationError(
-                "'features' must be a list of numbers, a list of attribute names or an object of numbers, found "
-                f"{abbreviate(features)}."
-            )
-        elif all(type(value) is str for value in features):
+            return row
+        wanted = "a list of numbers, a list of attribute names or an object of numbers"
+        check_that(isinstance(features, list), "'features'", wanted, features)
+        if all(type(value) is str for value in features):
             row[self._columns(features, by)] = 1
-        elif len(features) != len(self.names):
+            return row
+        if len(features) != len(self.names):
             raise ConfigurationError(
                 f"'features' has {len(features)} values, and the model has {len(self.names)} attributes."
             )
-        else:
-            row[:] = self._numbers(features, range(len(features)))
+        row[:] = self._numbers(features, range(len(features)))
         return row
 
     def standardized(self, rows: numpy.ndarray) -> numpy.ndarray:

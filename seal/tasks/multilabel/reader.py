@@ -10,7 +10,7 @@ from allennlp.data import DatasetReader, Field, Instance, Vocabulary
 from allennlp.data.fields import TensorField
 from scipy import sparse
 
-from seal.common.setting_checks import abbreviate
+from seal.common.setting_checks import check_that
 from seal.common.vocabularies import ATTRIBUTES, LABELS
 from seal.files.array_cache import Arrays, kept_or_read
 from seal.files.matrices import Matrix, pieces
@@ -276,6 +276,6 @@ def _row(table: Matrix, row: int) -> numpy.ndarray:
 def _files(path: Union[str, Sequence[str]], key: str = _PATHS) -> list[str]:
     if isinstance(path, str):
         return expanded(path)
-    if not isinstance(path, (list, tuple)) or not path or not all(isinstance(file, str) for file in path):
-        raise ConfigurationError(f"{key} must be a string or a list of one or more strings, found {abbreviate(path)}.")
+    are_files = isinstance(path, (list, tuple)) and bool(path) and all(isinstance(file, str) for file in path)
+    check_that(are_files, key, "a string or a list of one or more strings", path)
     return list(path)

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
 from seal.common.linear_trees import PUNCTUATION, counted_brackets
@@ -86,18 +85,10 @@ class BracketScore(SummedScore):
 
         # Raises
 
-        `ConfigurationError` where the three differ in size, or one of the two is not a tree over the words.
+        `ValueError` where the three differ in size, or one of the two is not a tree over the words.
         """
-        if not len(predicted) == len(gold) == len(tags):
-            raise ConfigurationError(
-                f"BracketScore found {len(predicted)} predicted and {len(gold)} gold trees, and the parts of speech of "
-                f"{len(tags)} sentences."
-            )
-        for index, sentence in enumerate(zip(predicted, gold, tags)):
-            try:
-                counts = bracket_counts(*sentence)
-            except ValueError as error:
-                raise ConfigurationError(f"BracketScore, sentence {index} of the batch: {error}") from error
+        for sentence in zip(predicted, gold, tags, strict=True):
+            counts = bracket_counts(*sentence)
             if counts.words:
                 self._sums.update(counts.sums())
 

@@ -15,6 +15,7 @@ from numpy.lib.format import MAGIC_PREFIX
 from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 from PIL.TiffImagePlugin import BITSPERSAMPLE
 
+from seal.common.setting_checks import check_that
 from seal.files.paths import user_path
 from seal.files.text_lines import most_unpacked, refuse
 
@@ -68,12 +69,10 @@ def read_masked_images(path: str, size: Optional[tuple[int, int]] = None) -> Mas
 
 def _read_archive(path: str, size: Optional[tuple[int, int]]) -> MaskedImages:
     images, masks = read_images(path), read_array(path, "masks")
-    if masks.shape != images.shape[:3]:
-        raise ConfigurationError(
-            f"{path}: 'masks' must be of the shape {images.shape[:3]}, one for each image, found {masks.shape}."
-        )
-    if masks.dtype != bool and not numpy.issubdtype(masks.dtype, numpy.integer):
-        raise ConfigurationError(f"{path}: 'masks' must be whole numbers, 0 or 1, found {masks.dtype}.")
+    key, one_each = f"{path}: 'masks'", f"of the shape {images.shape[:3]}, one for each image"
+    check_that(masks.shape == images.shape[:3], key, one_each, masks.shape)
+    are_whole = masks.dtype == bool or numpy.issubdtype(masks.dtype, numpy.integer)
+    check_that(are_whole, key, "whole numbers, 0 or 1", masks.dtype)
     wrong = numpy.argwhere((masks != 0) & (masks != 1))
     values = numpy.unique(masks) if len(wrong) else ()
     if len(values) == 2:
@@ -97,11 +96,9 @@ def _read_archive(path: str, size: Optional[tuple[int, int]]) -> MaskedImages:
 def read_images(path: str) -> numpy.ndarray:
     """The array `images` of an `.npz`, `(N, H, W, 3)`, `uint8`."""
     images = read_array(path, "images")
-    if images.dtype != numpy.uint8 or images.ndim != 4 or images.shape[3] != 3 or 0 in images.shape[1:3]:
-        raise ConfigurationError(
-            f"{path}: 'images' must be uint8 of the shape (N, H, W, 3), H and W at least 1, found {images.dtype} "
-            f"{images.shape}."
-        )
+    fit = images.dtype == numpy.uint8 and images.ndim == 4 and images.shape[3] == 3 and 0 not in images.shape[1:3]
+    wanted = "uint8 of the shape (N, H, W, 3), H and W at least 1"
+    check_that(fit, f"{path}: 'images'", wanted, (str(images.dtype), images.shape))
     return images
 
 

@@ -17,7 +17,7 @@ from allennlp.predictors import Predictor
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from seal.common.setting_checks import abbreviate, whole_number
+from seal.common.setting_checks import check_that, whole_number
 from seal.files.paths import user_path
 from seal.files.records import read_json
 from seal.tasks.base.predictor import NOTHING_FOUND, LinePredictor, decodable, finite
@@ -142,10 +142,9 @@ class SegmentationPredictor(LinePredictor):
             raise ConfigurationError("'row' is the index of an image in the file of 'images'; leave it out.")
         if isinstance(file, (numpy.ndarray, Image.Image)):
             return self._picture("image", _as_image(file))
-        path = archive if file is None else file
-        if not isinstance(path, str) or not path:
-            name = "images" if file is None else "image"
-            raise ConfigurationError(f"'{name}' must be the path of a file, found {abbreviate(path)}.")
+        path: Any = archive if file is None else file
+        name = "images" if file is None else "image"
+        check_that(isinstance(path, str) and bool(path), f"'{name}'", "the path of a file", path)
         if self._files is not None:
             self._files.check_elsewhere(path)
         if file is None:
@@ -215,11 +214,9 @@ def _as_image(given: Any) -> Image.Image:
         if given.mode not in ("1", "L", "P", "RGB"):
             raise ConfigurationError(f"an image of the kind '{given.mode}' (Pillow's name); convert it to RGB.")
         return given.convert("RGB")
-    if given.dtype != numpy.uint8 or given.ndim != 3 or given.shape[2] != 3 or not given.size:
-        raise ConfigurationError(
-            f"an array of an image must have the type uint8 and the shape (height, width, 3), found {given.dtype} and "
-            f"{given.shape}."
-        )
+    fits = given.dtype == numpy.uint8 and given.ndim == 3 and given.shape[2] == 3 and given.size > 0
+    found = (str(given.dtype), given.shape)
+    check_that(fits, "an array of an image", "uint8 of the shape (height, width, 3)", found)
     return Image.fromarray(given)
 
 
@@ -255,10 +252,8 @@ def _images(path: str, changed: float) -> numpy.ndarray:
 def _row(path: str, row: Any) -> numpy.ndarray:
     images = _images(path, os.path.getmtime(path) if os.path.exists(path) else 0.0)
     # `True` is an `int`, but not a row.
-    if type(row) is not int or not 0 <= row < len(images):
-        raise ConfigurationError(
-            f"{path}: 'row' must be a number from 0 to {len(images) - 1}, found {abbreviate(row)}."
-        )
+    is_row = type(row) is int and 0 <= row < len(images)
+    check_that(is_row, f"{path}: 'row'", f"a number from 0 to {len(images) - 1}", row)
     return images[row]
 
 
@@ -287,8 +282,7 @@ class MaskFiles:
     """
 
     def __init__(self, folder: str) -> None:
-        if not isinstance(folder, str) or not folder:
-            raise ConfigurationError(f"folder must be the path of a folder, found {folder!r}.")
+        check_that(isinstance(folder, str) and bool(folder), "folder", "the path of a folder", folder)
         folder = user_path(folder)
         if os.path.exists(folder) and not os.path.isdir(folder):
             raise ConfigurationError(f"folder: {folder} is a file.")

@@ -7,6 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, TensorDict
 from allennlp.data.fields import MetadataField, TensorField
 
+from seal.common.setting_checks import check_that
 from seal.tasks.base.tensor_loader import TensorTable
 from seal.tasks.segmentation.images import MaskedImages, read_masked_images
 
@@ -179,8 +180,6 @@ def _sides(name: str, size: Union[int, list[int], None]) -> Optional[tuple[int, 
         return None
     sides = tuple(size) if isinstance(size, (list, tuple)) else (size, size)
     # `True` is an `int`, but no size.
-    if len(sides) != 2 or any(type(side) is not int or side < 1 for side in sides):
-        raise ConfigurationError(
-            f"dataset_reader.{name}: one number for a square, or height and width, of at least 1, not {size}."
-        )
+    are_sides = len(sides) == 2 and all(type(side) is int and side >= 1 for side in sides)
+    check_that(are_sides, f"dataset_reader.{name}", "one number, or height and width, of at least 1", size)
     return sides

@@ -2,13 +2,13 @@
 Semantic-role files as plain records, sentence by sentence: CoNLL-2012 columns, BIO JSON lines, and CoNLL-U with roles.
 """
 
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, Optional
 
+from seal.common.setting_checks import check_that
 from seal.files.names import check_name, clean_name
 from seal.files.paths import data_files, not_empty, with_packings
 from seal.files.records import read_json
@@ -93,37 +93,28 @@ def _parse_json_lines(path: str, lines: Iterable[tuple[int, str]], legal: LegalT
         where = f"{path}:{number}"
         record = read_json(line, "each line must be one JSON object", where)
         words, frames = _value(where, record, "words"), _value(where, record, "frames")
-        if not isinstance(words, list) or not words or not all(isinstance(w, str) and w for w in words):
-            raise ConfigurationError(f"{where}: 'words' must be a list of one or more non-empty strings.")
+        are_words = isinstance(words, list) and bool(words) and all(isinstance(w, str) and w for w in words)
+        check_that(are_words, f"{where}: 'words'", "a list of one or more non-empty strings", words)
         for index, word in enumerate(words):
             check_name(word, f"{where}: word {index}")
-        if not isinstance(frames, list):
-            raise ConfigurationError(f"{where}: 'frames' must be a list, found {_as_json(frames)}.")
+        check_that(isinstance(frames, list), f"{where}: 'frames'", "a list", frames)
         yield SrlSentence(words, [_frame(where, frame, len(words), legal) for frame in frames], where)
 
 
 def _value(where: str, record: Any, key: str) -> Any:
-    if not isinstance(record, dict):
-        raise ConfigurationError(f"{where}: expected a JSON object, found {_as_json(record)}.")
+    check_that(isinstance(record, dict), f"{where}: the JSON", "an object", record)
     if key not in record:
         raise ConfigurationError(f"{where}: the key {key!r} is missing; found {sorted(record)}.")
     return record[key]
 
 
-def _as_json(value: Any) -> str:
-    """The beginning of a value as the file has it, for messages: `true` and `null`, not Python's `True` and `None`."""
-    return json.dumps(value)[:60]
-
-
 def _frame(where: str, record: Any, length: int, legal: LegalTags) -> SrlFrame:
     predicate, tags = _value(where, record, "pred"), _value(where, record, "tags")
     # A JSON `true` is a Python int.
-    if not isinstance(predicate, int) or isinstance(predicate, bool) or not 0 <= predicate < length:
-        raise ConfigurationError(
-            f"{where}: 'pred' must be the index of a word, 0 to {length - 1} here, found {_as_json(predicate)}."
-        )
-    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-        raise ConfigurationError(f"{where}: the 'tags' of predicate {predicate} must be a list of strings.")
+    is_index = type(predicate) is int and 0 <= predicate < length
+    check_that(is_index, f"{where}: 'pred'", f"the index of a word, 0 to {length - 1} here", predicate)
+    are_tags = isinstance(tags, list) and all(isinstance(tag, str) for tag in tags)
+    check_that(are_tags, f"{where}: the 'tags' of predicate {predicate}", "a list of strings", tags)
     if len(tags) != length:
         raise ConfigurationError(f"{where}: predicate {predicate} has {len(tags)} tags for {length} words.")
     clean = {tag: clean_name(tag, f"{where}: the tag") for tag in dict.fromkeys(tags)}
@@ -142,8 +133,8 @@ def _frame(where: str, record: Any, length: int, legal: LegalTags) -> SrlFrame:
             f"{where}: the tags of predicate {predicate} have V at word {tags.index('B-V')}, not at {predicate}."
         )
     for key in ("lemma", "sense"):
-        if not isinstance(record.get(key), (str, type(None))):
-            raise ConfigurationError(f"{where}: {key!r} must be a string or null, found {_as_json(record[key])}.")
+        found = record.get(key)
+        check_that(isinstance(found, (str, type(None))), f"{where}: {key!r}", "a string or null", found)
     return SrlFrame(predicate, tags, record.get("lemma"), record.get("sense"))
 
 

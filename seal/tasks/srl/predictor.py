@@ -5,13 +5,12 @@ Semantic role labelling of raw text.
 from typing import Any, Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from seal.common.setting_checks import require
+from seal.common.setting_checks import check_that, require
 from seal.common.tag_encodings import tags_to_spans
 from seal.tasks.base.predictor import (
     MAX_WORDS,
@@ -111,8 +110,8 @@ class SrlPredictor(SentencePredictor):
         super().__init__(
             model, dataset_reader, frozen, energy, EnglishSplitter(), max_words, split_sentences, **unknown
         )
-        if type(predicate_threshold) not in (int, float) or not 0 <= predicate_threshold <= 1:
-            raise ConfigurationError(f"predicate_threshold must be in [0, 1], found {predicate_threshold!r}.")
+        is_share = type(predicate_threshold) in (int, float) and 0 <= predicate_threshold <= 1
+        check_that(is_share, "predicate_threshold", "in [0, 1]", predicate_threshold)
         check_whole_number("frames_per_batch", frames_per_batch)
         self._finder: PredicateFinder = ModelPredicateFinder(
             self._model, self.cuda_device, predicate_threshold, frames_per_batch
@@ -120,8 +119,7 @@ class SrlPredictor(SentencePredictor):
         if predicates_from is None:
             predicates_from = self._model.predicates_from
         if predicates_from not in (None, ""):
-            if not isinstance(predicates_from, str):
-                raise ConfigurationError(f"predicates_from must be the name of a model, found {predicates_from!r}.")
+            check_that(isinstance(predicates_from, str), "predicates_from", "the name of a model", predicates_from)
             self._finder = TaggerPredicateFinder(predicates_from, self.cuda_device, beside=self._finder)
         self._frames_per_batch = frames_per_batch
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, Optional
 
-from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 
 from seal.common.tag_encodings import arguments_of, tags_to_spans
@@ -106,21 +105,11 @@ class SrlScore(SummedScore):
 
         # Raises
 
-        `ConfigurationError`
-            Where the arguments, or a frame's two tag sequences, differ in length.
+        `ValueError` where the arguments differ in length.
         """
-        if len(predicted) != len(gold) or (predicate is not None and len(predicate) != len(gold)):
-            raise ConfigurationError(
-                f"SrlScore needs as many predicted as gold frames and predicates, found {len(predicted)}, "
-                f"{len(gold)} and {None if predicate is None else len(predicate)}."
-            )
-        for index, (predicted_tags, gold_tags) in enumerate(zip(predicted, gold)):
-            if predicate is None or predicate[index] is not None:
-                if len(predicted_tags) != len(gold_tags):
-                    raise ConfigurationError(
-                        f"SrlScore found {len(predicted_tags)} predicted and {len(gold_tags)} gold tags for "
-                        f"frame {index} of the batch."
-                    )
+        marks = [0] * len(gold) if predicate is None else predicate
+        for predicted_tags, gold_tags, mark in zip(predicted, gold, marks, strict=True):
+            if mark is not None:
                 counts = frame_counts(predicted_tags, gold_tags)
                 self._sums.update(counts.sums(), frames=1, duplicates=counts.duplicates)
                 for name in PARTS if self._by_role else ():

@@ -11,7 +11,7 @@ from allennlp.data import DatasetReader
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from seal.common.setting_checks import check_choice
+from seal.common.setting_checks import check_choice, check_that
 from seal.common.tag_notation import notation_of
 from seal.tasks.base.predictor import (
     MAX_WORDS,
@@ -95,8 +95,8 @@ class TaggingPredictor(SentencePredictor):
 
     def _more(self, inputs: JsonDict) -> dict[str, Any]:
         features = inputs.get("features")
-        if features is not None and not isinstance(features, dict):
-            raise ConfigurationError("'features' must be an object with a list of strings for each feature.")
+        wanted = "an object with a list of strings for each feature"
+        check_that(features is None or isinstance(features, dict), "'features'", wanted, features)
         known = self._dataset_reader.feature_names
         for name, values in (features or {}).items():
             if name not in known:
@@ -104,8 +104,8 @@ class TaggingPredictor(SentencePredictor):
                     f"the model has no feature {name!r}; "
                     + (f"its features are {', '.join(known)}." if known else "it reads words alone.")
                 )
-            if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-                raise ConfigurationError(f"the feature {name!r} must be a list of strings.")
+            are_strings = isinstance(values, list) and all(isinstance(value, str) for value in values)
+            check_that(are_strings, f"the feature {name!r}", "a list of strings", values)
         return {"features": features}
 
     def _found(self, sequence: WordSequence, output: dict[str, Any]) -> JsonDict:

@@ -17,7 +17,7 @@ def tagging_sums(predicted: Sequence[str], gold: Sequence[str], spans: bool) -> 
     What a test of significance sums over sentences: the tags that are `right`, the `tokens`, whether all are `exact`, 1
     for the `sentence`; and with `spans` the entities that are `correct`, `predicted` and `gold`.
     """
-    right = sum(one == other for one, other in zip(predicted, gold))
+    right = sum(one == other for one, other in zip(predicted, gold, strict=True))
     sums = {"right": right, "tokens": len(gold), "exact": int(list(predicted) == list(gold)), "sentence": 1}
     if spans:
         found, wanted = set(tags_to_spans(predicted)), set(tags_to_spans(gold))
@@ -64,16 +64,9 @@ class TaggingScore(SummedScore):
 
         # Raises
 
-        `ConfigurationError` where the two differ in size.
+        `ValueError` where the two differ in size.
         """
-        if len(predicted) != len(gold):
-            raise ConfigurationError(f"TaggingScore found {len(predicted)} predicted and {len(gold)} gold sentences.")
-        for index, (ours, theirs) in enumerate(zip(predicted, gold)):
-            if len(ours) != len(theirs):
-                raise ConfigurationError(
-                    f"TaggingScore found {len(ours)} predicted and {len(theirs)} gold tags for sentence {index} of "
-                    "the batch."
-                )
+        for ours, theirs in zip(predicted, gold, strict=True):
             self._sums.update(tagging_sums(ours, theirs, self._spans))
             if self._spans and self._by_label:
                 found, wanted = set(tags_to_spans(ours)), set(tags_to_spans(theirs))

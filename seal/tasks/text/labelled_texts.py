@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple, Optional
 
-from seal.common.setting_checks import abbreviate, counted, whole_number
+from seal.common.setting_checks import abbreviate, check_that, counted, whole_number
 from seal.files.format_sniffing import is_list, other_format, to_be_converted
 from seal.files.names import clean_label
 from seal.files.records import csv_records, read_json
@@ -98,15 +98,13 @@ def read_json_lines(path: str, options: TextOptions = TextOptions()) -> Iterator
             continue
         where = f"{path}:{number}"
         record = read_json(line, "each line must be one JSON object", where)
-        if not isinstance(record, dict):
-            found = abbreviate(line.strip())
-            raise ConfigurationError(f"{where}: expected a JSON object with a text and labels, found {found}.")
+        check_that(isinstance(record, dict), f"{where}: the JSON", "an object with a text and labels", record)
         key = next((key for key in _LABEL_KEYS if key in record), None)
         if key is None:
             raise ConfigurationError(f"{where}: the object has no 'labels'; a text without any has an empty list.")
         text, labels = text_of(record, options.text_keys, where), record[key]
-        if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-            raise ConfigurationError(f"{where}: {key!r} must be a list of names, found {abbreviate(labels)}.")
+        are_names = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+        check_that(are_names, f"{where}: {key!r}", "a list of names", labels)
         yield LabelledText(text, once_each(labels, where), where)
 
 
@@ -193,11 +191,8 @@ def _text_column(path: str, records: Sequence[dict[str, str]], columns: Sequence
 
 def _bit(cell: str, name: str, where: str) -> bool:
     found = _BITS.get(cell.strip().lower())
-    if found is None:
-        raise ConfigurationError(
-            f"{where}: the column {abbreviate(name)} of a label must be 0 or 1, found {abbreviate(cell)}."
-        )
-    return found
+    check_that(found is not None, f"{where}: the column {abbreviate(name)} of a label", "0 or 1", cell)
+    return bool(found)
 
 
 def read_tsv(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
@@ -246,8 +241,6 @@ FORMATS: dict[str, Callable[[str, TextOptions], Iterator[LabelledText]]] = {
     "csv": read_csv,
     "indexed_tsv": read_indexed_tsv,
 }
-#: Formats of earlier versions, which trained models may name: the layouts of `scripts/convert.py` that they are now.
-CONVERTED = {"line_pairs": "aapd", "lyrl": "rcv1", "blurbs": "bgc"}
 _ENDINGS = {".jsonl": "json_lines", ".json": "json_lines", ".tsv": "tsv", ".csv": "csv"}
 
 
@@ -255,8 +248,6 @@ def read_labelled_texts(
     path: str, format: Optional[str] = None, options: TextOptions = TextOptions()
 ) -> Iterator[LabelledText]:
     """The texts of a file in a format of `FORMATS`, or in that which `format_of` finds."""
-    if format in CONVERTED:
-        raise to_be_converted(path, f"the format {format!r}", CONVERTED[format], ".jsonl")
     format = format or format_of(path, options)
     if options.label_columns is not None and format != "csv":
         raise ConfigurationError(f"{path}: dataset_reader.label_columns is for CSV, and this is read as {format}.")
@@ -412,8 +403,7 @@ def text_of(record: dict[str, Any], text_keys: Optional[tuple[str, ...]] = None,
         text = record[key]
         if isinstance(text, list) and all(isinstance(word, str) for word in text):
             text = " ".join(text)
-        if not isinstance(text, str):
-            raise ConfigurationError(f"{where}{key!r} must be a string or a list of words, found {abbreviate(text)}.")
+        check_that(isinstance(text, str), f"{where}{key!r}", "a string or a list of words", text)
         texts.append(text)
     return " ".join(texts)
 

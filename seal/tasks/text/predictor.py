@@ -12,7 +12,7 @@ from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
 from seal.common.length_groups import size_of
-from seal.common.setting_checks import abbreviate, with_parameters_of
+from seal.common.setting_checks import check_that, with_parameters_of
 from seal.files.records import read_json
 from seal.tasks.base.predictor import (
     MAX_WORDS,
@@ -71,8 +71,7 @@ class TextMultilabelPredictor(LabelSetPredictor):
 
     def request(self, given: Any) -> JsonDict:
         """That of an object, or of a whole text, also where the reader joins texts from several keys."""
-        if not isinstance(given, (str, dict)):
-            raise ConfigurationError(f"expected a text or an object with a text, found {abbreviate(given)}.")
+        check_that(isinstance(given, (str, dict)), "the input", "a text or an object with a text", given)
         return {"text": _Whole(given)} if isinstance(given, str) else given
 
     def read(self, line: str) -> JsonDict:

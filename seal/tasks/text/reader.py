@@ -20,7 +20,6 @@ from seal.tasks.base.fields import LabelSetField, NamedColumns, NamesField
 from seal.tasks.base.sentence_reader import SentenceReader
 from seal.tasks.text.label_scheme import LabelScheme
 from seal.tasks.text.labelled_texts import (
-    CONVERTED,
     FORMATS,
     LabelledText,
     TextOptions,
@@ -71,8 +70,6 @@ class TextMultilabelReader(SentenceReader):
     label_columns : `Optional[list[str]]`, optional (default = `None`)
         For CSV with a column for each label, 1 where a text has it and 0 elsewhere: these columns. `None`: they are
         found where at most two columns have anything else (see `read_csv`).
-    topics : `Optional[str]`, optional (default = `None`)
-        Not used: a setting of models of before RCV1's files were converted.
     tokenizer : `Optional[Tokenizer]`, optional (default = `WhitespaceTokenizer()`)
         A transformer's tokenizer needs `add_special_tokens: false` and no `max_length`: the reader itself adds special
         tokens and cuts texts.
@@ -97,14 +94,12 @@ class TextMultilabelReader(SentenceReader):
         ancestors: bool = False,
         text_keys: Optional[list[str]] = None,
         label_columns: Optional[list[str]] = None,
-        topics: Optional[str] = None,
         tokenizer: Optional[Tokenizer] = None,
         max_tokens: Optional[int] = None,
         **settings: Any,
     ) -> None:
         super().__init__(**settings)
-        if format not in CONVERTED:
-            check_choice("dataset_reader.format", format, (*FORMATS, None))
+        check_choice("dataset_reader.format", format, (*FORMATS, None))
         self._format = format
         self._tokenizer = tokenizer or WhitespaceTokenizer()
         self.max_tokens = max_tokens
