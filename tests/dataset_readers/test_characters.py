@@ -4,8 +4,6 @@ from allennlp.common import Params
 from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import ListField, TextField
 
-from seal.tasks.base import characters
-
 TEXTS = ["The cook cut bread", "", "a\u00e9", "The unforgettable cook cut the cook"]
 
 

@@ -3,7 +3,6 @@ import torch
 from allennlp.data import Token, Vocabulary
 from allennlp.data.fields import TextField
 
-from seal.common.vocabularies import labels_of
 from seal.tasks.base.fields import KnownLabelsField, LabelSetField, NamedColumns
 from tests.multilabel import vocabulary
 from tests.one_sentence import message_of

@@ -8,10 +8,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
 
-from seal.common.vocabularies import labels_of
 from seal.tasks.base.tensor_loader import TensorLoader
 from seal.tasks.multilabel.reader import MultilabelReader
-from tests.multilabel import ATTRIBUTES, HEAD, LABELS, ROWS, row, vocabulary, write_data
+from tests.multilabel import HEAD, ROWS, row, vocabulary, write_data
 from tests.one_sentence import message_of
 
 GOLD = [list(gold) for _, gold in ROWS]

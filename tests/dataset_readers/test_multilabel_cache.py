@@ -15,7 +15,7 @@ from seal.tasks.base.tensor_loader import TensorLoader
 from seal.tasks.multilabel import arff
 from seal.tasks.multilabel import data_files as multilabel_files
 from seal.tasks.multilabel.reader import MultilabelReader
-from tests.multilabel import ROWS, TASK_NET, run_settings, vocabulary, write_data
+from tests.multilabel import ROWS, vocabulary, write_data
 from tests.one_sentence import message_of
 from tests.training.runs import same
 

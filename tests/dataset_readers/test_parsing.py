@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk import Tree
 
-from seal.common.linear_trees import brackets_of, linearised
+from seal.common.linear_trees import linearised
 from seal.tasks.parsing.reader import ParsingReader, cleaned, parsed_trees
 from tests.one_sentence import message_of
 

@@ -9,8 +9,6 @@ from scipy import sparse
 from seal.tasks.base import tensor_loader
 from seal.tasks.base.fields import NamedColumns
 from seal.tasks.base.tensor_loader import TensorLoader, TensorTable
-from seal.tasks.multilabel.reader import MultilabelReader
-from tests.multilabel import ROWS, vocabulary, write_data
 
 
 class Reader:

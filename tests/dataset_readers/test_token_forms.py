@@ -1,7 +1,6 @@
 import pytest
 from allennlp.data import Vocabulary
 
-from seal.common.vocabularies import WRITTEN
 from seal.tasks.base.words import EnglishSplitter, SplitAsTrained, TweetSplitter, WhiteSpaceSplitter
 from seal.tasks.srl.reader import SrlReader
 from seal.tasks.tagging.reader import TaggingReader

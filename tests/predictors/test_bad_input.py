@@ -6,11 +6,12 @@ import pytest
 import torch
 from PIL import Image
 
-from seal.dataset_readers.multilabel import MultilabelReader
-from seal.dataset_readers.tagging import TaggingReader
-from seal.predictors import MultilabelPredictor, line_predictor
-from seal.predictors.line_predictor import check_characters, check_words
 from seal.registry import ConfigurationError
+from seal.tasks.base import predictor as line_predictor
+from seal.tasks.base.predictor import check_characters, check_words
+from seal.tasks.multilabel import MultilabelPredictor
+from seal.tasks.multilabel.reader import MultilabelReader
+from seal.tasks.tagging.reader import TaggingReader
 from tests.multilabel import TASK_NET
 from tests.one_sentence import message_of
 from tests.predictors.multilabel_nets import net

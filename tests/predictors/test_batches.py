@@ -1,9 +1,6 @@
 import torch
 from allennlp.data import Batch, Vocabulary
 
-from seal.common.length_groups import Size
-from seal.tasks.base import predictor as line_predictor
-from seal.tasks.base.predictor import check_characters, check_whole_number, check_words, noted_groups
 from seal.tasks.base.sentence_pieces import SentencePiecesIndexer
 from seal.tasks.base.words import join_words
 from seal.tasks.srl.predicates import IndexedSentence, Row, as_tensors

@@ -5,7 +5,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from seal.files.text_lines import NumberedLine
-from seal.tasks.base.predictor import LinePredictor, finite, read_line, read_request
+from seal.tasks.base.predictor import LinePredictor, finite
 
 
 class Numbers(LinePredictor):

@@ -7,8 +7,8 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.tasks.multilabel import MultilabelPredictor
 from seal.tasks.multilabel.reader import MultilabelReader
-from tests.multilabel import LABELS, seal_parts, write_data
-from tests.predictors.multilabel_nets import ENERGY_ONLY, ROWS_IN_ORDER, by_hand, net, predictor, vocabulary
+from tests.multilabel import LABELS, write_data
+from tests.predictors.multilabel_nets import ENERGY_ONLY, ROWS_IN_ORDER, by_hand, net, predictor
 from tests.predictors.records import of_lines
 
 

@@ -15,7 +15,7 @@ import seal
 from seal.allennlp import model_names
 from seal.cli.main import main
 from seal.tasks.base import InputError
-from seal.tasks.base.pipeline import Pipeline, number_of
+from seal.tasks.base.pipeline import Pipeline
 from tests.predictors.test_every_task import MAKERS, close
 
 ARCHIVES = Path(__file__).parents[1] / "fixtures" / "archives"

@@ -6,7 +6,6 @@ from xml.etree import ElementTree
 import pytest
 
 from seal.tasks.base.records import Record, svg_of
-from seal.tasks.base.span_pictures import colour_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = '<script>alert("x")</script>&\x00'

@@ -2,9 +2,8 @@ import time
 
 import pytest
 
-from seal.common.vocabularies import WRITTEN
 from seal.tasks.base import words as words_module
-from seal.tasks.base.words import SPLITTERS, EnglishSplitter, SplitAsTrained, TweetSplitter, describe, join_words
+from seal.tasks.base.words import SPLITTERS, EnglishSplitter, TweetSplitter
 from seal.tasks.tagging.reader import TOKENIZERS
 
 TEXTS = [

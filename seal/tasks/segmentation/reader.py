@@ -182,4 +182,4 @@ def _sides(name: str, size: Union[int, list[int], None]) -> Optional[tuple[int, 
     # `True` is an `int`, but no size.
     are_sides = len(sides) == 2 and all(type(side) is int and side >= 1 for side in sides)
     check_that(are_sides, f"dataset_reader.{name}", "one number, or height and width, of at least 1", size)
-    return sides
+    return sides[0], sides[1]
