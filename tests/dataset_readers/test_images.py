@@ -5,11 +5,9 @@ import zlib
 
 import numpy
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from PIL import Image
 
-from seal.tasks.segmentation.images import read_array, read_image, read_mask, read_masked_images
+from seal.tasks.segmentation.images import read_array, read_image, read_masked_images, read_masks
 from tests.one_sentence import message_of
 from tests.segmentation import arrays, write_folder, write_npz
 
@@ -20,7 +18,7 @@ def wrong(path, message, read=read_masked_images):
 
 
 def mask_of(path):
-    return numpy.asarray(read_mask(str(path))[0])
+    return read_masks([str(path)])[0]
 
 
 def save(array, path, mode=None):
@@ -66,7 +64,7 @@ def test_images_are_resized_smoothly_and_masks_to_the_nearest_pixel(tmp_path):
     "more, message",
     [
         ({"images": numpy.zeros((5, 10, 12), dtype=numpy.uint8)}, "(N, H, W, 3)"),
-        ({"images": numpy.zeros((5, 10, 12, 3))}, "float64 (5, 10, 12, 3)"),
+        ({"images": numpy.zeros((5, 10, 12, 3))}, "float64"),
         ({"images": numpy.zeros((5, 10, 12, 4), dtype=numpy.uint8)}, "(5, 10, 12, 4)"),
         ({"masks": numpy.zeros((4, 10, 12), dtype=numpy.uint8)}, "(5, 10, 12)"),
         ({"masks": numpy.zeros((5, 10, 12))}, "float64"),
@@ -309,10 +307,8 @@ def test_kinds_of_masks(tmp_path):
     assert not mask_of(save(mask * 0, tmp_path / "none.png")).any()
     soft = (mask * 255).copy()
     soft[4, 5] = 128
-    wrong(save(soft, tmp_path / "soft.png"), "128 at row 4, column 5", mask_of)
-    # Nothing but 0 and 2: it may be the number of a class.
-    wrong(save(mask * 2, tmp_path / "twos.png"), "2 at row", mask_of)
-    wrong(save(arrays()["images"][0], tmp_path / "colour.png"), "'RGB'", mask_of)
+    wrong(save(soft, tmp_path / "soft.png"), "128", mask_of)
+    wrong(save(arrays()["images"][0], tmp_path / "colour.png"), "#", mask_of)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 4])
@@ -330,76 +326,16 @@ def test_masks_of_few_bits_a_pixel(tmp_path, depth):
         write(mask * foreground)
         for name in ("mask.png", "mask.pgm"):
             assert numpy.array_equal(mask_of(tmp_path / name), mask), (name, foreground)
-    if depth > 1:
-        soft = mask * white
-        soft[2, 3] = 2
-        write(soft)
-        for name in ("mask.png", "mask.pgm"):
-            wrong(tmp_path / name, "2 at row 2, column 3", mask_of)
-
-
-def of_colours(mask, path, first, second):
-    """A mask whose palette has the two colours; those of its pixels are the second where the object is."""
-    image = Image.fromarray(mask, "P")
-    image.putpalette([*first, *second])
-    image.save(path)
-    return str(path)
-
-
-BLACKS = st.tuples(*[st.integers(0, 32)] * 3)
-COLOURS = st.tuples(*[st.integers(0, 255)] * 3).filter(lambda colour: max(colour) > 32 and len(set(colour)) > 1)
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(black=BLACKS, colour=COLOURS, other=COLOURS, object_first=st.booleans(), ending=st.sampled_from(["png", "gif"]))
-def test_a_palette_of_two_colours_is_read_by_colour(tmp_path, black, colour, other, object_first, ending):
-    mask, path = arrays()["masks"][1], tmp_path / f"mask.{ending}"
-    if object_first:
-        of_colours(1 - mask, path, colour, black)
-    else:
-        of_colours(mask, path, black, colour)
-    assert numpy.array_equal(mask_of(path), mask)
-    # Without a black nothing tells: neither the index nor which is darker.
-    wrong(of_colours(mask, path, other, colour), "", mask_of)
 
 
 @pytest.mark.parametrize("kind", ["gif", "png"])
 @pytest.mark.parametrize("colour", [(255, 0, 0), (0, 0, 255), (120, 200, 40)])
-def test_a_quantised_mask(tmp_path, kind, colour):
+def test_a_palette_of_black_and_a_colour(tmp_path, kind, colour):
     """Pillow may give the object the index 0."""
     for row, mask in enumerate(arrays(5)["masks"]):
-        image = Image.fromarray(mask[..., None] * numpy.array(colour, dtype=numpy.uint8))
-        path = str(tmp_path / f"{row}.{kind}")
-        image.quantize(2).save(path)
+        path = tmp_path / f"{row}.{kind}"
+        Image.fromarray(mask[..., None] * numpy.array(colour, dtype=numpy.uint8)).quantize(2).save(path)
         assert numpy.array_equal(mask_of(path), mask)
-
-
-def test_a_mask_of_one_colour(tmp_path):
-    none, path = numpy.zeros((4, 5), dtype=numpy.uint8), tmp_path / "mask.png"
-    black, red = (0, 0, 0), (255, 0, 0)
-    assert not mask_of(of_colours(none, path, black, red)).any()
-    assert not mask_of(of_colours(none + 1, path, red, black)).any()
-    assert mask_of(of_colours(none + 1, path, black, red)).all()
-    wrong(of_colours(none, path, red, black), "of the colours #ff0000 of a palette", mask_of)
-
-
-def test_a_folder_with_masks_of_several_kinds_warns(tmp_path, caplog):
-    folder = tmp_path / "d"
-    write_folder(folder)
-    data = read_masked_images(str(folder))
-    assert not caplog.text
-    of_colours(data.masks[1], folder / "masks" / "1.png", (0, 0, 0), (255, 0, 0))
-    of_colours(1 - data.masks[2], folder / "masks" / "2.png", (255, 0, 0), (0, 0, 0))
-    assert numpy.array_equal(read_masked_images(str(folder)).masks, data.masks)
-    (record,) = caplog.records
-    assert all(name in record.getMessage() for name in ("0.png", "1.png", "2.png"))
-    # An empty one is of no kind.
-    caplog.clear()
-    for row in (0, 2):
-        of_colours(data.masks[row], folder / "masks" / f"{row}.png", (0, 0, 0), (255, 0, 0))
-    of_colours(data.masks[1] * 0, folder / "masks" / "1.png", (0, 0, 0), (255, 0, 0))
-    read_masked_images(str(folder))
-    assert not caplog.text
 
 
 def coloured(zero, one, mode):
@@ -414,10 +350,10 @@ def of_numbers(zero, one, kind):
 @pytest.mark.parametrize(
     "image, told",
     [
-        (coloured((0, 0, 0), (255, 255, 255), "RGB"), ("255", "0")),
+        (coloured((0, 0, 0), (255, 255, 255), "RGB"), ()),
         (coloured((0, 0, 0), (200, 0, 0), "RGB"), ("#c80000", "0")),
         (coloured((0, 0, 255), (0, 255, 0), "RGB"), ("#00ff00", "#0000ff")),
-        (coloured((0, 0, 0, 255), (255, 255, 255, 255), "RGBA"), ("255", "0")),
+        (coloured((0, 0, 0, 255), (255, 255, 255, 255), "RGBA"), ()),
         # What nobody sees has no colour, and what everybody sees may be black.
         (coloured((90, 9, 9, 0), (0, 0, 0, 255), "RGBA"), ("0", "transparent")),
         (of_numbers(0, 65535, numpy.uint16), ("65535", "0")),
@@ -435,8 +371,7 @@ def test_masks_of_two_values_of_any_kind(tmp_path, caplog, image, told):
     for row, mask in enumerate(masks):
         image(mask).save(folder / "masks" / f"{row}.png")
     assert numpy.array_equal(read_masked_images(str(folder)).masks, masks)
-    (record,) = caplog.records
-    assert all(value in record.getMessage() for value in (str(folder / "masks"), *told))
+    assert [all(value in record.getMessage() for value in told) for record in caplog.records] == [True] * bool(told)
 
 
 def test_masks_of_three_values_in_several_files(tmp_path):
@@ -447,7 +382,7 @@ def test_masks_of_three_values_in_several_files(tmp_path):
     wrong(folder, "2.png: the mask has the value 64")
     photo = Image.fromarray(arrays()["images"][0])
     photo.save(folder / "masks" / "0.png")
-    wrong(folder, "'RGB'")
+    wrong(folder, "0.png: the mask has the value")
     for row in range(3):
         coloured((0, 0, 0), (255, 255, 255), "RGB")(arrays(3)["masks"][row] * 0).save(folder / "masks" / f"{row}.png")
     assert not read_masked_images(str(folder)).masks.any()

@@ -23,8 +23,6 @@ logger = logging.getLogger(__name__)
 
 #: Pillow's modes of images without transparency, with no more than eight bits a colour once they are read.
 _MODES = ("1", "L", "P", "RGB")
-#: The most of red, green and blue that a colour is black with, in a mask: quantisation makes such of it.
-_MOST_OF_BLACK = 32
 #: The opacity of a pixel that is not transparent at all.
 _OPAQUE = 255
 _ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
@@ -151,67 +149,26 @@ def read_image(path: str) -> Image.Image:
     return image.convert("RGB")
 
 
-def read_mask(path: str) -> tuple[Image.Image, str]:
+def read_masks(files: Sequence[str]) -> list[numpy.ndarray]:
     """
-    A mask of 0 and 1, from a grey image of 0 and 1, or of 0 and white: 255, or 15 with four bits a pixel. In an image
-    with a palette of greys the greys count. In one with a palette of colours, as annotation tools write it, the indices
-    into the palette must be 0 and 1 (or 255), and the colours count: black, or nearly, is the background. Without a
-    black nothing tells what is the object, and the mask is an error. Beside it what kind of file it is of, in words;
-    none where it lacks the object or the background.
+    Each mask, `(H, W)`, as 0 and 1: of greys 0 and 1, or 0 and white, or otherwise by the two values that all masks
+    together have.
     """
-    image, largest = _open(path)
-    if image.mode not in ("1", "L", "P"):
-        raise ConfigurationError(
-            f"{path}: a mask of the kind '{image.mode}' (Pillow's name) with more than two colours; save it as a grey "
-            "image of 0 and 255."
-        )
-    coloured = _is_coloured(image)
-    values = numpy.asarray(image if image.mode == "L" or coloured else image.convert("L"))
-    if largest != 255:
-        values = numpy.rint(values * (largest / 255)).astype(numpy.uint8)
-    foreground = largest if values.max() == largest else 1
-    wrong = numpy.argwhere((values != 0) & (values != foreground))
-    if len(wrong):
-        y, x = wrong[0].tolist()
-        raise ConfigurationError(
-            f"{path}: the mask has the value {values[y, x]} at row {y}, column {x}; a mask is 0 and 1, or 0 and "
-            f"{largest}."
-        )
-    mask, kind = values == foreground, "greys"
-    if coloured:
-        colours = image.convert("RGB")
-        by_index, mask = mask, (numpy.asarray(colours) > _MOST_OF_BLACK).any(axis=-1)
-        kind = f"a palette of colours, the {'object' if mask[values == 0].any() else 'background'}'s first"
-        same = mask == by_index
-        # Where just one of two colours is black, the two agree in every pixel or in none.
-        if not same.all() and (same.any() or mask.all()):
-            named = " and ".join(sorted("#%02x%02x%02x" % colour for _, colour in colours.getcolors()))
-            raise ConfigurationError(
-                f"{path}: a mask of the colours {named} of a palette, where black would tell which is the background; "
-                "save it as a grey image, 0 and 255 where the object is."
-            )
-    return Image.fromarray(mask.astype(numpy.uint8)), kind if mask.any() and not mask.all() else ""
-
-
-def _read_masks(files: Sequence[str]) -> list[tuple[Image.Image, str]]:
-    """Each mask with its kind, as `read_mask` reads it; or, where it refuses one, by the two colours that all have."""
-    try:
-        return [read_mask(file) for file in files]
-    except ConfigurationError:
-        coloured = [_colours(file) for file in files]
-        opacities = {colour[3] for colours, _ in coloured for colour in colours}
-        seen = [[_seen(colour, opacities) for colour in colours] for colours, _ in coloured]
-        if any(not colours or len(set(colours)) > 2 for colours in seen):
-            raise
+    greys = [mask for mask in map(_grey_mask, files) if mask is not None]
+    if len(greys) == len(files):
+        return greys
+    coloured = [_colours(file) for file in files]
+    opacities = {colour[3] for colours, _ in coloured for colour in colours}
+    seen = [[_seen(colour, opacities) for colour in colours] for colours, _ in coloured]
     known: dict[tuple[int, ...], str] = {}
     for colours, file in zip(seen, files):
         for colour in colours:
             known.setdefault(colour, file)
         if len(known) > 2:
-            first, second, third = list(known)[:3]
+            first, second, third = map(_written, list(known)[:3])
             raise ConfigurationError(
-                f"{file}: the mask has the value {_written(third)}, where other masks have {_written(first)} and "
-                f"{_written(second)} (in {os.path.basename(known[second])}); two values are a mask."
+                f"{file}: the mask has the value {third}, where it or other masks have {first} and {second}; two "
+                "values are a mask."
             )
     low, high = min(known, key=_brightness), max(known, key=_brightness)
     if low != high and _brightness(low) == _brightness(high):
@@ -219,21 +176,30 @@ def _read_masks(files: Sequence[str]) -> list[tuple[Image.Image, str]]:
             f"{files[0]}: masks of {_written(low)} and {_written(high)}, which are equally bright, so that nothing "
             "tells which is the object; save them as grey images of 0 and 255."
         )
-    if low != high:
+    if low != high and (_written(low), _written(high)) != ("0", "255"):
         _tell_of_values(os.path.dirname(files[0]), _written(high), _written(low))
     # Where all masks have the same value everywhere, it is that of an object, unless it is black.
     one = high if low != high or _brightness(high)[1] > 0 else None
-    made = []
-    for colours, (_, places) in zip(seen, coloured):
-        is_one = numpy.array([colour == one for colour in colours])[places]
-        made.append((Image.fromarray(is_one.astype(numpy.uint8)), ""))
-    return made
+    return [
+        numpy.array([colour == one for colour in colours], dtype=numpy.uint8)[places]
+        for colours, (_, places) in zip(seen, coloured)
+    ]
+
+
+def _grey_mask(path: str) -> Optional[numpy.ndarray]:
+    """A mask of the greys 0 and 1, or 0 and white: 255, or 15 with four bits a pixel; `None` of any other image."""
+    image, largest = _open(path)
+    values = numpy.asarray(image)
+    if image.mode == "L" and largest != 255:
+        values = numpy.rint(values * (largest / 255))
+    object_ = largest if image.mode == "L" and values.max() == largest else 1
+    is_mask = image.mode in ("1", "L") and numpy.isin(values, (0, object_)).all()
+    return (values == object_).astype(numpy.uint8) if is_mask else None
 
 
 def _colours(path: str) -> tuple[list[tuple[int, ...]], numpy.ndarray]:
     """
-    The colours of an image, each as red, green, blue and opacity, and the number of each pixel's colour, `(H, W)`; no
-    colours of a kind of image that has more than Pillow reads of it, or other colours.
+    The colours of an image, each as red, green, blue and opacity, and the number of each pixel's colour, `(H, W)`.
     """
     image, largest = _open(path)
     if image.mode == "L" or image.mode[0] in "IF":
@@ -244,7 +210,9 @@ def _colours(path: str) -> tuple[list[tuple[int, ...]], numpy.ndarray]:
     elif image.mode in ("1", "P", "RGB", "RGBA", "LA", "PA") and largest <= 255:
         pixels = numpy.asarray(image.convert("RGBA"))
     else:
-        return [], numpy.zeros((0, 0), dtype=int)
+        raise ConfigurationError(
+            f"{path}: a mask of the kind '{image.mode}' (Pillow's name); save it as a grey image of 0 and 255."
+        )
     found, places = numpy.unique(pixels.reshape(-1, 4), axis=0, return_inverse=True)
     return [tuple(colour) for colour in found.tolist()], places.reshape(pixels.shape[:2])
 
@@ -314,14 +282,6 @@ def _largest(image: ImageFile.ImageFile) -> int:
     return 255 if bits is None else 2 ** int(bits[1]) - 1
 
 
-def _is_coloured(image: Image.Image) -> bool:
-    """Whether an image has a palette and uses a colour of it that is not grey."""
-    if image.mode != "P":
-        return False
-    used = image.convert("RGB").getcolors(maxcolors=256)
-    return any(not red == green == blue for _, (red, green, blue) in used)
-
-
 def _resized(image: Image.Image, size: tuple[int, int], smooth: bool) -> numpy.ndarray:
     height, width = size
     how = Image.Resampling.BILINEAR if smooth else Image.Resampling.NEAREST
@@ -339,31 +299,23 @@ def _read_folder(path: str, size: Optional[tuple[int, int]]) -> MaskedImages:
                 raise ConfigurationError(f"{file}: there is no {what} '{stem}' in {folder}.")
     pairs = [(file, dict(masks)[stem]) for stem, file in images]
     pixels, of_masks = [], []
-    kinds: dict[str, str] = {}
-    for (file, mask_file), (mask, kind) in zip(pairs, _read_masks([mask_file for _, mask_file in pairs])):
+    for (file, mask_file), mask in zip(pairs, read_masks([mask_file for _, mask_file in pairs])):
         image = read_image(file)
-        if kind:
-            kinds.setdefault(kind, mask_file)
-        if image.size != mask.size:
+        if (image.height, image.width) != mask.shape:
             raise ConfigurationError(
-                f"{mask_file}: the mask is of {_size_of(mask)} pixels, and its image of {_size_of(image)}."
+                f"{mask_file}: the mask is of {mask.shape[1]} x {mask.shape[0]} pixels, and its image of "
+                f"{_size_of(image)}."
             )
         if size is not None:
-            pixels.append(_resized(image, size, smooth=True))
-            of_masks.append(_resized(mask, size, smooth=False))
-            continue
-        pixels.append(numpy.asarray(image))
-        of_masks.append(numpy.asarray(mask))
+            mask = _resized(Image.fromarray(mask), size, smooth=False)
+        pixels.append(resized_image(image, size))
+        of_masks.append(mask)
         if pixels[-1].shape != pixels[0].shape:
             raise ConfigurationError(
                 f"{file}: an image of {_size_of(image)} pixels after others of "
                 f"{pixels[0].shape[1]} x {pixels[0].shape[0]}; set dataset_reader.resize, and "
                 "validation_dataset_reader.resize, to bring all to one size."
             )
-    if len(kinds) > 1:
-        found = "; ".join(f"{kind} ({os.path.basename(file)})" for kind, file in kinds.items())
-        folder = os.path.join(path, "masks")
-        logger.warning("%s: masks of several kinds: %s; black is read as the background in all of them", folder, found)
     return MaskedImages(numpy.stack(pixels), numpy.stack(of_masks), [file for file, _ in pairs])
 
 
