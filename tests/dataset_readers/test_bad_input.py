@@ -193,7 +193,7 @@ FRAMES = [
     ({"words": ["a"], "frames": {}}, "'frames'"),
     ({"words": ["a"], "frames": [3]}, "3"),
     ({"words": ["a"], "frames": [{"tags": ["O"]}]}, "'pred'"),
-    *(({**SENTENCE, "frames": [{**FRAME, "pred": pred}]}, "'pred'", json.dumps(pred)) for pred in (2, -1, True, None)),
+    *(({**SENTENCE, "frames": [{**FRAME, "pred": pred}]}, "'pred'", str(pred)) for pred in (2, -1, True, None)),
     *(({**SENTENCE, "frames": [{**FRAME, "tags": tags}]}, "tags", "predicate 1") for tags in (["O"], ["O", 1], "OO")),
     ({**SENTENCE, "frames": [{**FRAME, "tags": ["B-ARG0\r", "B-V"]}]}, r"'B-ARG0\r'"),
     ({**SENTENCE, "frames": [{**FRAME, "pred": 0}]}, "predicate 0", "word 1"),
