@@ -82,27 +82,24 @@ def test_a_tree_of_any_depth():
 
 
 @pytest.mark.parametrize(
-    "symbols, told",
+    "symbols, named",
     [
-        ("", "the tree has no constituent."),
-        ("XX", "the tree has no constituent."),
-        ("(S XX", "the constituent S is never closed."),
-        ("(S (NP XX )", "the constituent S is never closed."),
-        (") (S XX )", "symbol 1, ')', closes nothing."),
-        ("(S XX ) )", "the tree ends at symbol 3 of 4: it has more than one root."),
-        ("(S XX ) (S XX )", "the tree ends at symbol 3 of 6: it has more than one root."),
-        ("XX (S XX )", "the tree ends at symbol 1 of 4: it has more than one root."),
-        ("(S (NP ) XX )", "symbol 3 closes the constituent NP before it has a word."),
-        ("(S XX (NP ) )", "symbol 4 closes the constituent NP before it has a word."),
-        ("(S ( XX ) )", "symbol 2, '(', is neither '(LABEL', nor ')', nor 'XX'."),
-        ("(S dog )", "symbol 2, 'dog', is neither '(LABEL', nor ')', nor 'XX'."),
-        ("(S XX )", "the tree has 1 words, and the sentence has 2."),
+        ("", "constituent"),
+        ("XX", "constituent"),
+        ("(S (NP XX )", "S"),
+        (") (S XX )", "symbol 1"),
+        ("(S XX ) )", "symbol 3 of 4"),
+        ("(S XX ) (S XX )", "symbol 3 of 6"),
+        ("XX (S XX )", "symbol 1 of 4"),
+        ("(S XX (NP ) )", "symbol 4 .*NP"),
+        ("(S ( XX ) )", r"symbol 2, '\('"),
+        ("(S dog )", "symbol 2, 'dog'"),
+        ("(S XX )", "1 words.* 2"),
     ],
 )
-def test_what_is_no_tree(symbols, told):
-    with pytest.raises(ValueError) as error:
+def test_what_is_no_tree_is_named(symbols, named):
+    with pytest.raises(ValueError, match=named):
         check_tree(symbols.split(), 2)
-    assert str(error.value) == told
 
 
 def test_tags_for_every_word():

@@ -109,13 +109,13 @@ def test_names():
 @pytest.mark.parametrize(
     "rule, message",
     [
-        (lambda: AtMostOne([]), "at least one label"),
-        (lambda: AtMostOne("ab"), "must be a list"),
-        (lambda: Count(["a"], least=2, most=1), "no number is at least 2 and at most 1"),
-        (lambda: ForbiddenTransitions([("a", "b", "c")]), "has pairs of tags"),
-        (lambda: Declared([AtMostOne(["a", "z"])], LABELS, False), "names 'z', which no output has; there are a, b"),
-        (lambda: Declared([ForbiddenTransitions([("a", "b")])], LABELS, False), "is for tag sequences"),
-        (lambda: Declared([Implication({"B-A": "A"})], ["O", "B-A", "I-A"], True, "BIO"), "names 'B-A'.* there are A"),
+        (lambda: AtMostOne([]), "label"),
+        (lambda: AtMostOne("ab"), "list"),
+        (lambda: Count(["a"], least=2, most=1), "2 .*1"),
+        (lambda: ForbiddenTransitions([("a", "b", "c")]), "pairs"),
+        (lambda: Declared([AtMostOne(["a", "z"])], LABELS, False), "'z'.* a, b"),
+        (lambda: Declared([ForbiddenTransitions([("a", "b")])], LABELS, False), "tag sequences"),
+        (lambda: Declared([Implication({"B-A": "A"})], ["O", "B-A", "I-A"], True, "BIO"), "'B-A'.* A"),
     ],
 )
 def test_what_is_refused(rule, message):

@@ -1,11 +1,9 @@
-import pytest
 import torch
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 
 from seal.common.tag_encodings import tags_to_spans
 from seal.energies import Energy
-from seal.output_spaces import BinaryMask, LabelSet, TagSequence
+from seal.output_spaces import LabelSet, TagSequence
 from tests.spine import LABELS, all_sequences, one_hot, vocabulary
 
 RULE = {"type": "at_most_one", "labels": ["A", "B"]}
@@ -27,10 +25,3 @@ def test_the_energy_of_tags():
 def test_the_energy_of_label_sets():
     space = LabelSet(vocabulary(["A", "B", "C"], "labels"))
     assert energy(space)(None, torch.tensor([[[1.0, 1, 0], [0, 1, 1], [0.75, 0.5, 1]]])).tolist() == [[1, 0, 0.25]]
-
-
-def test_what_is_refused():
-    with pytest.raises(ConfigurationError, match="masks have none"):
-        energy(BinaryMask(2))
-    with pytest.raises(ConfigurationError, match="weight must be at least 0"):
-        energy(TagSequence(vocabulary(LABELS)), weight=-1)

@@ -24,8 +24,7 @@ def test_an_energy_of_other_outputs_is_refused(name):
     for kind, space in spaces.items():
         if kind == OUTPUTS[name]:
             continue
-        told = f"'{name}' is an energy of {OUTPUTS[name]}; the output_space is a {type(space).__name__}"
-        with pytest.raises(ConfigurationError, match=told):
+        with pytest.raises(ConfigurationError, match=f"'{name}'.*{type(space).__name__}"):
             Energy.from_params(Params({"type": name, **MORE.get(name, {})}), input_dim=4, output_space=space)
 
 

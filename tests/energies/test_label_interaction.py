@@ -2,10 +2,8 @@ import math
 
 import pytest
 import torch
-from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 
-from seal.energies import Energy, LabelInteractionEnergy, LocalEnergy
+from seal.energies import LabelInteractionEnergy, LocalEnergy
 from seal.losses import NetTerms, TaskLoss
 from tests.label_sets import label_set
 
@@ -102,12 +100,3 @@ def test_parameters():
         return sum(p.numel() for p in energy.parameters())
 
     assert count() == 3 * (5 + 2) and count(bias=False) == 3 * (5 + 1)
-
-
-def test_from_params():
-    params = Params({"type": "label_interaction", "hidden_dim": 4})
-    energy = Energy.from_params(params, input_dim=7, output_space=label_set(3))
-    assert energy.patterns.weight.shape == (4, 3)
-    assert LabelInteractionEnergy(7, label_set(3), hidden_dim=1).patterns.weight.shape == (1, 3)
-    with pytest.raises(ConfigurationError, match="hidden_dim of 'label_interaction' must be at least 1, found 0"):
-        LabelInteractionEnergy(7, label_set(3), hidden_dim=0)

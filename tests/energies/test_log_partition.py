@@ -1,8 +1,6 @@
 import math
 
-import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.energies import LogPartitionEnergy
 from tests.label_sets import label_set
@@ -22,8 +20,3 @@ def test_it_reads_the_input_alone():
         inner = torch.nn.functional.softplus(energy.hidden(hidden))
         wanted = 3 * math.log(2) * (1 - 0.1 + 0.5 * inner.sum(dim=1))
     torch.testing.assert_close(found, wanted.unsqueeze(1).expand(5, 6))
-
-
-def test_a_size_that_cannot_be():
-    with pytest.raises(ConfigurationError, match="hidden_dim of 'log_partition'"):
-        LogPartitionEnergy(2, label_set(3), hidden_dim=0)

@@ -1,6 +1,5 @@
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.nn import Activation
 from torch.nn import functional as F
 
@@ -105,16 +104,6 @@ def test_a_local_energy_of_masks():
     hidden, masks = encoder({"image": images}), torch.rand(2, 3, 6, 5, dtype=torch.double)
     weights = (hidden @ energy.label_embeddings.weight[0]).unsqueeze(1)
     assert torch.allclose(energy(energy.condition(hidden), masks), (weights * masks).sum(dim=(2, 3)))
-
-
-def test_mistakes():
-    for settings, message in (
-        ({"channels": [0]}, "'mask_convolution' has a convolution of 0 channels; give at least 1"),
-        ({"kernel_size": 2}, "'mask_convolution' has kernel_size 2; give an odd number"),
-        ({"hidden_dims": [4, 0]}, "each of hidden_dims of 'mask_convolution' must be at least 1, found 0"),
-    ):
-        with pytest.raises(ConfigurationError, match=message):
-            MaskConvolutionEnergy(3, SPACE, **settings)
 
 
 def test_candidates_of_a_large_energy_differ_in_mixed_precision():

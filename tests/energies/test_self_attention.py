@@ -2,7 +2,6 @@ import math
 
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 from torch.nn import functional as F
 
 from seal.energies import SelfAttentionEnergy
@@ -161,20 +160,3 @@ def test_float32_agrees_with_float64():
     exact = energy(None, outputs, mask_of([5, 3]))
     rounded = energy.float()(None, outputs, mask_of([5, 3]))
     assert rounded.dtype == torch.float and torch.allclose(rounded.double(), exact, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    "settings, told",
-    [
-        ({"dropout": -0.1}, "dropout of 'self_attention' must be at least 0 and at most 1, found -0.1"),
-        ({"dropout": 1.5}, "dropout of 'self_attention' must be at least 0 and at most 1, found 1.5"),
-        ({"hidden_dim": 6, "num_heads": 4}, "has hidden_dim 6; give one that is even and a multiple of num_heads, 4"),
-        ({"hidden_dim": 5, "num_heads": 1}, "has hidden_dim 5; give one that is even and a multiple of num_heads, 1"),
-        ({"pooling": "max"}, "pooling of 'self_attention' must be 'mean' or 'sum', found 'max'"),
-        ({"num_heads": 0}, "num_heads of 'self_attention' must be at least 1, found 0"),
-        ({"num_layers": 0}, "num_layers of 'self_attention' must be at least 1, found 0"),
-    ],
-)
-def test_mistakes(settings, told):
-    with pytest.raises(ConfigurationError, match=told):
-        SelfAttentionEnergy(9, tag_sequence(3), **settings)

@@ -1,6 +1,5 @@
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 from torch import nn
 
 from seal.hypergradients import ConjugateGradient, ExactInverse, InputSpans, ParameterLayout, hypergradient
@@ -97,12 +96,6 @@ def test_the_net_is_afterwards_as_before():
     problem.solve(problem.spans())
     assert torch.equal(problem.inner(), before)
     assert not problem.net.first._forward_hooks and not problem.net.first._forward_pre_hooks
-
-
-def test_not_with_replicas():
-    problem = Problem()
-    with pytest.raises(ConfigurationError, match="spans are each replica's own"):
-        problem.solve(problem.spans(), reduce=lambda flat: flat)
 
 
 def test_other_rows_than_were_noticed():

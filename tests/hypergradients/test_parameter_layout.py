@@ -1,6 +1,4 @@
-import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.hypergradients.parameter_layout import ParameterLayout
 from tests.hypergradients.bilevel import leaf
@@ -48,24 +46,3 @@ def test_a_transposed_vector_is_taken_by_place_not_by_memory():
     layout = ParameterLayout(parameters())
     flat = torch.arange(18.0).view(9, 2)[:, 0]
     assert layout.split(flat)[0].tolist() == [[0, 2], [4, 6], [8, 10]]
-
-
-@pytest.mark.parametrize(
-    "tensor, message",
-    [
-        (torch.nn.Parameter(torch.ones(2), requires_grad=False), "'a' is frozen"),
-        (torch.nn.Parameter(torch.ones(2)) * 2, "'a' is computed from others"),
-        (torch.ones(2, dtype=torch.long), "'a' is of type torch.int64"),
-    ],
-)
-def test_mistakes_in_one_sentence(tensor, message):
-    with pytest.raises(ConfigurationError, match=message):
-        ParameterLayout({"a": tensor}, "inner parameters")
-
-
-def test_none_and_several_devices():
-    with pytest.raises(ConfigurationError, match="there are no inner parameters"):
-        ParameterLayout({}, "inner parameters")
-    elsewhere = torch.nn.Parameter(torch.ones(2, device="meta"))
-    with pytest.raises(ConfigurationError, match="lie on 2 devices"):
-        ParameterLayout({"a": leaf(1.0), "b": elsewhere})

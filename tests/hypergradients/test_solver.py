@@ -193,35 +193,12 @@ def test_float32(name):
 
 @ALL
 @pytest.mark.parametrize(
-    "settings, message",
-    [
-        ({"damping": -0.1}, "solver.damping must be at least 0, found -0.1"),
-        ({"damping": math.nan}, "solver.damping must be finite and at least 0, found nan"),
-        ({"damping": math.inf}, "solver.damping"),
-        ({"tolerance": -1}, "solver.tolerance must be at least 0, found -1"),
-        ({"max_steps": -1}, "solver.max_steps must be at least [01], found -1"),
-    ],
+    "setting, value",
+    [("damping", -0.1), ("damping", math.nan), ("damping", math.inf), ("tolerance", -1), ("max_steps", -1)],
 )
-def test_bad_settings(name, settings, message):
-    with pytest.raises(ConfigurationError, match=message) as error:
-        solver_of(name, **settings)
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    "settings, message",
-    [
-        ({"type": "neumann", "divisor": 0}, "solver.divisor must be above 0, found 0"),
-        ({"type": "neumann", "divisor": "large"}, "solver.divisor must be a number or 'auto', found 'large'"),
-        ({"type": "neumann", "lanczos_steps": 0}, "solver.lanczos_steps must be at least 1, found 0"),
-        ({"type": "identity", "divisor": -2.0}, "solver.divisor must be above 0, found -2.0"),
-        ({"type": "sherman_morrison", "damping": 0}, "solver.damping: above 0"),
-        ({"type": "conjugate_gradient", "max_steps": 0}, "solver.max_steps must be at least 1, found 0"),
-    ],
-)
-def test_bad_settings_of_one(settings, message):
-    with pytest.raises(ConfigurationError, match=message):
-        InverseHessianVector.from_params(Params(settings))
+def test_a_wrong_setting_is_named(name, setting, value):
+    with pytest.raises(ConfigurationError, match=f"solver.{setting}.*{value}"):
+        solver_of(name, **{setting: value})
 
 
 def test_good_settings():

@@ -234,25 +234,6 @@ def test_mixed_precisions():
 # What cannot be.
 
 
-def test_mistakes_in_one_sentence():
-    loss, _, inner, outer = quadratic((0.0, 1.0)).parts
-    vector = {"theta": torch.ones(2, dtype=torch.double)}
-    cases = [
-        ((loss, inner, {"other": vector["theta"]}), "differ in the name 'other'"),
-        ((loss, inner, {"theta": torch.ones(3)}), r"'theta' has shape \(3,\), the parameter \(2,\)"),
-        ((lambda: outer["psi"].sum(), inner, vector), "depends on none of the inner parameters"),
-        ((loss, inner, vector, "autograd", 0.1), "only products 'finite_differences' have one"),
-        ((loss, inner, vector, "finite_differences", 0.0), "radius must be above 0, found 0.0"),
-    ]
-    for arguments, message in cases:
-        with pytest.raises(ConfigurationError, match=message) as error:
-            hessian_vector_product(*arguments)
-        assert "\n" not in str(error.value)
-    for products in ("autograd", "finite_differences"):
-        with pytest.raises(FloatingPointError, match="inner loss is nan"):
-            hessian_vector_product(lambda: loss() * float("nan"), inner, vector, products)
-
-
 def test_no_second_derivative_at_all():
     class Fused(torch.autograd.Function):
         @staticmethod

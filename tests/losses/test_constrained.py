@@ -4,11 +4,10 @@ from collections import Counter
 import pytest
 import torch
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 
 from seal.common.tag_encodings import tags_to_spans
-from seal.losses import ConstrainedLoss, TaskLoss
-from seal.output_spaces import BinaryMask, CrfTagSequence, TagSequence
+from seal.losses import TaskLoss
+from seal.output_spaces import CrfTagSequence, TagSequence
 from tests.label_sets import all_sets, label_set
 from tests.spine import all_sequences, mask_of, one_hot, vocabulary
 
@@ -102,32 +101,3 @@ def test_log_space_of_certain_outputs_and_of_one_word():
         logits = 200 * one_hot(tags, 4)
         extra = loss.supervised(space, logits, tags) - space.cross_entropy(logits, tags)
         assert float(extra) == pytest.approx(-times * math.log(1e-6), abs=1e-4)
-
-
-@pytest.mark.parametrize(
-    "make, told",
-    [
-        (lambda: ConstrainedLoss([]), "give at least one rule"),
-        (lambda: constrained(-1.0), "task_loss.weight must be at least 0"),
-        (lambda: constrained(1.0, {**TWICE, "each": False}, log_space=True), "task_loss.log_space: this form is for"),
-        (
-            lambda: constrained(1.0, {**TWICE, "labels": ["l0"]}, log_space=True).supervised(
-                label_set(2), torch.zeros(1, 2), torch.zeros(1, 2)
-            ),
-            "task_loss.log_space: it is for tags that encode spans",
-        ),
-        (
-            lambda: constrained(1.0, {"type": "at_most_one", "labels": ["C"]}).supervised(
-                TagSequence(vocabulary(TAGS)), torch.zeros(1, 2, 4), torch.zeros(1, 2).long()
-            ),
-            "names 'C', which no output has",
-        ),
-        (
-            lambda: constrained().supervised(BinaryMask(2), torch.zeros(1, 2, 2), torch.zeros(1, 2, 2)),
-            "masks have none",
-        ),
-    ],
-)
-def test_mistakes(make, told):
-    with pytest.raises(ConfigurationError, match=told):
-        make()

@@ -2,12 +2,10 @@ import math
 
 import pytest
 import torch
-from allennlp.common import Params
 
 from seal.losses import (
     Comparison,
     ContrastiveDivergenceLoss,
-    EnergyLoss,
     MarginLoss,
     RankingLoss,
     RewardedContrastiveDivergenceLoss,
@@ -86,12 +84,6 @@ def test_gradcheck():
         return ContrastiveDivergenceLoss()(Comparison(gold_energy, energy, candidates, gold, space))
 
     assert torch.autograd.gradcheck(loss, (gold_energy, energy))
-
-
-def test_from_params():
-    params = Params({"type": "contrastive_divergence", "cost": {"type": "one_minus", "score": "soft_iou"}})
-    loss = EnergyLoss.from_params(params)
-    assert isinstance(loss, ContrastiveDivergenceLoss) and not loss.needs_noise_log_prob
 
 
 # By enumeration of all label sets.

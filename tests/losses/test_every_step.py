@@ -1,7 +1,6 @@
 import pytest
 import torch
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 
 from seal.losses import EveryStepLoss, TaskLoss
 from tests.label_sets import label_set
@@ -36,13 +35,3 @@ def test_other_losses_count_the_last_step_alone():
     space, logits, gold = label_set(3), torch.randn(2, 3), torch.tensor([[1, 0, 1], [0, 0, 1]])
     found = TaskLoss().supervised_in_steps(space, torch.randn(2, 4, 3), logits, gold)
     assert torch.equal(found, space.cross_entropy(logits, gold))
-
-
-def test_a_net_without_steps_is_refused():
-    with pytest.raises(ConfigurationError, match="'every_step' is for a task_net that finds its output in steps"):
-        EveryStepLoss().supervised_in_steps(label_set(3), None, torch.randn(2, 3), torch.zeros(2, 3))
-
-
-def test_unknown_weights():
-    with pytest.raises(ConfigurationError, match="task_loss.weights"):
-        EveryStepLoss("early")

@@ -1,7 +1,6 @@
 import pytest
 import torch
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 
 from seal.losses import Comparison, CompoundLoss, EnergyLoss, MarginLoss, PerceptronLoss
 from seal.output_spaces import Candidates
@@ -184,16 +183,6 @@ def test_with_exact_inference_it_is_eq_5():
     )
     wanted = (cost - energy + energy[index]).max() + 0.7 * (energy[index] - energy).max()
     assert loss.item() == pytest.approx(wanted.item())
-
-
-def test_a_weight_is_not_negative():
-    with pytest.raises(ConfigurationError, match="perceptron_weight"):
-        EnergyLoss.from_params(Params({"type": "compound", "perceptron_weight": -1}))
-
-
-def test_two_networks_make_two_candidates():
-    with pytest.raises(ConfigurationError, match="two candidates.*gives 3"):
-        loss_and_gradient(SEPARATE, -1.0, [0.0] * 3)
 
 
 def test_counts_of_two_candidates():

@@ -3,11 +3,9 @@ import math
 
 import pytest
 import torch
-from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from torch.nn import functional as F
 
-from seal.losses import Comparison, EnergyLoss, RegressionLoss
+from seal.losses import Comparison, RegressionLoss
 from seal.losses.energy_loss import regression_loss
 from seal.output_spaces import Candidates
 from seal.scores import SoftF1, SoftIoU
@@ -117,11 +115,3 @@ def test_scores_of_label_sets():
             else:
                 (slope,) = torch.autograd.grad(score(space, outputs, gold).sum(), outputs)
                 assert torch.allclose(gradients[1], energy.detach().unsqueeze(2) * slope) and slope.any()
-
-
-def test_from_params():
-    loss = EnergyLoss.from_params(Params({"type": "regression", "score": "soft_iou", "reduction": "mean"}))
-    assert isinstance(loss, RegressionLoss) and not loss.needs_noise_log_prob
-    assert isinstance(RegressionLoss().score, SoftF1)
-    with pytest.raises(ConfigurationError, match="energy_loss.reduction.*'max'"):
-        RegressionLoss(reduction="max")

@@ -1,6 +1,5 @@
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.energies import LinearChainEnergy, LocalEnergy
 from seal.losses import NetTerms, TaskLoss
@@ -63,16 +62,3 @@ def test_gradient_in_the_logits(weights):
     unary = -(hidden @ local.label_embeddings.weight.t()).detach()
     expected = closed_form(logits.detach(), gold, unary, chain.transitions.detach(), lengths, *weights)
     assert expected.abs().max() > 0.05 and torch.allclose(found, expected)
-
-
-@pytest.mark.parametrize(
-    "weights, message",
-    [
-        ((-1.0, 1.0), "task_loss.energy_weight must be at least 0, found -1.0"),
-        ((1.0, -1.0), "task_loss.cross_entropy_weight must be at least 0, found -1.0"),
-        ((0.0, 0.0), "task_loss: energy_weight and cross_entropy_weight are both 0"),
-    ],
-)
-def test_weights_that_make_no_loss(weights, message):
-    with pytest.raises(ConfigurationError, match=message):
-        TaskLoss(*weights)

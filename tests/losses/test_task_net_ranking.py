@@ -1,6 +1,4 @@
-import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.losses import TaskNetRankingLoss
 from tests.label_sets import all_sets, label_set
@@ -61,12 +59,3 @@ def test_padding_takes_no_part(monkeypatch):
         assert torch.allclose(found[i : i + 1], supervised(slice(i, i + 1), n))
     # Drawn under the mask, too.
     assert masks == [mask, None, None, None]
-
-
-def test_settings():
-    assert TaskNetRankingLoss().energy_weight == 0
-    TaskNetRankingLoss(num_samples=1)
-    with pytest.raises(ConfigurationError, match="task_loss.num_samples must be at least 1, found 0"):
-        TaskNetRankingLoss(num_samples=0)
-    with pytest.raises(ConfigurationError, match="cross_entropy_weight"):
-        TaskNetRankingLoss(cross_entropy_weight=0)

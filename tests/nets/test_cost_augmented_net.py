@@ -1,7 +1,5 @@
-import pytest
 import torch
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 
 from seal.nets import CostAugmentedNet, TaskNetOutput
 from tests.label_sets import label_set
@@ -82,9 +80,3 @@ def test_separated_has_its_own_encoder():
     assert torch.autograd.grad(logits.sum(), output[:2], allow_unused=True) == (None, None)
     # Affine maps 6 -> 7 -> 7 -> 4.
     assert sum(parameter.numel() for parameter in net.parameters()) == 7 * 7 + 8 * 7 + 8 * 4
-
-
-def test_a_sequence_encoder_of_another_size():
-    lstm = {"type": "lstm", "input_size": TAGS, "hidden_size": 3}
-    with pytest.raises(ConfigurationError, match="must be 8, twice the number of labels, not 4"):
-        net_of("stacked", tag_sequence(TAGS), encoder=lstm)

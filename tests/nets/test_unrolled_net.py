@@ -4,8 +4,6 @@ from functools import partial
 
 import pytest
 import torch
-from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from torch.func import functional_call
 
 from seal.energies import (
@@ -15,7 +13,7 @@ from seal.energies import (
     SelfAttentionEnergy,
     TagLanguageModelEnergy,
 )
-from seal.nets import TaskNet, TaskNetOutput, UnrolledNet
+from seal.nets import TaskNetOutput, UnrolledNet
 from seal.nets.encoders import Encoder, FeatureMlp, ImageConvolution
 from seal.output_spaces import BinaryMask, CrfTagSequence
 from tests.label_sets import label_set
@@ -233,25 +231,3 @@ def test_a_chain_descends_over_its_marginals():
         net.energies[0].transitions.zero_()
         net.energies[1].direction.weight.zero_()
     assert torch.allclose(net(inputs, mask).logits, net._head(inputs["words"]))
-
-
-@pytest.mark.parametrize(
-    "settings, told",
-    [
-        ({"num_steps": 0}, "num_steps must be at least 1"),
-        ({"step_size": 0.0}, "step_size must be above 0"),
-        ({"momentum": 1.0}, "momentum must be at least 0 and below 1"),
-        ({"entropy_weight": -1.0}, "entropy_weight must be at least 0"),
-        ({"truncation": 0}, "truncation must be at least 1"),
-        ({"energies": []}, "energies: give at least one energy"),
-    ],
-)
-def test_mistakes(settings, told):
-    given = {
-        "type": "unrolled",
-        "encoder": {"type": "feature_mlp", "input_dim": 4, "hidden_dim": 5, "num_layers": 1},
-        "energies": [{"type": "label_interaction", "hidden_dim": 3}],
-        **settings,
-    }
-    with pytest.raises(ConfigurationError, match=told):
-        TaskNet.from_params(Params(given), output_space=label_set(3))

@@ -1,9 +1,6 @@
-import pytest
 import torch
-from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 
-from seal.output_spaces import BinaryMask, OutputSpace
+from seal.output_spaces import BinaryMask
 from seal.scores import HammingCost, SoftF1, SoftIoU
 from tests.label_sets import label_set
 
@@ -39,16 +36,3 @@ def test_decoding_and_shapes():
     assert SPACE.relax(logits).shape == (1, 1, 2, 3)
     assert SPACE.straight_through(SPACE.relax(logits)).flatten().tolist() == [1, 0, 1, 0, 1, 0]
     assert torch.allclose(SPACE.relax(SPACE.to_logits(SPACE.relax(logits))[:, 0]), SPACE.relax(logits))
-
-
-def test_a_mask_of_real_positions_is_refused():
-    with pytest.raises(TypeError, match="BinaryMask takes no mask: every pixel of an image is real"):
-        SPACE.relax(torch.zeros(1, 2, 3), torch.ones(1, 2))
-
-
-def test_from_a_config():
-    space = OutputSpace.from_params(Params({"type": "binary_mask", "size": 24}))
-    assert (space.height, space.width) == (24, 24)
-    for size in (0, [3], [3, 0], [1, 2, 3]):
-        with pytest.raises(ConfigurationError, match="output_space.size"):
-            OutputSpace.from_params(Params({"type": "binary_mask", "size": size}))

@@ -2,7 +2,6 @@ from functools import lru_cache
 
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.modules import ConditionalRandomField
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -254,18 +253,6 @@ def test_single_precision_and_batches_of_none():
     assert space.relax(logits).dtype == space.log_prob(logits, space.sample(logits, 2)).dtype == torch.float
     none = torch.zeros(0, 3, 5)
     assert space.sample(none, 2).shape == (0, 2, 3) and space.relax(none).shape == (0, 1, 3, 5)
-
-
-def test_what_it_cannot_do():
-    with pytest.raises(ConfigurationError, match="every sequence of tags without an encoding is legal"):
-        LegalTagSequence(vocabulary(LABELS), encoding=None)
-    with pytest.raises(NotImplementedError, match="LegalTagSequence has no relaxed draws"):
-        legal_bio().relaxed_sample(torch.zeros(1, 2, 5), 1)
-
-
-def test_a_crf_has_no_probability_of_relaxed_outputs():
-    with pytest.raises(TypeError, match="CrfTagSequence gives no probability of relaxed outputs"):
-        crf().log_prob(torch.randn(1, 3, 5).double(), torch.rand(1, 1, 3, 5))
 
 
 def test_a_crf_equals_the_module_of_allennlp():

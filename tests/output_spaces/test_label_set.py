@@ -2,14 +2,11 @@ import math
 
 import pytest
 import torch
-from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from scipy.stats import kstest
 
-from seal.output_spaces import LabelSet, OutputSpace
 from seal.scores import HammingCost, L1Cost, SoftF1, SoftIoU
 from tests.label_sets import all_sets, label_set
-from tests.spine import DenseSpace, vocabulary
+from tests.spine import DenseSpace
 
 
 def probability(logits, labels):
@@ -214,9 +211,6 @@ def test_project_and_to_logits():
     logits = space.to_logits(space.project(outputs))
     assert logits.isfinite().all()
     assert logits.sigmoid()[0, 0].tolist() == pytest.approx([0.001, 0.25, 0.999], rel=1e-3)
-    for method in (DenseSpace().project, DenseSpace().to_logits):
-        with pytest.raises(NotImplementedError, match="DenseSpace .* gradient-based inference"):
-            method(outputs)
 
 
 def test_a_mask_is_refused():
@@ -235,16 +229,6 @@ def test_a_mask_is_refused():
     ):
         with pytest.raises(TypeError, match="no mask"):
             call()
-
-
-def test_from_params():
-    vocab = vocabulary(["a", "b"], "topic_labels")
-    params = Params({"type": "label_set", "namespace": "topic_labels"})
-    space = OutputSpace.from_params(params, vocab=vocab)
-    assert isinstance(space, LabelSet) and space.labels == ["a", "b"] and space.num_labels == 2
-    assert not list(space.parameters()) and space.l1_per_error == 1
-    with pytest.raises(ConfigurationError, match="output_space.namespace.*'labels'"):
-        LabelSet(vocab)
 
 
 @pytest.mark.parametrize("dtype", [torch.float, torch.double])

@@ -1,6 +1,5 @@
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.common.linear_trees import brackets_of, check_tree
 from seal.energies import LinearChainEnergy, LocalEnergy
@@ -91,15 +90,6 @@ def test_energies_of_one_hot_outputs_are_the_discrete_ones():
         condition = energy.double().condition(torch.randn(2, 7, 5).double(), mask, {})
         discrete, relaxed = energy(condition, outputs, mask), energy(condition, one_hot(outputs, 4), mask)
         assert torch.allclose(discrete, relaxed) and discrete.std() > 0
-
-
-def test_symbols_that_are_no_trees():
-    with pytest.raises(ConfigurationError, match="no symbols of trees"):
-        LinearTree(["B-A", "I-A", "O"])
-    with pytest.raises(ConfigurationError, match="no symbols of trees"):
-        LinearTree(["XX", ")"])
-    with pytest.raises(ConfigurationError, match="max_opened must be at least 1"):
-        LinearTree(SYMBOLS, max_opened=0)
 
 
 def test_brackets_are_those_of_the_strings():

@@ -3,12 +3,11 @@ from collections import Counter
 
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from scipy.stats import chi2, kstest
 
 from seal.common.tag_encodings import first_broken
-from seal.output_spaces import LegalTagSequence, OutputSpace, TagSequence
+from seal.output_spaces import TagSequence
 from tests.spine import LABELS, all_sequences, mask_of, one_hot, tag_sequence, vocabulary
 
 
@@ -180,8 +179,6 @@ def test_decode_without_the_constraint_of_the_encoding():
     logits = torch.randn(30, 4, len(constrained.labels))
     assert torch.equal(free.decode(logits), logits.argmax(-1))
     assert free.encoding == "BIO" and not torch.equal(free.decode(logits), constrained.decode(logits))
-    with pytest.raises(ConfigurationError):  # The tags are still those of an encoding.
-        TagSequence(vocabulary(["O", "NOUN"]), constrained=False)
 
 
 def test_stack_of_mixed_forms():
@@ -243,15 +240,6 @@ def test_padding_changes_nothing():
         assert torch.allclose(space.relax(logits, mask)[i, :, :n], space.relax(logits[i, None, :n])[0])
 
 
-def test_mistakes_in_the_config():
-    with pytest.raises(ConfigurationError, match="output_space.namespace.*'role_tags'"):
-        TagSequence(vocabulary(), namespace="role_tags")
-    with pytest.raises(ConfigurationError, match="output_space.encoding.*'BIOUL'"):
-        TagSequence(vocabulary(), encoding="BIOUL")
-    assert OutputSpace.by_name("tag_sequence") is TagSequence
-    assert not list(TagSequence(vocabulary()).state_dict())
-
-
 def test_an_unpadded_namespace_of_any_name():
     vocab = Vocabulary(non_padded_namespaces=["srl"], tokens_to_add={"srl": ["O", "B-A"]})
     assert TagSequence(vocab, "srl").labels == ["O", "B-A"]
@@ -287,9 +275,6 @@ def test_the_encoding_is_that_in_which_the_reader_read_the_training_data(tags, n
     space = TagSequence(vocab, encoding="auto")
     assert space.encoding == encoding
     assert set(vocab.get_namespaces()) <= {"tags", "tag_notation_labels"}
-    if encoding is None:
-        with pytest.raises(ConfigurationError, match="output_space: every sequence of tags without an encoding"):
-            LegalTagSequence(vocab, encoding="auto")
 
 
 @pytest.mark.parametrize("encoding", ["BIO", "BIOES", None])

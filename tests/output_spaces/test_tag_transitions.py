@@ -35,11 +35,11 @@ def test_bio_tags_that_are_not_all_there():
 @pytest.mark.parametrize(
     "encoding, labels, message",
     [
-        *(("BIOES", ["O", label], "is not a BIOES tag") for label in ("L-A", "S-", "@@UNKNOWN@@", "NN", "")),
-        *(("BIO", ["O", label], "is not a BIO tag") for label in ("@@UNKNOWN@@", "B-", "X", "", "S-X")),
-        ("BIO", ["O", "I-B", "B-B", "I-A"], "not BIO: there is 'I-A' and no 'B-A'; of IOB1 tags set"),
-        ("BIOES", ["O", "B-A", "I-A"], "not BIOES: there is 'B-A' and no 'E-A'; of BIO tags set output_space.encoding"),
-        ("BIOES", ["B-A", "E-A"], "lone token"),
+        *(("BIOES", ["O", label], f"'{label}'.*BIOES") for label in ("L-A", "S-", "@@UNKNOWN@@", "NN", "")),
+        *(("BIO", ["O", label], f"'{label}'.*BIO") for label in ("@@UNKNOWN@@", "B-", "X", "", "S-X")),
+        ("BIO", ["O", "I-B", "B-B", "I-A"], "'I-A'.*'B-A'"),
+        ("BIOES", ["O", "B-A", "I-A"], "'B-A'.*'E-A'.*output_space.encoding"),
+        ("BIOES", ["B-A", "E-A"], "token"),
     ],
 )
 def test_refuses_other_tags(encoding, labels, message):

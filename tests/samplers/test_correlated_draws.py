@@ -1,13 +1,11 @@
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.losses import Comparison, NceRankingLoss
 from seal.output_spaces import BinaryMask, Candidates
 from seal.samplers import CorrelatedDraws, DiscreteSampler, SamplingProblem
 from seal.samplers import correlated_draws as module
 from seal.samplers.correlated_draws import mixture_log_prob
-from tests.label_sets import label_set
 from tests.segmentation import all_masks
 
 SPACE = BinaryMask([2, 3])
@@ -112,13 +110,3 @@ def test_extreme_logits(scale):
     logits = torch.tensor([[[scale, -scale, scale], [scale, scale, -scale]]])
     candidates = CorrelatedDraws(num_samples=5, std=1.0)(problem(logits, torch.ones(1, 2, 3)))
     assert torch.isfinite(candidates.noise_log_prob).all() and torch.isfinite(candidates.gold_noise_log_prob).all()
-
-
-def test_mistakes():
-    assert CorrelatedDraws(num_samples=1, num_fields=1).gives_log_prob
-    for settings in ({"num_samples": 0}, {"num_fields": 0}, {"std": -1.0}, {"temperature": 0.0}):
-        with pytest.raises(ConfigurationError, match=next(iter(settings))):
-            CorrelatedDraws(**settings)
-    labels = SamplingProblem(torch.zeros(1, 3), torch.zeros(1, 3), None, label_set(3))
-    with pytest.raises(ConfigurationError, match="'correlated_draws' draws masks of images"):
-        CorrelatedDraws()(labels)

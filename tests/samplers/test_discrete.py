@@ -2,7 +2,6 @@ import math
 
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.losses import Comparison, MarginLoss, NceRankingLoss, RankingLoss
 from seal.samplers import DiscreteSampler, SamplingProblem
@@ -79,12 +78,6 @@ def test_log_probabilities_that_nobody_reads_are_left_out(merge):
     assert read.noise_log_prob is not None and unread.noise_log_prob is unread.gold_noise_log_prob is None
     assert torch.equal(read.outputs, unread.outputs)
     assert merge == (unread.log_count is not None and torch.equal(read.log_count, unread.log_count))
-
-
-def test_a_number_that_is_none():
-    with pytest.raises(ConfigurationError, match="sampler.num_samples"):
-        DiscreteSampler(0)
-    assert DiscreteSampler(1)(problem_of()).log_count.tolist() == [[0.0], [0.0]]
 
 
 def test_the_noise_of_a_ranking_loss_needs_what_it_gives():

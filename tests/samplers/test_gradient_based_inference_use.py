@@ -1,14 +1,11 @@
 import pytest
 import torch
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from seal.losses import Comparison, RegressionLoss
-from seal.samplers import GoldSampler, GradientBasedInference, Sampler, SamplingProblem, StackedSampler
+from seal.samplers import GoldSampler, GradientBasedInference, SamplingProblem, StackedSampler
 from seal.samplers.gradient_based_inference import OPTIMIZERS
-from seal.scores import HammingCost, L1Cost, SoftF1
 from tests.label_sets import bowl, infer, label_set, problem_of, random_loss_net
-from tests.spine import DenseSpace
 
 # Starts.
 
@@ -130,55 +127,3 @@ def test_in_a_stack_with_gold():
             score = 2 * torch.minimum(candidate, gold).sum() / (candidate + gold).sum()
             values.append(-score * (1 - value).log() - (1 - score) * value.log())
         assert torch.isclose(loss[row], sum(values))
-
-
-def test_an_output_space_that_cannot():
-    problem = SamplingProblem(
-        torch.zeros(1, 2, 2), torch.zeros(1, 2).long(), None, DenseSpace(), lambda y: y.sum(dim=(-1, -2))
-    )
-    for space in ("clip", "logit"):
-        with pytest.raises(NotImplementedError, match=f"DenseSpace .*'{space}'"):
-            GradientBasedInference(space=space)(problem)
-
-
-def test_from_params():
-    params = {"type": "gradient_based_inference", "num_steps": 30, "optimizer": "adam", "step_size": 0.1}
-    sampler = Sampler.from_params(Params({**params, "objective": "cost_augmented", "cost": "hamming"}))
-    assert isinstance(sampler, GradientBasedInference) and isinstance(sampler.cost, HammingCost)
-    assert (sampler.num_steps, sampler.step_size) == (30, 0.1)
-    assert not sampler.gives_log_prob and not list(sampler.parameters())
-    made = sampler._optimizer.new(torch.zeros(2))
-    assert isinstance(made, torch.optim.Adam) and made.defaults["lr"] == 0.1
-    momentum = {"type": "sgd", "momentum": 0.9, "nesterov": True}
-    made = Sampler.from_params(Params({**params, "optimizer": momentum}))._optimizer.new(torch.zeros(2))
-    assert isinstance(made, torch.optim.SGD) and made.defaults["nesterov"] and made.defaults["momentum"] == 0.9
-
-
-@pytest.mark.parametrize(
-    "settings, message",
-    [
-        ({"space": "sphere"}, "gradient_based_inference: space must be 'clip' or 'logit', found 'sphere'"),
-        ({"start": "one"}, "gradient_based_inference: start must be"),
-        (
-            {"optimizer": "lbfgs"},
-            "gradient_based_inference: optimizer must be 'sgd', 'adam', 'adamw', .*, found 'lbfgs'",
-        ),
-        ({"objective": "score"}, "gradient_based_inference: objective must be"),
-        ({"keep": "all"}, "gradient_based_inference: keep must be"),
-        ({"num_steps": 0}, "num_steps"),
-        ({"step_size": 0.0}, "step_size"),
-        ({"tolerance": -1.0}, "tolerance"),
-        ({"restarts": 2}, "gradient_based_inference: restarts is 2 with start 'zeros'"),
-        ({"restarts": 0, "start": "random"}, "gradient_based_inference: restarts is"),
-        ({"cost": L1Cost()}, "gradient_based_inference: cost is for the objective 'cost_augmented'"),
-        ({"score": SoftF1(), "objective": "cost_augmented"}, "gradient_based_inference: score is for"),
-    ],
-)
-def test_mistakes(settings, message):
-    with pytest.raises(ConfigurationError, match=message):
-        GradientBasedInference(**settings)
-
-
-def test_without_a_loss_net():
-    with pytest.raises(ConfigurationError, match="needs a loss_net"):
-        GradientBasedInference()(problem_of(None))

@@ -1,11 +1,9 @@
 from dataclasses import replace
 
-import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.output_spaces import Candidates
-from seal.samplers import check_through, with_gradient
+from seal.samplers import with_gradient
 from tests.label_sets import all_sets, label_set
 from tests.spine import mask_of, tag_sequence
 
@@ -57,11 +55,6 @@ def test_each_candidate_has_the_gradient_of_its_source():
         expected = torch.autograd.grad((outputs * weights).sum(), like, retain_graph=True)[0]
         slope = torch.autograd.grad((found.outputs * weights).sum(), like, retain_graph=True)[0]
         assert torch.allclose(slope, expected)
-    for through in ("relaxed", "soft"):
-        with pytest.raises(ConfigurationError, match=f"through: '{through}' makes new candidates"):
-            with_gradient(candidates, logits, space, through=through)
-    with pytest.raises(ConfigurationError, match="none of its candidates is a function"):
-        with_gradient(Candidates(gold.unsqueeze(1), sources=("constant",)), logits, space)
 
 
 def test_soft_and_none():
@@ -119,8 +112,3 @@ def test_tag_sequences_get_one_hot_draws():
     # Of a softmax: p (w - p.w); nothing at padding.
     slope = p * (inner - (p * inner).sum(dim=-1, keepdim=True)) * mask.unsqueeze(2)
     assert torch.allclose(gradient(found, logits, weights), slope)
-
-
-def test_names():
-    with pytest.raises(ConfigurationError, match="through must be 'straight_through', .*, found 'hard'"):
-        check_through("hard")

@@ -2,7 +2,6 @@ import math
 
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.output_spaces import BinaryMask
 from seal.samplers import GaussianPerturbation, SamplingProblem, SmoothPerturbation
@@ -135,26 +134,3 @@ def test_the_clean_mask_and_discrete_masks():
 
 
 # What cannot be.
-
-
-@pytest.mark.parametrize(
-    "kind, settings, message",
-    [
-        (GaussianPerturbation, {"space": "logits"}, "sampler.space must be 'logit' or 'clip', found 'logits'"),
-        (GaussianPerturbation, {"num_samples": 0}, "sampler.num_samples must be at least 1, found 0"),
-        (GaussianPerturbation, {"std": 0.0}, "sampler.std must be above 0, found 0.0"),
-        (GaussianPerturbation, {"std": -1.0}, "sampler.std must be above 0, found -1.0"),
-        (SmoothPerturbation, {"std": 0.0}, "sampler.std must be above 0, found 0.0"),
-        (SmoothPerturbation, {"width": -1.0}, "sampler.width must be at least 0, found -1.0"),
-    ],
-)
-def test_settings_that_make_no_sense(kind, settings, message):
-    with pytest.raises(ConfigurationError, match=message):
-        kind(**settings)
-    assert kind(num_samples=1).num_samples == 1
-
-
-def test_smooth_noise_is_for_masks_alone():
-    labels = SamplingProblem(torch.zeros(1, 3), torch.zeros(1, 3), None, label_set(3))
-    with pytest.raises(ConfigurationError, match="'smooth_perturbation' draws masks of images; .* is a LabelSet"):
-        SmoothPerturbation()(labels)

@@ -2,7 +2,6 @@ import math
 
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.output_spaces import BinaryMask
 from seal.samplers import Reranking, SamplingProblem
@@ -118,16 +117,3 @@ def test_refinement_of_frames_from_the_task_nets_output():
     assert model.output_space.is_legal(tags, state.mask).all()
     legal = model.output_space.is_legal(nearest, state.mask)
     assert torch.equal((tags * state.mask.unsqueeze(1))[legal], nearest[legal])
-
-
-@pytest.mark.parametrize(
-    "make, told",
-    [
-        (lambda: Reranking(0), "rerank: num_samples must be at least 1"),
-        (lambda: Reranking(3, -1.0), "rerank: log_prob_weight must be at least 0"),
-        (lambda: Reranking()(problem_of(label_set(2), torch.zeros(1, 2), None)), "energy of a loss_net"),
-    ],
-)
-def test_mistakes(make, told):
-    with pytest.raises(ConfigurationError, match=told):
-        make()

@@ -1,6 +1,5 @@
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.losses import Comparison, RankingLoss
 from seal.output_spaces import CONSTANT, COST_AUGMENTED_NET, TASK_NET, Candidates
@@ -86,11 +85,6 @@ def test_a_stack_needs_what_its_parts_need():
     for chosen, task_net, cost_augmented in [([0], False, False), ([0, 1], True, False), ([2, 0], False, True)]:
         stack = StackedSampler([parts[index] for index in chosen])
         assert (stack.needs_task_net, stack.needs_cost_augmented) == (task_net, cost_augmented)
-
-
-def test_an_empty_stack():
-    with pytest.raises(ConfigurationError, match="sampler.samplers"):
-        StackedSampler([])
 
 
 # Samplers of one output.

@@ -3,7 +3,6 @@ from itertools import product
 import pytest
 import torch
 
-from seal.registry import ConfigurationError
 from seal.structure.decisions import ExpectedScore, Likeliest
 
 
@@ -34,11 +33,6 @@ def test_the_expected_score_is_the_best_of_all_candidates_that_are_likely_enough
         assert [scores[y].item() for y in likely] == pytest.approx([expected[y] for y in likely], abs=1e-6)
         assert Likeliest().choose(q).item() == q.argmax().item()
     assert (hedged > 0) == (least > 0)
-
-
-def test_a_share_that_is_none():
-    with pytest.raises(ConfigurationError, match="structure.least must be at least 0 and at most 1, found 1.5"):
-        ExpectedScore(1.5)
 
 
 def test_a_filler_is_never_chosen():

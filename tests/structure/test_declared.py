@@ -1,10 +1,9 @@
 import pytest
 import torch
-from allennlp.common import Params
 
 from seal.constraints import AtMostOne, Implication
 from seal.output_spaces import TagSequence
-from seal.structure import LabelSetStructure, Structure, TagPaths, TagStructure
+from seal.structure import LabelSetStructure, TagPaths, TagStructure
 from tests.label_sets import all_sets
 from tests.spine import LABELS, mask_of, vocabulary
 
@@ -133,9 +132,3 @@ def test_labels_by_a_threshold_keep_the_rule_and_change_only_where_they_break_it
     if option == "own":
         assert torch.equal(structure.own(logits), wanted)
     assert report["violations"]["gold"]["implication_a_b"] == 0
-
-
-def test_from_a_config():
-    params = Params({"type": "tags", "constraints": [{"type": "at_most_one", "labels": ["A"], "each": True}]})
-    structure = Structure.from_params(params, tags=LABELS, encoding="BIO", keyed=False)
-    assert structure.broken(torch.tensor([[1, 1, 0]])) == {"at_most_1_of_each_A": 1}

@@ -4,7 +4,6 @@ from collections import Counter
 
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from seal.structure import KBestTrees, TreeCandidates, TreeStructure
 from seal.structure.energies import TreeAttachments, TreeRules
@@ -195,17 +194,3 @@ def test_a_sentence_without_a_candidate():
     structure.fit([training], [training])
     nothing = KBestTrees([[], training.trees[0]], [SPOON, MEAT], torch.tensor([[-math.inf] * 2, [0.0, -1.0]]))
     assert structure.joint(nothing.candidates())[1].isfinite().all()
-
-
-def test_settings():
-    with pytest.raises(ConfigurationError, match="num_candidates must be a whole number of at least 2, found 1"):
-        TreeStructure(SYMBOLS, num_candidates=1)
-    with pytest.raises(ConfigurationError, match="'tree_rules' has no setting 'depth'; it has shrinkage"):
-        TreeStructure(SYMBOLS, energies=[{"type": "tree_rules", "depth": 2}])
-    with pytest.raises(ConfigurationError, match="'role_counts' is none of tree_attachments, tree_rules"):
-        TreeStructure(SYMBOLS, energies=["role_counts"])
-    for name in ("tree_rules", "tree_attachments"):
-        with pytest.raises(ConfigurationError, match=f"shrinkage of '{name}' must be above 0"):
-            TreeStructure(SYMBOLS, energies=[{"type": name, "shrinkage": 0}])
-    with pytest.raises(ConfigurationError, match="there is none"):
-        TreeStructure(SYMBOLS).fit([], [])

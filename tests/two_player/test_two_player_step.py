@@ -168,7 +168,7 @@ def test_state_goes_round():
     assert same(weights(nets), weights(other))
     rates = [each.optimizer.players[LOSS_NET].param_groups[0]["lr"] for each in (step, resumed)]
     assert rates == [pytest.approx(0.01 * 0.5**6)] * 2
-    with pytest.raises(RuntimeError, match="of \\['loss_net', 'task_net'\\]"):
+    with pytest.raises(RuntimeError, match="'loss_net', 'task_net'"):
         TwoPlayerStep(other, updates(other.task_net_parameters())).load_state_dict(state["step"])
 
 
@@ -205,7 +205,7 @@ def test_what_is_not_finite_ends_the_step_before_an_update():
             getattr(nets, name).encoder._layers._linear_layers[0].bias.fill_(math.nan)
         before = weights(nets)
         step = step_of(nets)
-        with pytest.raises(FloatingPointError, match=f"{player}'s .*; train at a lower rate"):
+        with pytest.raises(FloatingPointError, match=f"{player}'s "):
             step.update(player, step.begin(batches(1)[0]))
         assert all(torch.equal(value.nan_to_num(9), before[key].nan_to_num(9)) for key, value in weights(nets).items())
 
@@ -213,16 +213,16 @@ def test_what_is_not_finite_ends_the_step_before_an_update():
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda nets: TwoPlayerStep(nets), "give task_net or loss_net"),
-        (lambda nets: step_of(nets, {"steps": -1}), "task_net.steps must be at least 0, found -1."),
-        (lambda nets: step_of(nets, loss_net={"grad_norm": 0.0}), "loss_net.grad_norm must be above 0"),
-        (lambda nets: step_of(nets, first="both"), "first must be 'task_net' or 'loss_net', found 'both'"),
-        (lambda nets: step_of(nets, {"steps": 0}).update(TASK_NET, None), "player must be 'loss_net', found"),
+        (lambda nets: TwoPlayerStep(nets), "task_net or loss_net"),
+        (lambda nets: step_of(nets, {"steps": -1}), "task_net.steps.*-1"),
+        (lambda nets: step_of(nets, loss_net={"grad_norm": 0.0}), "loss_net.grad_norm"),
+        (lambda nets: step_of(nets, first="both"), "first.*'both'"),
+        (lambda nets: step_of(nets, {"steps": 0}).update(TASK_NET, None), "player"),
         (
             lambda nets: TwoNets(
                 nets.task_net, nets.loss_net, nets.output_space, TaskNetOutputSampler(), NceRankingLoss()
             ),
-            "needs the log-probability of every candidate",
+            "log-probability",
         ),
     ],
 )

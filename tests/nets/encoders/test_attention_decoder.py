@@ -1,9 +1,7 @@
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
-from seal.nets import AttentionDecoder
-from tests.trees import SYMBOLS, WordVectors, sentences, small_parser
+from tests.trees import SYMBOLS, sentences, small_parser
 
 
 def steps_of(*texts):
@@ -62,11 +60,3 @@ def test_attention_by_hand():
     context = sum(weight * word for weight, word in zip(weights, words))
     expected = torch.tanh(decoder._combine(torch.cat([hidden[-1, 0], context])))
     assert torch.allclose(vectors[0, 0], expected)
-
-
-def test_wrong_settings():
-    for setting in ("hidden_dim", "symbol_dim", "num_layers"):
-        with pytest.raises(ConfigurationError, match=f"encoder.{setting} must be at least 1"):
-            AttentionDecoder(WordVectors(), SYMBOLS, **{setting: 0})
-    with pytest.raises(ConfigurationError, match="no symbols of trees"):
-        AttentionDecoder(WordVectors(), ["O", "B-A"])

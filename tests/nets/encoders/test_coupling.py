@@ -136,26 +136,10 @@ def test_a_config_chooses_it_in_one_line():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "settings, message",
-    [
-        ({"width": 0}, "encoder has a convolution of 0 channels; give at least 1"),
-        ({"channels": 3}, "an even number of channels"),
-        ({"levels": 0}, "at least one of levels and of depth"),
-        ({"depth": 0}, "at least one of levels and of depth"),
-        ({"levels": 11}, "encoder.levels must be at most 10, found 11"),
-    ],
-)
-def test_mistakes(settings, message):
-    with pytest.raises(ConfigurationError, match=message):
-        CouplingConvolution(**settings)
-
-
 @pytest.mark.parametrize("size, most", [((1, 3), 3), ((8, 4), 3), ((9, 2), 4), ((16, 16), 4), ((17, 30), 5)])
 def test_an_image_is_not_mostly_what_it_is_filled_up_with(size, most):
     assert CouplingConvolution(2, 1, most, depth=1)(_plain(*size)).shape == (1, *size, 2)
-    told = f"encoder.levels: {most + 1} levels halve .* {size[0]} x {size[1]} would be filled up .*; set at most {most}"
-    with pytest.raises(ConfigurationError, match=told):
+    with pytest.raises(ConfigurationError, match=f"encoder.levels: {most + 1} .*{size[0]} x {size[1]} .*{most}"):
         CouplingConvolution(2, 1, most + 1, depth=1)(_plain(*size))
 
 

@@ -2,12 +2,11 @@ import math
 
 import pytest
 import torch
-from allennlp.common import Lazy, Params
-from allennlp.common.checks import ConfigurationError
+from allennlp.common import Lazy
 
 from seal.energies import LabelInteractionEnergy, LocalEnergy
 from seal.nets import LossNet, TaskNet
-from seal.nets.encoders import Encoder, FeatureMlp
+from seal.nets.encoders import FeatureMlp
 from tests.label_sets import label_set
 from tests.multilabel import SIZES
 
@@ -54,21 +53,6 @@ def test_dropout():
     # Only after the last layer: what is left is twice the clean vector.
     assert torch.allclose(dropped[~gone], 2 * clean[~gone])
     assert (FeatureMlp(50, 2, dropout=0.5, input_dim=4)(batch) == 0).any()
-
-
-def test_from_params():
-    sizes = {"type": "feature_mlp", "input_dim": 4, "hidden_dim": 3, "num_layers": 2}
-    batch = {"features": torch.randn(2, 4)}
-    assert Encoder.from_params(Params({**sizes, "dropout": 0.1}))(batch).shape == (2, 3)
-    encoder = Encoder.from_params(Params({**sizes, "dropout": [0.1, 0.0], "activation": "tanh"}))
-    assert encoder.eval()(batch).abs().max() < 1
-    assert Encoder.from_params(Params({**sizes, "activation": "relu"}))(batch).min() == 0
-    with pytest.raises(ConfigurationError, match="encoder.dropout.*2 layers, not 1"):
-        Encoder.from_params(Params({**sizes, "dropout": [0.1]}))
-    with pytest.raises(ConfigurationError, match="num_layers"):
-        FeatureMlp(3, 0, input_dim=4)
-    with pytest.raises(ConfigurationError, match="encoder.input_dim: the data have 5 features, not 4"):
-        FeatureMlp(3, 1, input_dim=4)({"features": torch.randn(2, 5)})
 
 
 @pytest.mark.parametrize("name", SIZES)

@@ -1,6 +1,5 @@
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 from torch.nn import functional as F
 
 from seal.nets.encoders import FullyConvolutional, ImageConvolution
@@ -44,15 +43,3 @@ def test_a_pixel_is_seen_where_it_is():
     changed = (encoder(inputs) - before).abs().sum(dim=-1)[0]
     rows, columns = changed.nonzero(as_tuple=True)
     assert (rows.min(), rows.max()) == (0, 4) and (columns.min(), columns.max()) == (5, 8)
-
-
-def test_mistakes():
-    for settings, message in (
-        ({"channels": [4, 0]}, "encoder has a convolution of 0 channels; give at least 1"),
-        ({"channels": [4, 5], "up_channels": [3, 3]}, "encoder.up_channels: one less than channels, 1, not 2"),
-        ({"kernel_size": 4}, "encoder has kernel_size 4; give an odd number"),
-    ):
-        with pytest.raises(ConfigurationError, match=message):
-            FullyConvolutional(**settings)
-    with pytest.raises(ConfigurationError, match="kernel_size"):
-        ImageConvolution(kernel_size=2)

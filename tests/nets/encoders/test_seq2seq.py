@@ -34,7 +34,7 @@ def test_the_predicate_changes_the_vectors():
 def test_without_predicate_dim():
     encoder, batch = encoder_of(**without_predicate()), srl_batch([0, 1])
     assert encoder({"tokens": batch["tokens"]}).shape[:2] == batch["predicate"].shape
-    with pytest.raises(ConfigurationError, match="encoder.predicate_dim: this task has a predicate"):
+    with pytest.raises(ConfigurationError, match="encoder.predicate_dim"):
         encoder(batch)
 
 
@@ -94,9 +94,9 @@ def test_features_beside_the_words():
         changed = {**inputs, name: inputs[name].flip(1).roll(1, dims=1)}
         assert not torch.equal(changed[name], inputs[name])
         assert (encoder(changed) - found).abs().max() > 1e-6
-    for name, remedy in (("pos", "it among dataset_reader.feature_columns"), ("case", "dataset_reader.case to true")):
+    for name, key in (("pos", "dataset_reader.feature_columns"), ("case", "dataset_reader.case")):
         rest = {other: value for other, value in inputs.items() if other != name}
-        with pytest.raises(ConfigurationError, match=f"encoder.features: the reader gives no '{name}'; set {remedy}."):
+        with pytest.raises(ConfigurationError, match=f"encoder.features: .*'{name}'.*{key}"):
             encoder(rest)
 
 
@@ -121,12 +121,6 @@ def test_the_lstm_of_training_is_that_of_prediction():
     assert training.requires_grad and not calls
     with torch.no_grad():
         assert torch.allclose(encoder(batch), training) and calls
-
-
-@pytest.mark.parametrize("changes, found", [({"predicate_dim": 3}, "8 and 7"), ({"predicate_dim": 0}, "5 and 7")])
-def test_an_input_size_that_does_not_fit(changes, found):
-    with pytest.raises(ConfigurationError, match=f"must match the input size of encoder.encoder, but got {found}"):
-        encoder_of(**changes)
 
 
 def test_word_dropout_makes_words_unknown_in_training_alone():

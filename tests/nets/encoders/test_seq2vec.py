@@ -1,7 +1,5 @@
-import pytest
 import torch
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from seal.nets.encoders import Encoder
@@ -36,8 +34,3 @@ def test_dropout_is_on_words_and_vector():
     net._dropout.p = 1.0
     net._encoder.register_forward_pre_hook(lambda _, arguments: read.append(arguments[0]))
     assert not net({"tokens": {"tokens": {"tokens": torch.tensor([[1, 2]])}}}).any() and not read[0].any()
-
-
-def test_an_input_size_that_does_not_fit():
-    with pytest.raises(ConfigurationError, match="must match the input size of encoder.encoder, but got 4 and 5"):
-        net_of(input_size=5)

@@ -135,14 +135,9 @@ def test_windows_of_all_positions_and_none_longer(tmp_path):
     # RoBERTa's position 0 is that of padding.
     config = RobertaConfig(vocab_size=len(PIECES), max_position_embeddings=9, type_vocab_size=1, **SIZES)
     name = save_model(tmp_path / "small", RobertaModel(config))
-    with pytest.raises(ConfigurationError) as error:
-        TransformerWordEncoder(name)
-    assert str(error.value) == (
-        "encoder.max_length: 512 pieces, and the transformer takes 8; set it to 8 or less, and that of the token "
-        f"indexer too, as transformer('{name}', max_length=8) does."
-    )
-    with pytest.raises(ConfigurationError, match="encoder.max_length: 9 pieces, and the transformer takes 8"):
-        TransformerWordEncoder(name, max_length=9)
+    for given, found in (({}, 512), ({"max_length": 9}, 9)):
+        with pytest.raises(ConfigurationError, match=f"encoder.max_length: {found} .*8"):
+            TransformerWordEncoder(name, **given)
     found = TransformerWordEncoder(name, max_length=8)(inputs_of(name, [WORDS * 7], [0], max_length=8))
     assert found.shape == (1, 42, 16)
 
@@ -223,9 +218,8 @@ def test_bfloat16_is_for_prediction_alone(bert, kind):
 def test_a_transformer_without_gradient_checkpointing(tmp_path):
     config = MPNetConfig(vocab_size=len(PIECES), max_position_embeddings=514, **{**SIZES, "pad_token_id": 1})
     name = save_model(tmp_path / "mpnet", MPNetModel(config))
-    message = "encoder.gradient_checkpointing: MPNetModel has none; leave it out."
     for kind in (TransformerWordEncoder, TextTransformer):
-        with pytest.raises(ConfigurationError, match=message):
+        with pytest.raises(ConfigurationError, match="encoder.gradient_checkpointing: MPNetModel"):
             kind(name, gradient_checkpointing=True)
     assert TextTransformer(name, gradient_checkpointing=False).get_output_dim() == 16
 
@@ -233,7 +227,7 @@ def test_a_transformer_without_gradient_checkpointing(tmp_path):
 def test_no_token_types(tmp_path):
     config = DistilBertConfig(vocab_size=len(PIECES), dim=16, hidden_dim=24, n_layers=1, n_heads=2)
     name = save_model(tmp_path / "distilbert", DistilBertModel(config))
-    with pytest.raises(ConfigurationError, match="encoder.model_name: '.*distilbert' has no token types"):
+    with pytest.raises(ConfigurationError, match="encoder.model_name: '.*distilbert'"):
         TransformerWordEncoder(name)
     # Nor are any needed where there is no predicate.
     encoder = TransformerWordEncoder(name, marks_predicate=False).eval()
@@ -249,4 +243,4 @@ def test_a_wrong_name(name):
     with pytest.raises(ConfigurationError) as error:
         TransformerWordEncoder(name)
     message = str(error.value)
-    assert message.startswith(f"encoder '{name}' is neither") and "\n" not in message
+    assert f"'{name}'" in message and "\n" not in message

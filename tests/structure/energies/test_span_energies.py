@@ -226,9 +226,9 @@ def test_a_marginal_of_1_has_finite_log_odds():
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: SpanContext(3, ["colour"]), "'span_context' has no feature 'colour'; it has distance, length, shape"),
-        (lambda: SpanCounts(3, [["colour"]]), "'span_counts' has no context 'colour'; it has side, distance"),
-        (lambda: SpanCounts(3, shrinkage=0), "the shrinkage of 'span_counts' must be above 0"),
+        (lambda: SpanContext(3, ["colour"]), "'span_context' .*'colour'"),
+        (lambda: SpanCounts(3, [["colour"]]), "'span_counts' .*'colour'"),
+        (lambda: SpanCounts(3, shrinkage=0), "shrinkage .*'span_counts'"),
     ],
 )
 def test_settings_that_are_not_known_are_refused(make, message):
