@@ -151,10 +151,11 @@ def hypergradient(
     """
     if implicit and solver is None:
         raise ConfigurationError("hypergradient: give a solver, or set implicit to false.")
-    if spans is not None and reduce is not None:
-        raise ConfigurationError("hypergradient: spans are each replica's own; leave them out with reduce.")
-    if spans is not None and (metric is not None or start is not None):
-        raise ConfigurationError("hypergradient: metric and start are of whole parameters; leave spans out.")
+    if spans is not None and any(given is not None for given in (reduce, metric, start)):
+        raise ConfigurationError(
+            "hypergradient: spans are each replica's own, and not of whole parameters; leave them out with reduce, "
+            "metric or start."
+        )
     theta, psi = both_layouts(inner, outer)
     loss, explicit, direction, reaches_inner = outer_gradients(outer_loss, theta, psi, reduce)
     report = HypergradientReport(loss, norm_of(explicit))

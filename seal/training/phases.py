@@ -26,6 +26,8 @@ _MORE_IS_BETTER = re.compile(r"(^|_)(f1|accuracy|precision|recall|iou)($|[_-])")
 
 # Those of which less is better: losses, and rates of frames or roles that break a constraint.
 _LESS_IS_BETTER = re.compile(r"loss$|(^|_)(ucr|duplicates)$")
+#: By sign, the scores that have the other one.
+_OTHERS = {"+": _LESS_IS_BETTER, "-": _MORE_IS_BETTER}
 
 
 def check_validation_metric(
@@ -35,14 +37,13 @@ def check_validation_metric(
     if not metrics:
         raise ConfigurationError(f"{key}: one of the model's metrics is needed, as '+f1'; found none.")
     for name in metrics:
-        if name[:1] not in ("+", "-"):
-            raise ConfigurationError(f"{key}: '+{name}' where more is better, or '-{name}', not '{name}'.")
-        sign, score = name[0], name[1:]
+        score = name.lstrip("+-")
         # The other sign would keep the worst epoch as the best.
-        if sign == "+" and _LESS_IS_BETTER.search(score):
-            raise ConfigurationError(f"{key}: less of '{score}' is better; write '-{score}'.")
-        if sign == "-" and _MORE_IS_BETTER.search(score):
-            raise ConfigurationError(f"{key}: more of '{score}' is better; write '+{score}'.")
+        right = [f"'{sign}{score}'" for sign, other in _OTHERS.items() if not other.search(score)]
+        if f"'{name}'" not in right:
+            raise ConfigurationError(
+                f"{key}: write {' or '.join(right)}, with '+' where more is better and '-' where less is, not '{name}'."
+            )
     # AllenNLP reports a loss of 0 where a model gives none, so that the first epoch would be the best.
     names = {name.lstrip("+-") for name in metrics}
     if model.inference is not None and "loss" in names:
@@ -131,22 +132,13 @@ class Phases:
         takes_rest = [index for index, phase in enumerate(phases) if phase.epochs is None]
         for index, phase in enumerate(phases):
             check_range(f"trainer.phases[{index}].epochs", phase.epochs, least=0)
-        if len(takes_rest) > 1:
-            raise ConfigurationError(
-                f"trainer.phases[{takes_rest[0]}].epochs: only one phase may leave its epochs out, and so does phase "
-                f"{takes_rest[1]}."
-            )
         given = sum(phase.epochs for phase in phases if phase.epochs is not None)
         rest = num_epochs - given
-        if takes_rest and rest < 1 and len(phases) > 1:
-            raise ConfigurationError(
-                f"trainer.phases: {given} epochs of the others leave phase {takes_rest[0]} nothing of the {num_epochs} "
-                f"of trainer.num_epochs; set that to at least {given + 1}, or give the others fewer epochs."
-            )
-        if not takes_rest and rest != 0:
+        fits = len(takes_rest) == 1 and (rest > 0 or len(phases) == 1) if takes_rest else rest == 0
+        if not fits:
             raise ConfigurationError(
                 f"trainer.phases: their epochs are {given} together, and trainer.num_epochs is {num_epochs}; one "
-                "phase may leave its epochs out to take the rest."
+                "phase alone may leave its epochs out, which takes the rest, of at least 1."
             )
         self._epochs = [rest if phase.epochs is None else phase.epochs for phase in phases]
         if phases[-1].validation_metric is not None:

@@ -64,15 +64,11 @@ def check_cost_augmented(
             "energy_loss.separate: with a cost_augmented_net set it to true; otherwise each network's output "
             "would enter both hinges."
         )
-    if isinstance(sampler, StackedSampler) and not sampler.samplers[0].needs_cost_augmented:
+    first = sampler.samplers[0] if isinstance(sampler, StackedSampler) else sampler
+    if first is not None and not first.needs_cost_augmented:
         raise ConfigurationError(
-            "sampler.samplers: list 'cost_augmented_output' before 'task_net_output': the compound loss "
-            "identifies them by position."
-        )
-    if sampler is not None and not sampler.needs_cost_augmented:
-        raise ConfigurationError(
-            "sampler: the loss-net sees nothing of the cost_augmented_net; stack 'cost_augmented_output' and "
-            "'task_net_output'."
+            "sampler.samplers: with a cost_augmented_net stack 'cost_augmented_output' and 'task_net_output', in this "
+            "order; the compound loss identifies them by position."
         )
 
 
@@ -100,19 +96,14 @@ def check_no_loss_net_parts(
     sampler: Optional[Sampler], energy_loss: Optional[EnergyLoss], task_loss: Optional[TaskLoss]
 ) -> None:
     """Refuses the parts that only train a loss-net, and a loss with its energy, in a model without one."""
-    if task_loss is not None and task_loss.cross_entropy_weight == 0:
-        raise ConfigurationError(
-            "task_loss.cross_entropy_weight: with 0 the energy alone would train the task-net, and there is no "
-            "loss_net; set it above 0."
-        )
-    if task_loss is not None and task_loss.energy_weight > 0:
-        raise ConfigurationError(
-            f"task_loss.energy_weight: {task_loss.energy_weight:g}, and there is no loss_net to give an energy; "
-            "add one, or set the weight to 0."
-        )
-    for key, part in (("sampler", sampler), ("energy_loss", energy_loss)):
-        if part is not None:
-            raise ConfigurationError(f"{key}: it trains a loss_net, and there is none; leave it out.")
+    for key, needs_loss_net in (
+        ("task_loss.cross_entropy_weight", task_loss is not None and task_loss.cross_entropy_weight == 0),
+        ("task_loss.energy_weight", task_loss is not None and task_loss.energy_weight > 0),
+        ("sampler", sampler is not None),
+        ("energy_loss", energy_loss is not None),
+    ):
+        if needs_loss_net:
+            raise ConfigurationError(f"{key}: as set it needs a loss_net, and there is none; add one, or change it.")
 
 
 def check_loss_net_parts(

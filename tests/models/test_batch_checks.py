@@ -12,18 +12,16 @@ def test_the_first_row_that_cannot_be_scored_is_named(value):
     scored = torch.zeros(3, 2)
     check_scored(scored, None)
     scored[1:, 1] = value
-    with pytest.raises(NonFiniteOutput, match="the model's output for b:2 is not finite") as error:
+    with pytest.raises(NonFiniteOutput, match="b:2") as error:
         check_scored(scored, [{"source": "a:1"}, {"source": "b:2"}, {"source": "c:3"}])
     assert error.value.source == "b:2"
     for metadata in (None, [{}, {}, {}]):
-        with pytest.raises(NonFiniteOutput, match="the model's output is not finite") as error:
+        with pytest.raises(NonFiniteOutput, match="finite") as error:
             check_scored(scored, metadata)
         assert error.value.source is None
 
 
-@pytest.mark.parametrize(
-    "kind, told", [(SealModel, "train_data_path: the data have no gold to learn from"), (Objectives, "gold: the batch")]
-)
+@pytest.mark.parametrize("kind, told", [(SealModel, "train_data_path"), (Objectives, "gold")])
 def test_a_batch_without_gold(kind, told):
     """A loop of one's own has no files."""
     nets, logits = kind.__new__(kind), torch.zeros(1, 2)

@@ -35,7 +35,6 @@ def told(sampler, energy_loss, task_loss=None):
     [
         (AGAINST_LOSS, {"type": "margin", "cost": F1}, None, "cost of the search in model.sampler"),
         ({"type": "stack", "samplers": [OUTPUT, {**AGAINST_LOSS, "cost": F1}]}, {"type": "margin"}, None, "cost of"),
-        (AGAINST_LOSS, {"type": "margin", "cost": "hamming"}, None, "cost of the search in model.sampler"),
         (AGAINST_FIT, {"type": "regression", "score": "soft_iou"}, None, "score of the search in model.sampler"),
         (OUTPUT, {"type": "margin", "cost": F1}, NETWORKS, "cost in model.task_loss"),
         (OUTPUT, COMPOUND, {**NETWORKS, "perceptron_weight": 0.5}, "perceptron_weight in model.task_loss"),
@@ -43,7 +42,7 @@ def told(sampler, energy_loss, task_loss=None):
 )
 def test_two_settings_of_one_thing(sampler, energy_loss, task_loss, what):
     (sentence,) = told(sampler, energy_loss, task_loss)
-    assert what in sentence and "set both alike" in sentence
+    assert what in sentence
 
 
 @pytest.mark.parametrize(
@@ -79,4 +78,4 @@ def test_a_model_warns(caplog):
     assert not caplog.records
     model_of(**compound(cost="hamming"))
     (record,) = caplog.records
-    assert record.getMessage().startswith("The cost in model.task_loss is not that of model.energy_loss; set both")
+    assert "model.task_loss" in record.getMessage() and "model.energy_loss" in record.getMessage()

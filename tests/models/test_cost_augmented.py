@@ -144,30 +144,26 @@ def test_the_random_start_of_the_task_net_is_the_same_with_and_without():
     assert all(torch.equal(one, weights[0]) for one in weights)
 
 
+STACKED = ["task_net_output", "cost_augmented_output"]
+
+
 @pytest.mark.parametrize(
-    "change, message",
+    "change, named",
     [
-        ({"task_net": None, "inference": {"type": "gradient_based_inference", "start": "half"}}, "lacks the task_net"),
-        ({"loss_net": None, "sampler": None, "energy_loss": None}, "lacks the loss_net"),
-        ({"task_loss": {"energy_weight": 1.0}}, "is trained by 'inference_network'; the present loss"),
-        (
-            {"task_loss": {"type": "inference_network", "perceptron_weight": 0, "cross_entropy_weight": 0}},
-            r"perceptron_weight \(lambda\) and cross_entropy_weight \(tau\) are both 0",
-        ),
-        ({"task_loss": None}, "is trained by 'inference_network'; the present loss"),
-        ({"sampler": {"type": "task_net_output"}}, "sees nothing of the cost_augmented_net"),
-        (
-            {"sampler": {"type": "stack", "samplers": ["task_net_output", "cost_augmented_output"]}},
-            "model.sampler.samplers: list 'cost_augmented_output' before 'task_net_output'",
-        ),
-        ({"cost_augmented_net": None}, "'cost_augmented_output' needs a cost_augmented_net"),
+        ({"task_net": None, "inference": {"type": "gradient_based_inference", "start": "half"}}, "task_net"),
+        ({"loss_net": None, "sampler": None, "energy_loss": None}, "loss_net"),
+        ({"task_loss": {"energy_weight": 1.0}}, "'inference_network'"),
+        ({"task_loss": {"type": "inference_network", "perceptron_weight": 0, "cross_entropy_weight": 0}}, "_weight"),
+        ({"sampler": {"type": "task_net_output"}}, "cost_augmented_net"),
+        ({"sampler": {"type": "stack", "samplers": STACKED}}, "model.sampler.samplers"),
+        ({"cost_augmented_net": None}, "'cost_augmented_output'"),
         (
             {"cost_augmented_net": None, "sampler": {"type": "discrete", "num_samples": 2}},
-            "model.energy_loss.separate: each hinge would have a network of its own",
+            "model.energy_loss.separate",
         ),
-        ({"energy_loss": {"type": "compound"}}, "model.energy_loss.separate: with a cost_augmented_net set it to true"),
+        ({"energy_loss": {"type": "compound"}}, "model.energy_loss.separate"),
     ],
 )
-def test_parts_that_do_not_fit(change, message):
-    with pytest.raises(ConfigurationError, match=message):
+def test_parts_that_do_not_fit(change, named):
+    with pytest.raises(ConfigurationError, match=named):
         model_of(**{**compound(), **change})

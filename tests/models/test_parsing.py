@@ -93,7 +93,7 @@ def test_gold_that_the_vocabulary_lacks_is_missed():
     assert output["loss"].item() == 0
     assert model.get_metrics()["recall"] == 0
     model.train()
-    with pytest.raises(ConfigurationError, match="'\\(WHNP' is not in the model's vocabulary"):
+    with pytest.raises(ConfigurationError, match="WHNP"):
         model(**batch)
 
 
@@ -118,21 +118,23 @@ def test_the_energy_chooses_among_the_trees_of_the_beam(weight):
         assert weight or chosen.any()
 
 
-def test_no_other_inference():
-    descent = {"type": "gradient_based_inference", "start": "half", "keep": "best"}
-    with pytest.raises(ConfigurationError, match="model.inference: trees are chosen from those of the beam"):
-        model_of(**NCE, inference=descent)
+DESCENT = {"type": "gradient_based_inference", "start": "half", "keep": "best"}
+TAGS = {"type": "tag_sequence", "namespace": "tree_tags", "encoding": None}
 
 
-def test_what_cannot_be():
-    with pytest.raises(ConfigurationError, match="the data have no trees"):
-        model_of().task_state(**batch_of(gold=False))
-    with pytest.raises(ConfigurationError, match="needs an 'attention_decoder'"):
-        model_of(task_net={"encoder": ENCODER["source"]})
-    with pytest.raises(ConfigurationError, match="predicts trees: 'linear_tree'"):
-        model_of(output_space={"type": "tag_sequence", "namespace": "tree_tags", "encoding": None})
-    with pytest.raises(ConfigurationError, match="model.beam must be at least 1"):
-        model_of(beam=0)
+@pytest.mark.parametrize(
+    "make, named",
+    [
+        (lambda: model_of().task_state(**batch_of(gold=False)), "trees"),
+        (lambda: model_of(**NCE, inference=DESCENT), "model.inference"),
+        (lambda: model_of(task_net={"encoder": ENCODER["source"]}), "'attention_decoder'"),
+        (lambda: model_of(output_space=TAGS), "'linear_tree'"),
+        (lambda: model_of(beam=0), "model.beam"),
+    ],
+)
+def test_what_cannot_be_is_named(make, named):
+    with pytest.raises(ConfigurationError, match=named):
+        make()
 
 
 def test_structure_chooses_among_the_trees_of_the_beam():

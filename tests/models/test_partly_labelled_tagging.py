@@ -237,7 +237,7 @@ def test_a_new_candidate_has_no_reward(path):
     model = model_of()
     state = model.state_of_all_nets(**batch_of(range(4)))
     attached = with_gradient(model.sample(state), state.logits, model.output_space, state.mask, path)
-    with pytest.raises(ConfigurationError, match="^trainer.through: 'relaxed' and 'soft' make new candidates"):
+    with pytest.raises(ConfigurationError, match="trainer.through"):
         model.loss_net_loss(state, attached)
 
 
@@ -258,11 +258,11 @@ def test_mistakes():
         ("energy_loss", {"type": "contrastive_divergence"}),
         ("task_loss", {"type": "inference_network"}),
     ):
-        with pytest.raises(ConfigurationError, match=f"^model.{name}.type: sentences without tags"):
+        with pytest.raises(ConfigurationError, match=f"model.{name}.type"):
             model_of(**{name: part})
     plain = {name: PARAMS[name] for name in ("output_space", "task_net")}
     model = Model.from_params(Params(copy.deepcopy({"type": "seal_tagging", **plain})), vocab=VOCAB)
-    with pytest.raises(ConfigurationError, match="^dataset_reader.labelled: the model 'seal_tagging' has no use"):
+    with pytest.raises(ConfigurationError, match="dataset_reader.labelled"):
         model(**batch_of(range(4)))
 
 

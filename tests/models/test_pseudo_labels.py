@@ -88,9 +88,9 @@ def test_outputs_are_those_of_the_score_that_is_asked_for():
     assert [model.chooses for model in models] == [False, False, True]
     first, second, third = (model(**batch)["tags"] for model in models)
     assert torch.equal(first, second) and not torch.equal(first, third)
-    with pytest.raises(ConfigurationError, match="model.score must be 'f1' or 'exact_match', found 'accuracy'"):
+    with pytest.raises(ConfigurationError, match="model.score.*'accuracy'"):
         srl(structure=dict(structure), score="accuracy")
-    with pytest.raises(ConfigurationError, match="model.score: it says for which score a structure decides"):
+    with pytest.raises(ConfigurationError, match="model.score"):
         srl(score="f1")
 
 

@@ -100,19 +100,13 @@ def test_the_energy_of_given_outputs(shared):
     assert relaxed.grad.abs().max() > 0 and all(p.grad is None for p in model.parameters())
 
 
-def test_outputs_of_another_shape_are_told():
+def test_outputs_of_another_shape_or_kind_are_told():
     model = seal_model()
     state = model.task_state(**srl_batch())
-    for wrong in (state.gold, state.gold.unsqueeze(1)[:-1], state.gold.unsqueeze(1)[..., :-1], state.gold[:, :1]):
-        with pytest.raises(ConfigurationError, match=r"outputs: \(\d+, candidates, \d+\) is needed, not "):
+    one = state.gold.unsqueeze(1)
+    for wrong in (state.gold, one[:-1], one[..., :-1], state.gold[:, :1], one + 6):
+        with pytest.raises(ConfigurationError, match="outputs: "):
             model.energy(state, wrong)
-
-
-def test_outputs_of_the_wrong_kind_are_told():
-    model = seal_model()
-    state = model.task_state(**srl_batch(FRAMES))
-    with pytest.raises(ConfigurationError, match="outputs: indices from 0 to 5 are needed, and there is"):
-        model.energy(state, state.gold.unsqueeze(1) + 6)
 
 
 def test_the_energy_of_no_rows():
@@ -291,17 +285,6 @@ def test_the_loss_net_leaves_the_random_stream_alone():
     assert torch.equal(*after)
 
 
-def test_monitors():
-    model, batch = seal_model(), srl_batch()
-    first = losses(model, batch)
-    second = losses(model, batch)
-    metrics = model.get_metrics(reset=True)
-    for i, name in enumerate(("loss_net_loss", "task_net_loss")):
-        assert metrics[name] == pytest.approx((first[i].item() + second[i].item()) / 2)
-    assert {"energy_gold", "energy_prediction", "cross_entropy"} <= set(metrics)
-    assert not set(model.get_metrics()) & {"loss_net_loss", "task_net_loss"}
-
-
 def test_the_energies_that_are_logged():
     """One output at a time."""
     model = seal_model().eval()
@@ -322,13 +305,6 @@ def test_the_energies_that_are_logged():
     assert metrics["energy_gold"] != pytest.approx(metrics["energy_prediction"])
 
 
-def test_parts_that_are_missing():
-    with pytest.raises(ConfigurationError, match="model.sampler: a model with a loss_net"):
-        srl_model(loss_net_params(), None, {"type": "ranking"})
-    with pytest.raises(ConfigurationError, match="model.energy_loss: a model with a loss_net"):
-        srl_model(loss_net_params(), {"type": "discrete"})
-
-
 @pytest.mark.parametrize(
     "sampler",
     [
@@ -339,14 +315,22 @@ def test_parts_that_are_missing():
     ],
 )
 def test_nce_needs_the_noise(sampler):
-    with pytest.raises(ConfigurationError, match="model.energy_loss: NceRankingLoss.*the sampler, "):
+    with pytest.raises(ConfigurationError, match="model.energy_loss: NceRankingLoss"):
         srl_model(loss_net_params(), sampler, {"type": "nce_ranking"})
     srl_model(loss_net_params(), sampler, {"type": "ranking"})
 
 
-def test_a_loss_that_needs_rewards_is_for_the_model_that_gives_them():
-    with pytest.raises(ConfigurationError, match="model.energy_loss: Rewarded.* 'seal_partly_labelled_tagging'"):
-        seal_model(energy_loss={"type": "rewarded_contrastive_divergence"})
+@pytest.mark.parametrize(
+    "sampler, loss, named",
+    [
+        (None, {"type": "ranking"}, "model.sampler"),
+        ({"type": "discrete"}, None, "model.energy_loss"),
+        ({"type": "discrete"}, {"type": "rewarded_contrastive_divergence"}, "'seal_partly_labelled_tagging'"),
+    ],
+)
+def test_parts_that_are_missing_are_named(sampler, loss, named):
+    with pytest.raises(ConfigurationError, match=named):
+        srl_model(loss_net_params(), sampler, loss)
 
 
 def test_without_gold_only_the_energy_can_be_followed():
@@ -354,7 +338,7 @@ def test_without_gold_only_the_energy_can_be_followed():
     del batch["tags"]
     state = model.task_state(**batch)
     for learn in (model.sample, model.task_net_loss):
-        with pytest.raises(ConfigurationError, match="train_data_path: the data have no gold to learn from"):
+        with pytest.raises(ConfigurationError, match="train_data_path"):
             learn(state)
     assert model.task_net_loss(state, model.frozen_features(state), supervised=False).requires_grad
 

@@ -71,7 +71,7 @@ def test_an_output_that_is_not_finite_is_not_scored(value):
         return found._replace(logits=found.logits.index_fill(0, torch.tensor(len(found.logits) - 1), value))
 
     net.task_net.register_forward_hook(spoil)
-    with torch.no_grad(), pytest.raises(NonFiniteOutput, match="output for a.npz:1 is not finite"):
+    with torch.no_grad(), pytest.raises(NonFiniteOutput, match="a.npz:1"):
         net(**data)
 
 
@@ -135,13 +135,15 @@ def test_energy_alone_predicts():
         assert output["energy"][image].item() == pytest.approx(sum(energies) / 2)
 
 
-def test_mistakes():
-    with pytest.raises(ConfigurationError, match="'seal_segmentation' predicts a 'binary_mask'"):
-        SegmentationModel(Vocabulary(), label_set(3))
-    with pytest.raises(ConfigurationError, match="model.crops_per_side must be at least 1"):
-        model(crops_per_side=0)
-    with pytest.raises(ConfigurationError, match="8 x 8, and training images are of 9 x 8, height by width; set"):
-        model().task_state(**batch(2, 9, 8))
-    message = "an image of 7 x 9 pixels, height by width, is smaller than the 8 x 8"
-    with pytest.raises(ConfigurationError, match=message):
-        model().eval()(**batch(2, 7, 9))
+@pytest.mark.parametrize(
+    "make, named",
+    [
+        (lambda: SegmentationModel(Vocabulary(), label_set(3)), "'binary_mask'"),
+        (lambda: model(crops_per_side=0), "model.crops_per_side"),
+        (lambda: model().task_state(**batch(2, 9, 8)), "9 x 8"),
+        (lambda: model().eval()(**batch(2, 7, 9)), "7 x 9"),
+    ],
+)
+def test_mistakes_are_named(make, named):
+    with pytest.raises(ConfigurationError, match=named):
+        make()

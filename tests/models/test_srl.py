@@ -221,7 +221,7 @@ def test_roles_that_training_never_had_are_missed(caplog):
     # The row has no loss.
     assert output["loss"].item() == pytest.approx(model(**srl_batch(FRAMES[:2]))["loss"].item())
     assert output["loss"].item() != pytest.approx(known.item())
-    with pytest.raises(ConfigurationError, match="test.conll:9: the label 'B-ARG7' is not in the model's vocabulary"):
+    with pytest.raises(ConfigurationError, match="test.conll:9.*'B-ARG7'"):
         model.train()(**batch)
     with pytest.raises(ConfigurationError, match="test.conll:9"):
         model.task_state(**batch)

@@ -228,16 +228,8 @@ def test_an_output_that_is_not_finite_is_not_scored(output_space, value):
         return found._replace(logits=found.logits.index_fill(0, torch.tensor(1), value))
 
     model.task_net.register_forward_hook(spoil)
-    with torch.no_grad(), pytest.raises(NonFiniteOutput, match="output for train.txt:8 is not finite"):
+    with torch.no_grad(), pytest.raises(NonFiniteOutput, match="train.txt:8"):
         model(**batch)
-
-
-def test_spans():
-    output = model_of().make_output_human_readable(
-        {"tags": torch.tensor([[LABELS.index(tag) for tag in SENTENCES[0][1]] + [0]]), "num_words": torch.tensor([6])}
-    )
-    assert output["tags"] == [SENTENCES[0][1]]
-    assert output["spans"] == [[("SEL", 0, 0), ("ITM", 2, 3), ("LOC", 5, 5)]]
 
 
 def test_mistakes_in_the_config():
@@ -268,5 +260,5 @@ def test_tags_that_training_never_had_are_missed(output_space, caplog):
     model.get_metrics(reset=True)
     assert "1 of 12 gold tags" in caplog.text and "test.txt:1: 'S-PLANT'" in caplog.text
     assert loss == pytest.approx(model(**batch_of([0, 2]))["loss"].item())
-    with pytest.raises(ConfigurationError, match="test.txt:1: the label 'S-PLANT' is not in"):
+    with pytest.raises(ConfigurationError, match="test.txt:1.*'S-PLANT'"):
         model.train().task_state(**batch)

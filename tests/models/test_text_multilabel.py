@@ -64,13 +64,6 @@ def test_the_energy_alone_predicts_too():
     assert output["probabilities"].shape == (4, 2) and "loss" not in output
 
 
-def test_the_output_is_a_set_of_labels():
-    vocab, _ = batch()
-    with pytest.raises(ConfigurationError, match="model.output_space.type"):
-        tags = {"type": "tag_sequence", "namespace": "labels", "encoding": None}
-        model(vocab, task_net={"encoder": ENCODER}, output_space=tags)
-
-
 def test_labels_that_training_never_had_are_missed(caplog):
     vocab, data = batch()
     net = model(vocab, task_net={"encoder": ENCODER}).eval()
@@ -87,5 +80,5 @@ def test_labels_that_training_never_had_are_missed(caplog):
     assert metrics["micro_f1"] == pytest.approx(200 * correct / (total + 2))
     assert "2 of 7 gold labels, in 2 instances" in caplog.text and "test.jsonl:1: 'red'" in caplog.text
     assert torch.equal(loss, output["loss"])
-    with pytest.raises(ConfigurationError, match="test.jsonl:1: the label 'red' is not in"):
+    with pytest.raises(ConfigurationError, match="test.jsonl:1.*'red'"):
         net.train().task_state(**data)

