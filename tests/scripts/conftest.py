@@ -1,7 +1,5 @@
 """`make test` is for the library: what the scripts do is tested by `make test-all`."""
 
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -33,17 +31,3 @@ def memory_of_forks(monkeypatch):
     """
     if not torch.cuda.is_available():  # A fork cannot use what this process has used.
         monkeypatch.setattr(own_process, "subprocess", SimpleNamespace(run=forked.run))
-
-
-def _run_apart(command, **more):
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["seal.cli.train", "tests.forked"])
-    with ProcessPoolExecutor(1, mp_context=context) as pool:
-        return pool.submit(forked.run, command, **more).result()
-
-
-@pytest.fixture
-def memory_of_clean_forks(monkeypatch):
-    """For a test that asks how much memory is taken: forks of a process that has done nothing but import."""
-    if not torch.cuda.is_available():
-        monkeypatch.setattr(own_process, "subprocess", SimpleNamespace(run=_run_apart))

@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 
-from scripts import benchmark
 from scripts.measure import bench_multilabel as bench
 from scripts.measure import bench_multilabel_parts as parts
 from scripts.measure.bench_timing import counted_operations, train_epoch
@@ -16,10 +15,6 @@ from tests.scripts.benchmarks import steps_of, still_steps_of, table_of
 def batches():
     loader = parts.read_split("sample")
     return [batch for batch, _ in zip(loader, range(2))]
-
-
-def test_every_method_is_timed():
-    assert parts.METHODS[0] == "cross_entropy" and len(parts.METHODS) == len(set(parts.METHODS)) >= 17
 
 
 @pytest.mark.parametrize("method", parts.METHODS)
@@ -80,9 +75,3 @@ def test_operations_are_counted():
     left, right = torch.randn(3, 4), torch.randn(4, 5, requires_grad=True)
     # Forward, and the gradient of one factor: 2 * 3 * 4 * 5 each.
     assert counted_operations(lambda: (left @ right).sum().backward()) == 240
-
-
-def test_where_nothing_can_be_measured_a_sentence_says_so(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(bench, "EPOCH_DATASETS", ())
-    assert benchmark.main(["--suite", "multilabel", "--cases", "epoch", "--out", str(tmp_path)]) == 2
-    assert "--cases epoch: nothing to measure with these methods" in capsys.readouterr().err

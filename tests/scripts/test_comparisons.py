@@ -223,15 +223,6 @@ def test_gains_are_of_the_same_seeds_and_marked_where_chance_is_unlikely():
     assert tables.comparison_table(SUITE, table, {}, "dev") == ""
 
 
-def test_the_training_table_has_means():
-    table = table_of(VALUES)
-    late = (table["method"] == "beta") & (table["seed"] == 3)
-    table.loc[late & (table["metric"] == "best_epoch"), "value"] = 7
-    table.loc[late & (table["metric"] == "seconds_per_epoch"), "value"] = 4
-    last = tables.training_table(SUITE, table).splitlines()[-1]
-    assert last == "| BETA | 3.0 ± 1.4 | 9 | 5.5 | 2.00 M |"
-
-
 def test_a_family_marks_what_is_unlikely_and_leaves_out_what_cannot_be_paired():
     family = Family("made", "a family", "here", {"hits": "Hits"})
     suites = {}
@@ -253,14 +244,3 @@ def test_a_family_marks_what_is_unlikely_and_leaves_out_what_cannot_be_paired():
         "| CROSS_ENTROPY | 3.00 ± 2.83 | 3.00 ± 2.83 | – |",
         "| BETA | 7.00 ± 3.54 | 9.50 | – |",
     ]
-
-
-def test_every_page_says_where_its_numbers_are_from(tmp_path):
-    add_run(tmp_path, "beta", 1, [1, 0] * 20)
-    failure = results.Failure("made_up", "zeta", 3, "it broke")
-    page = tables.page({"made_up": SUITE}, results.collect(tmp_path), {}, [failure], {}, "A label")
-    assert page.startswith("# A label\n") and "## Beware" not in page
-    assert "Data: train `a`, dev `b`, test `c`. Seeds: 1." in page
-    assert "### dev" in page and "### test" not in page
-    assert "- made_up, zeta, seed 3: it broke" in page
-    assert results.finished(tmp_path) == [tmp_path / "runs" / "made_up-beta-1"]

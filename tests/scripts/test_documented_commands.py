@@ -52,11 +52,13 @@ def commands(text, script):
 
 
 def documented(script):
-    return [
-        pytest.param(arguments, id=f"{page}: {' '.join(arguments)}")
-        for page in PAGES
+    """Each once, with the first page that has it."""
+    found = {
+        " ".join(arguments): (page, arguments)
+        for page in reversed(PAGES)
         for arguments in commands((ROOT / page).read_text(encoding="utf-8"), script)
-    ]
+    }
+    return [pytest.param(arguments, id=f"{page}: {line}") for line, (page, arguments) in found.items()]
 
 
 def written_to(folder, arguments):

@@ -41,11 +41,6 @@ def test_it_has_a_row_for_each_list_of_energies(run, capsys):
     assert 30 < scores["the task-net's own"][2] < 70
 
 
-def test_one_list_by_itself(run, capsys):
-    assert main([str(run), "--energies", '["key_roles"]']) == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith('| ["key_roles"] | 100.00 | 0.00 |')
-
-
 def test_a_folder_without_folds_is_refused(tmp_path, capsys):
     assert main([str(tmp_path)]) == 2
     assert "two folds are needed that were scored (folds/*/held_out.pt), found 0." in capsys.readouterr().err

