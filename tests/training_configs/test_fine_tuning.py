@@ -132,20 +132,6 @@ def test_what_is_of_implicit_gradients_alone_is_left_out(library):
     assert tuned["trainer"] == {**kept, "type": "alternating", **phase}
 
 
-@pytest.mark.parametrize(
-    "method, told",
-    [
-        ("cross_entropy()", "fine_tuned: this tunes a task-net by the energy of a loss-net; the config lacks one"),
-        ("spen()", "fine_tuned: this tunes a task-net by the energy of a loss-net; the config lacks one"),
-        ("structured(over=lib.method.nce())", "fine_tuned: a structure is learned on labels"),
-    ],
-)
-def test_what_cannot_be_tuned(method, told):
-    experiment = f"lib.experiment(lib.data.sample, lib.encoder.bilstm(), lib.method.{method})"
-    with pytest.raises(RuntimeError, match=told):
-        of_library("tagging", f"lib.fine_tuned({experiment}, 'runs/it', 'words')")
-
-
 def test_all_frames_of_a_file_count():
     experiment = "lib.experiment(lib.data.sample, lib.encoder.bilstm(), lib.method.nce(), { fraction: 0.1 })"
     tuned = of_library("srl", f"lib.fine_tuned({experiment}, 'runs/it', 'words')")

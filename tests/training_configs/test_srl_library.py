@@ -44,5 +44,5 @@ def test_a_tag_of_dev_alone_that_nobody_names(tmp_path):
     log = (tmp_path / "run" / "out.log").read_text()
     assert "dev.jsonl:1: 'I-ARG0'" in log and "count as missed" in log
     # Nothing is learned from it.
-    with pytest.raises(ConfigurationError, match=r"dev.jsonl:1.*'I-ARG0' is not in the model's vocabulary"):
+    with pytest.raises(ConfigurationError, match="dev.jsonl:1.*'I-ARG0'"):
         model.train().task_state(tokens={}, predicate=None, metadata=[{"tags": ["I-ARG0"], "source": "dev.jsonl:1"}])
