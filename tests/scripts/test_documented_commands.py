@@ -146,28 +146,6 @@ ALLENNLP = [
 ]
 
 
-def test_calls_of_allennlp_are_found():
-    text = (
-        "`allennlp train a.jsonnet -s b` and\n```sh\nallennlp predict m - --predictor-args '{\"a\":\n 1}'  # so\n```\n"
-    )
-    found = [["train", "a.jsonnet", "-s", "b"], ["predict", "m", "-", "--predictor-args", '{"a":\n 1}']]
-    assert allennlp_commands(text) == found
-    assert {given.values[0][0] for given in ALLENNLP} >= {
-        "train",
-        "evaluate",
-        "predict",
-        "demo",
-        "report",
-        "components",
-        "label-interactions",
-        "tag-interactions",
-        "compare-networks",
-    }
-    for page in ("README.md", "docs/srl.md", "docs/multilabel.md", "docs/text.md", "docs/tagging.md"):
-        text = (ROOT / page).read_text(encoding="utf-8")
-        assert {"train", "predict"} <= {arguments[0] for arguments in allennlp_commands(text)}
-
-
 def takes(name):
     """Whether a predictor of this package has an argument of this name."""
     classes = [Predictor.by_name(name) for name in Predictor.list_available() if name.startswith("seal_")]

@@ -1,8 +1,6 @@
 """scripts/reproduce.py: its statistics and tables against slow ones, and whole runs on a little data."""
 
-import json
 import os
-import shutil
 import signal
 import sys
 import time
@@ -19,7 +17,6 @@ from scripts.measure.command import Stopped
 from scripts.measure.files import locked, read_json, write_gzip, write_json, write_text
 from scripts.measure.runner import Runner, epoch_seconds, first_epochs
 from scripts.measure.suite import Method, Settings, UserError, all_suites
-from scripts.measure.suites import srl
 from tests.forked import Forked
 from tests.scripts.trained_here import trained_here
 from tests.scripts.written_configs import ROOT, evaluated
@@ -231,23 +228,6 @@ def test_a_stop_ends_the_wait_for_another_process(tmp_path):
             future.result(timeout=300)
 
 
-def test_an_older_run_is_reported_as_it_was_trained(whole, tmp_path, monkeypatch, capsys):
-    """It noted no commit, and the library has changed since."""
-    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
-    folder = tmp_path / "runs" / "srl_sample-crf-1"
-    (folder / "run.json").unlink()
-    trained = read_json(folder / "model" / "config.json")
-    trained["trainer"]["patience"] = 77
-    (folder / "model" / "config.json").write_text(json.dumps(trained))
-    monkeypatch.setattr(Runner, "finish", lambda *_: pytest.fail("a finished run was started"))
-    assert reproduce.main([*TINY, "--methods", "cross_entropy,crf", "--out", str(tmp_path)]) == 0
-    told = "trained with other values of trainer.patience than training_configs/lib now gives"
-    assert f"warning: srl_sample-crf-1: {told}.\n" in capsys.readouterr().err
-    page = (tmp_path / "results.md").read_text(encoding="utf-8")
-    assert f"## Beware\n\n- srl_sample-crf-1: {told}.\n" in page and "unknown (before runs recorded it), 1 run" in page
-    assert (tmp_path / "results.csv").read_bytes() == (whole / "results.csv").read_bytes()
-
-
 def test_a_killed_run_goes_on_to_the_same_result(whole, tmp_path):
     arguments = [*TINY, "--methods", "crf", "--out", str(tmp_path)]
     process = Forked("scripts.reproduce", *arguments, cwd=ROOT)
@@ -294,22 +274,3 @@ def wait_for(condition, process, seconds=900):
         assert process.poll() is None, "the run ended before it could be killed"
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.005)
-
-
-@pytest.mark.parametrize("method", srl.METHODS)
-def test_settings_of_roles_reach_the_config(method):
-    suite = SUITES["srl_sample"]
-    names = suite.setting_names(method)
-    assert {"energies", "task_net_lr", "hidden"} <= set(names) and not {"seed", "epochs", "fraction"} & set(names)
-
-    def config(**more):
-        settings = Settings(1, 2, 1.0, more=tuple(more.items()))
-        return evaluated(suite.methods[method].write(settings), ROOT)
-
-    found = config(task_net_lr="0.5", hidden="7", **({"energy_weight": "9"} if "energy_weight" in names else {}))
-    assert found["trainer"]["task_net"]["optimizer"]["lr"] == 0.5
-    assert '"hidden_size": 7' in json.dumps(found)
-    assert ("energy_weight" in names) == ("nce" in method or method in ("margin", "ranking"))
-    assert "energy_weight" not in names or found["model"]["task_loss"]["energy_weight"] == 9
-    if method in ("structured", "structured_cross_entropy"):
-        assert config(folds="2")["trainer"]["folds"] == 2

@@ -7,7 +7,7 @@ from allennlp.data import DataLoader
 
 from seal.training.batch_groups import BatchGroup, GroupedLoader, micro_batches, updates_on_fresh_batches
 from seal.two_player import TwoPlayerStep, Updates
-from tests.training.runs import LINEAR, build, config, counted, distance, trained, weights
+from tests.training.runs import build, config, counted, distance, weights
 
 
 class Loader(DataLoader):
@@ -207,18 +207,6 @@ def test_draws_dropout_and_shared_features_on_fresh_batches(tmp_path):
         # Each of the six updates of the task-net has a pass with a graph. The loss-net needs two more in the first
         # group and one in the last, of one batch; in each one less where the task-net takes over its graph.
         assert sum(passes) == 6 and len(passes) == (9 if first == TASK else 7)
-
-
-def test_schedulers_count_groups(tmp_path):
-    settings = config(
-        epochs=3,
-        trainer__fresh_batches=True,
-        trainer__task_net__steps=2,
-        trainer__task_net__learning_rate_scheduler=LINEAR,
-    )
-    trainer = trained(settings, tmp_path)
-    # Of a rate that falls linearly, to be 0 at the end of all 6 groups.
-    assert trainer.optimizer.players[TASK].param_groups[0]["lr"] == 0
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,12 @@ from allennlp.training import TrainerCallback
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from seal.tasks.base.tensor_loader import TensorLoader, TensorTable
+from seal.tasks.base.tensor_loader import TensorLoader
 from seal.tasks.multilabel.reader import MultilabelReader
 from seal.tasks.srl import SrlModel
 from seal.training import AlternatingTrainer
 from seal.training.cross_fitting import folds_of
-from seal.training.loaders import equal_inputs, inputs_of_rows, restricted
+from seal.training.loaders import equal_inputs, restricted
 from tests.multilabel import vocabulary, write_data
 from tests.segmentation import arrays
 from tests.training.runs import DATA, ROOT, Killed, build, comparable, config, elsewhere, same, trained, weights
@@ -383,21 +383,3 @@ def test_folds_of_unique_inputs_are_those_of_the_places(make, tensors):
     data = loader_of_folds(make, [3, 0, 5, 1, 4, 2], tensors)
     order = torch.randperm(6, generator=torch.Generator().manual_seed(13)).tolist()
     assert folds_of(data, 4, seed=13) == [sorted(order[fold::4]) for fold in range(4)]
-
-
-def test_rows_are_looked_at_in_little_memory(monkeypatch):
-    """A table of 40 MB in float32, of which a part is there at a time."""
-    rows, sizes = 10_000, []
-    matrix = numpy.zeros((rows, 1000), dtype=numpy.uint8)
-    matrix[:, 0], matrix[:, 1] = numpy.arange(rows) % 251, numpy.arange(rows) // 251 % 7
-    table = TensorTable({"features": matrix}, {}, range(rows))
-    original = TensorTable.batch
-
-    def watched(self, block):
-        batch = original(self, block)
-        sizes.append(batch["features"].nbytes)
-        return batch
-
-    monkeypatch.setattr(TensorTable, "batch", watched)
-    assert len(set(inputs_of_rows(table, numpy.arange(rows)))) == 251 * 7
-    assert max(sizes) <= 2**24 and len(sizes) == 4 and sum(sizes) == 4 * matrix.size

@@ -1,4 +1,3 @@
-import copy
 import weakref
 from dataclasses import replace
 
@@ -496,19 +495,6 @@ def test_products_that_are_not_finite(tmp_path, caplog, monkeypatch):
     trainer.train()
     assert any("product is not finite at step 1" in record.message for record in caplog.records)
     assert all(torch.isfinite(value).all() for value in weights(trainer).values())
-
-
-@pytest.mark.parametrize("activation, warned", [("relu", True), ("tanh", False)])
-def test_kinked_activations_are_told(tmp_path, caplog, activation, warned):
-    task_net = copy.deepcopy(TASK_NET_PARAMS)
-    task_net["encoder"]["activation"] = activation
-    build(tmp_path, {**CD, "task_net": task_net})
-    told = [record.message for record in caplog.records if "second derivatives" in record.message]
-    assert len(told) == warned and all("in the task_net" in message for message in told)
-    # Below the only layer that counts, the activation does not matter.
-    caplog.clear()
-    build(tmp_path, {**CD, "task_net": task_net}, inner_parameters="last_layer")
-    assert not [record for record in caplog.records if "second derivatives" in record.message]
 
 
 LAST_LAYER = {"inner_parameters": "last_layer", "solver": {"type": "exact", "damping": 1.0}}

@@ -501,28 +501,6 @@ def test_frozen_nets_have_no_dropout(tmp_path, kind):
     assert seen == {(type(net), epoch, epoch == 1) for net in nets for epoch in (0, 1)}
 
 
-def test_what_an_epoch_of_an_earlier_phase_scored_stays_as_it_was(tmp_path):
-    """
-    The tracker forgets an earlier phase's best epoch, without emptying a dictionary that others hold; the reported
-    best scores are the last phase's.
-    """
-    held = []
-
-    class Hold(TrainerCallback):
-        def on_epoch(self, trainer, metrics, epoch, is_primary=True, **kwargs) -> None:
-            scored = trainer._metric_tracker.best_epoch_metrics
-            held.append((scored, dict(scored)))
-
-    trainer = build(config(epochs=4, trainer__phases=[{"epochs": 2, "train": "task_net"}, {}]), tmp_path)
-    trainer._callbacks.append(Hold(""))
-    scores(trainer, 0.9, 0.8, 0.1, 0.3)
-    metrics = trainer.train()
-    seen = [pair for pair in held if pair[1]]
-    assert len(seen) == 4 and all(now == then for now, then in seen)
-    best = {name[len("best_validation_") :]: value for name, value in metrics.items() if "best_validation_" in name}
-    assert best == seen[-1][1] != seen[0][1]
-
-
 @pytest.mark.parametrize(
     "inference, metrics", [(None, ["-loss", ["+f1", "-loss"]]), (object(), [["+f1", "-hamming_loss"]])]
 )

@@ -147,15 +147,6 @@ def test_the_defaults_that_were_searched(library, hidden, layers, word_dropout):
         assert encoder.get_output_dim() == 2 * hidden
 
 
-def test_the_rates_that_were_searched():
-    config = evaluated("srl", "{}", "crf()", training="+ lib.training.sample")
-    scheduler = {"type": "slanted_triangular", "cut_frac": 0.1}
-    assert config["trainer"]["task_net"]["learning_rate_scheduler"] == scheduler
-    assert evaluated("tagging", "{}", "crf()")["trainer"]["task_net"]["optimizer"]["lr"] == 3e-3
-    before = evaluated("srl", "{}", "crf()", training="+ lib.training.sample { scheduler: null }")
-    assert "learning_rate_scheduler" not in before["trainer"]["task_net"]
-
-
 @pytest.mark.parametrize("call", ["tagging.libsonnet').encoder.ner()", "citation_tagging.libsonnet').encoder"])
 def test_the_papers_encoders_read_words_alone(call):
     settings = json.loads(_jsonnet.evaluate_snippet("test", f"(import '{LIBRARIES.as_posix()}/{call}.settings"))

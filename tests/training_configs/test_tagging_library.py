@@ -19,7 +19,6 @@ from seal.losses import NetTerms
 from seal.nets import TaskNet
 from seal.nets.encoders import Encoder
 from seal.tasks.tagging.reader import TaggingReader
-from seal.training.phases import Phase, Phases
 from tests.spine import tag_sequence, vocabulary
 from tests.tiny_bert import save_tiny_bert
 
@@ -145,17 +144,6 @@ def test_fine_tuning_takes_all_sentences_of_a_file(name):
     assert config["data_loader"]["batch_sampler"]["type"] == "by_size"
 
 
-def test_more_epochs_leave_fine_tuning_its_own():
-    """`trainer.num_epochs` can be overridden on the command line, where the phases are fixed already."""
-    config = evaluated(
-        """tagging.experiment(tagging.data.sample, tagging.encoder.bilstm(),
-        tagging.method.margin_rescaled(fine_tune_epochs=2), tagging.training.sample)"""
-    )
-    given = [Phase.from_params(Params(dict(phase))) for phase in config["trainer"]["phases"]]
-    schedule = Phases(given, num_epochs=60)
-    assert [schedule.start(index) for index in range(2)] == [0, 58] and not schedule[1].supervised
-
-
 def test_a_language_model_with_words_of_its_own(data):
     """GE(c) as printed: q reads the words before t, and not the vectors of a BiLSTM that has seen all of them."""
     energies = "tagging.energies(tagging.whole.ge_c)"
@@ -171,20 +159,6 @@ def test_a_language_model_with_words_of_its_own(data):
     tokens["tokens"]["tokens"]["tokens"][0, 2] = 2
     second = energy.condition(torch.randn(1, 3, 8), inputs=tokens)
     assert torch.equal(first[:, :2], second[:, :2]) and not torch.equal(first[:, 2], second[:, 2])
-
-
-def test_what_a_language_model_reads_can_be_set(data):
-    """Of a transformer, and where it is asked for, the loss-net's vectors."""
-    for encoder, whole in (
-        ("transformer('bert')", "tagging.whole.ge_c"),
-        ("bilstm()", "tagging.whole.ge_c { word_embedder: null }"),
-        ("bilstm()", "tagging.whole.ge_b"),
-    ):
-        config = evaluated(
-            f"""tagging.experiment(tagging.data.sample, tagging.encoder.{encoder},
-            tagging.method.compound_stacked(), tagging.training.sample, tagging.energies({whole}))"""
-        )
-        assert config["model"]["loss_net"]["energies"][-1].get("word_embedder") is None
 
 
 @pytest.mark.parametrize(
@@ -261,23 +235,6 @@ def test_fine_tuning_on_other_words_lowers_their_energy(data, tagged):
             relaxed = record._model.output_space.relax(state.logits, state.mask)
             energies.append(record._model.loss_net(record._model.frozen_features(state), relaxed, state.mask).mean())
     assert energies[1] < energies[0]
-
-
-@pytest.mark.parametrize(
-    "encoder, columns, case",
-    [
-        ("ner()", {"pos": "pos", "chunk": "chunk"}, True),
-        ("ner(features={ chunk: 2 })", {"chunk": "chunk"}, False),
-        ("ner(features={})", {}, False),
-        ("transformer('bert-base-cased')", {}, False),
-    ],
-)
-def test_no_column_is_read_for_nothing(encoder, columns, case):
-    """Raw text would need it, too."""
-    config = evaluated(
-        f"tagging.experiment(tagging.data.conll2003, tagging.encoder.{encoder}, tagging.method.nce(num_samples=2))"
-    )
-    assert config["dataset_reader"]["feature_columns"] == columns and config["dataset_reader"]["case"] is case
 
 
 def test_a_language_model_of_tags_is_the_one_of_the_energies():
