@@ -240,10 +240,10 @@ class PseudoLabelledTable(TensorTable):
     def start_pass(self) -> None:
         self._chosen = (torch.rand(len(self._outputs)) * self._outputs.shape[1]).long()
 
-    def batch(self, rows: numpy.ndarray) -> TensorDict:
+    def batch(self, rows: numpy.ndarray) -> dict[str, torch.Tensor]:
         """The given rows, those with gold first."""
         is_gold = rows < len(self._gold_rows)
-        batch: Any = self._gold.batch(self._gold_rows[rows[is_gold]])
+        batch = self._gold.batch(self._gold_rows[rows[is_gold]])
         of_inputs = numpy.sort(rows[~is_gold]) - len(self._gold_rows)
         labelled = {"features": self._inputs.features(of_inputs)}
         places = torch.from_numpy(of_inputs)

@@ -5,11 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import BatchSampler, Instance
+from allennlp.data.fields import LabelField, SequenceLabelField, TextField
 from allennlp.data.samplers import BucketBatchSampler
 from allennlp.data.samplers.bucket_batch_sampler import add_noise_to_value
 
 from seal.common.length_groups import Size, length_groups, pieces_of, size_of
 from seal.common.setting_checks import check_range
+from seal.tasks.base.fields import field_of
 
 
 @BatchSampler.register("by_length")
@@ -49,7 +51,9 @@ def pieces_in(instance: Instance) -> int:
 
 
 def _size_of(instance: Instance) -> Size:
-    return size_of([token.text for token in instance["tokens"]])._replace(pieces=pieces_in(instance))
+    return size_of([token.text or "" for token in field_of(instance, "tokens", TextField)])._replace(
+        pieces=pieces_in(instance)
+    )
 
 
 @BatchSampler.register("by_size")
@@ -68,7 +72,7 @@ class BatchesBySize(BucketBatchSampler):
     def __init__(self, batch_size: int, padding_noise: float = 0.05) -> None:
         super().__init__(batch_size, sorting_keys=["tokens"], padding_noise=padding_noise)
 
-    def _argsort_by_padding(self, instances: Sequence[Instance]) -> tuple[list[int], list[list[int]]]:
+    def _argsort_by_padding(self, instances: Iterable[Instance]) -> tuple[list[int], list[list[int]]]:
         sizes = [pieces_in(instance) or len(instance["tokens"]) for instance in instances]
         noisy = [add_noise_to_value(size, self.padding_noise) for size in sizes]
         order = sorted(range(len(sizes)), key=noisy.__getitem__)
@@ -124,7 +128,7 @@ def _frames_and_sentences(instances: Sequence[Instance]) -> tuple[list[int], lis
             raise ConfigurationError(
                 "data_loader.batch_sampler.type: 'frames' is for the reader 'seal_srl'; take 'by_size' here."
             )
-        kinds[1 not in instance["predicate"].labels].append(place)
+        kinds[1 not in field_of(instance, "predicate", SequenceLabelField).labels].append(place)
     return kinds
 
 
@@ -160,7 +164,8 @@ class PartlyLabelledBatches(BatchSampler):
             yield from _parts(_shuffled(labelled), self._num_labelled)
             return
         # No instance twice in a batch.
-        size, waiting = min(self._num_labelled, len(labelled)), []
+        size = min(self._num_labelled, len(labelled))
+        waiting: list[int] = []
         for part in _parts(_shuffled(others), self._num_unlabelled):
             chosen, waiting = waiting[:size], waiting[size:]
             if len(chosen) < size:
@@ -189,7 +194,7 @@ def _labelled_and_others(instances: Sequence[Instance]) -> list[list[int]]:
                 "data_loader.batch_sampler.type: 'partly_labelled' needs dataset_reader.labelled, which says whose "
                 "tags are known."
             )
-        kinds[1 - instance["labelled"].label].append(index)
+        kinds[1 - int(field_of(instance, "labelled", LabelField).label)].append(index)
     return kinds
 
 

@@ -4,17 +4,26 @@ of a table, which it keeps in their order.
 """
 
 from collections.abc import Sequence
-from typing import Any, Optional, Union
+from typing import Any, Optional, TypeVar, Union
 
 import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
+from allennlp.data import Field, Instance, Vocabulary
 from allennlp.data.fields import MetadataField, MultiLabelField, SequenceField, SequenceLabelField
 
 from seal.common.vocabularies import NOTATIONS, WRITTEN
 from seal.files.names import composed
 from seal.tasks.base.token_forms import count_forms
+
+F = TypeVar("F", bound=Field)
+
+
+def field_of(instance: Instance, name: str, kind: type[F]) -> F:
+    """The field of this name, which is of this class."""
+    field = instance[name]
+    assert isinstance(field, kind)
+    return field
 
 
 class KnownLabelsField(SequenceLabelField):
@@ -34,7 +43,7 @@ class KnownLabelsField(SequenceLabelField):
 
     def __init__(
         self,
-        labels: Union[Sequence[str], Sequence[int]],
+        labels: Union[list[str], list[int]],
         sequence_field: SequenceField,
         label_namespace: str = "labels",
         notation: Optional[str] = None,
@@ -50,7 +59,7 @@ class KnownLabelsField(SequenceLabelField):
     def index(self, vocab: Vocabulary) -> None:
         if self._indexed_labels is None:
             known = vocab.get_token_to_index_vocabulary(self._label_namespace)
-            self._indexed_labels = [known.get(label, 0) for label in self.labels]
+            self._indexed_labels = [known.get(str(label), 0) for label in self.labels]
 
 
 class LabelSetField(MultiLabelField):

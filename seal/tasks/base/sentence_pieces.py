@@ -110,14 +110,13 @@ class SentencePiecesIndexer(PretrainedTransformerMismatchedIndexer):
         super().__init__(
             model_name,
             namespace=namespace,
-            max_length=max_length,
+            max_length=max_length,  # type: ignore[arg-type]
             tokenizer_kwargs=tokenizer_kwargs,
             token_min_padding_length=token_min_padding_length,
         )
         in_sentence = SentencePieces(self._allennlp_tokenizer.tokenizer)
-        known = OF_TRAINED_MODEL.get()
-        old = pieces is None and known is not None
-        if old and model_name not in known and in_sentence.differs():
+        known = OF_TRAINED_MODEL.get() if pieces is None else None
+        if known is not None and model_name not in known and in_sentence.differs():
             known.add(model_name)
             logger.warning(
                 "this model was trained on the pieces of single words, and '%s' splits words differently inside a "
@@ -126,5 +125,5 @@ class SentencePiecesIndexer(PretrainedTransformerMismatchedIndexer):
                 model_name,
                 ALONE,
             )
-        if pieces != ALONE and not old:
-            self._allennlp_tokenizer._intra_word_tokenize = in_sentence
+        if pieces != ALONE and known is None:
+            self._allennlp_tokenizer._intra_word_tokenize = in_sentence  # type: ignore[method-assign, assignment]

@@ -18,7 +18,7 @@ from seal.common.setting_checks import check_range
 from seal.common.tag_encodings import first_broken, repaired_tags
 from seal.files.paths import expanded, one_path, user_path
 from seal.files.text_lines import text_lines
-from seal.tasks.base.fields import KnownLabelsField
+from seal.tasks.base.fields import KnownLabelsField, field_of
 
 logger = logging.getLogger(__name__)
 
@@ -121,14 +121,16 @@ class SentenceReader(DatasetReader):
         """
         if plain_text:
             lines = ((line, f"{path}:{number}") for path in expanded(file_path) for number, line in text_lines(path))
-            instances = (self._of_line(line, source) for line, source in lines if not line.isspace())
+            instances: Iterable[Instance] = (
+                self._of_line(line, source) for line, source in lines if not line.isspace()
+            )
         else:
             instances = self._without_gold(file_path)
         for instance in instances:
             self.apply_token_indexers(instance)
             yield instance
 
-    def _without_gold(self, file_path: str) -> Iterator[Instance]:
+    def _without_gold(self, file_path: str) -> Iterable[Instance]:
         """Instances, with or without gold, of a file in a format of the task."""
         return self._read(file_path)
 
@@ -176,7 +178,7 @@ class SentenceReader(DatasetReader):
         instance : `Instance`
             An instance of this reader; changed in place.
         """
-        instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
+        field_of(instance, "tokens", TextField).token_indexers = self._token_indexers
 
 
 def text_field(words: list[str], where: str) -> TextField:

@@ -66,13 +66,13 @@ class TensorTable:
     def check_for_scores(self) -> None:
         """For a subclass that draws random numbers: raises a `ConfigurationError` where they would decide scores."""
 
-    def batch(self, rows: numpy.ndarray) -> TensorDict:
+    def batch(self, rows: numpy.ndarray) -> dict[str, torch.Tensor]:
         """The given rows of every matrix, in float32."""
         return {name: _rows(matrix, rows, self._orders.get(name)) for name, matrix in self._matrices.items()}
 
 
 def _held(matrix: Matrix) -> Union[torch.Tensor, "sparse.csr_array"]:
-    if not sparse.issparse(matrix):
+    if isinstance(matrix, numpy.ndarray):
         return torch.from_numpy(matrix)
     if is_mapped(matrix.data):
         return matrix
@@ -209,7 +209,7 @@ class TensorLoader(DataLoader):
         drawn = [self._drawn_pass() for _ in range(passes)]
         batches = ((table, part) for table, rows in drawn for part in rows.split(self._batch_size)[:size])
         for table, part in itertools.islice(batches, len(self)):
-            batch = table.batch(part.numpy())
+            batch: TensorDict = {**table.batch(part.numpy())}
             yield batch if self._device is None else move_to_device(batch, self._device)
 
     def _drawn_pass(self) -> tuple[TensorTable, torch.Tensor]:

@@ -247,16 +247,16 @@ def uncommented(line: str) -> str:
     """The line up to its comment, if it has one, without white space at the end."""
     if "%" not in line:
         return line
-    return "" if line[0] == "%" else UNCOMMENTED.match(line)[0].rstrip()
+    kept = None if line[0] == "%" else UNCOMMENTED.match(line)
+    return "" if kept is None else kept[0].rstrip()
 
 
 def split_values(where: str, text: str) -> list[tuple[str, bool]]:
     """The values between commas, and whether each was in quotes: a quoted `?` is not a missing value."""
-    values, end, more = [], 0, True
-    while more:
-        match = DENSE_VALUE.match(text, end)
+    values, match = [], DENSE_VALUE.match(text)
+    while match is not None:
         values.append(_value(where, *match.groups()[:3]))
-        end, more = match.end(), match[4] == ","
+        match = DENSE_VALUE.match(text, match.end()) if match[4] == "," else None
     return values
 
 
@@ -320,10 +320,10 @@ class _Rows:
         if all(some is None for some in columns):
             return numpy.array(values, numpy.float32).reshape(len(values), width)
         everything = numpy.arange(width, dtype=numpy.int32)
-        columns = [everything if some is None else some for some in columns]
-        indptr = numpy.cumsum([0] + [len(row) for row in columns])
+        places = [everything if some is None else some for some in columns]
+        indptr = numpy.cumsum([0] + [len(row) for row in places])
         codes = sparse.csr_array(
-            (numpy.concatenate(values), numpy.concatenate(columns), indptr), shape=(len(values), width)
+            (numpy.concatenate(values), numpy.concatenate(places), indptr), shape=(len(values), width)
         )
         codes.sort_indices()
         return codes

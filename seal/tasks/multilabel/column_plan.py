@@ -10,6 +10,7 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
+from seal.common.setting_checks import require
 from seal.files.matrices import Matrix
 from seal.files.names import clean_name, composed
 from seal.tasks.multilabel.arff import ArffHeader, ArffTable
@@ -139,7 +140,7 @@ class ColumnPlan:
         The labels of rows of the split: boolean, shape (rows, labels), indices sorted. Each must be 0 or 1, or a node
         of the hierarchy.
         """
-        if self._hierarchical is not None:
+        if self._label_plan is None:
             return self._nodes_of(table)
         matrix = sparse.csr_array(self._label_plan.features_of(table.codes))
         matrix.eliminate_zeros()
@@ -169,12 +170,13 @@ class ColumnPlan:
                 )
 
     def _nodes_of(self, table: ArffTable) -> "sparse.csr_array":
-        columns = {name: column for column, name in enumerate(self.label_names)}
-        codes = table.codes[:, [self._hierarchical]]
-        codes = (codes.toarray() if sparse.issparse(codes) else codes)[:, 0]
+        columns = {name: place for place, name in enumerate(self.label_names)}
+        column = require(self._hierarchical, "a hierarchical attribute")
+        codes = table.codes[:, [column]]
+        codes = (codes if isinstance(codes, numpy.ndarray) else codes.toarray())[:, 0]
         indptr, indices = [0], []
         for line, code in zip(table.lines.tolist(), codes.tolist()):
-            text = "" if code != code else table.texts[self._hierarchical][int(code)]
+            text = "" if code != code else table.texts[column][int(code)]
             nodes = [composed(node) for node in text.split("@")]
             for node in nodes:
                 if node not in columns:
@@ -184,4 +186,4 @@ class ColumnPlan:
             indptr.append(len(indices))
         shape = (len(table.lines), len(columns))
         given = sparse.csr_array((numpy.ones(len(indices), bool), indices, indptr), shape=shape)
-        return self.taxonomy.close(given)
+        return require(self.taxonomy, "the taxonomy of a hierarchical attribute").close(given)

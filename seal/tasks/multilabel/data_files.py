@@ -9,7 +9,7 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
-from seal.common.setting_checks import check_choice
+from seal.common.setting_checks import check_choice, require
 from seal.files.array_cache import Arrays
 from seal.files.matrices import GrowingMatrix, Matrix, matrix_of
 from seal.files.names import composed
@@ -184,7 +184,8 @@ def _put_rows(
     Puts the rows of tables, each with the number of its file, into the arrays: features before missing ones are filled,
     labels, lines. Returns the plan of the first table, by which all are read, and the features.
     """
-    plan, rows_of_files = None, []
+    plan: Optional[ColumnPlan] = None
+    rows_of_files: list[int] = []
     for file, table in tables:
         if plan is None:
             plan = plan_of(ArffHeader(table.path, table.relation, table.attributes))
@@ -199,7 +200,7 @@ def _put_rows(
         arrays.append("lines", table.lines)
         rows_of_files[file] += len(table.lines)
     arrays.append("rows_of_files", numpy.array(rows_of_files, dtype=numpy.int64))
-    return plan, features
+    return require(plan, "a file"), features
 
 
 def _data(plan: ColumnPlan, root: Optional[str], paths: Sequence[str], arrays: Arrays) -> MultilabelData:

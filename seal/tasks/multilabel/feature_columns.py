@@ -57,11 +57,11 @@ class FeaturePlan:
         self._ones: dict[int, int] = {}
         for column in columns:
             attribute, first = attributes[column], len(self.names)
+            yes = _place_of_yes(attribute)
             if attribute.kind == "numeric":
                 self.names.append(attribute.name)
-            elif is_binary(attribute):
+            elif yes is not None:
                 self.names.append(attribute.name)
-                yes = _place_of_yes(attribute)
                 if yes != 1:
                     self._ones[first] = yes
             else:
@@ -140,16 +140,16 @@ def fill_missing(
             absent += numpy.bincount(of_hole, minlength=len(names))
             if missing == "error":
                 row = start + int(holes.nonzero()[0][0])
-                if sparse.issparse(matrix):
+                if not isinstance(matrix, numpy.ndarray):
                     row = int(numpy.searchsorted(matrix.indptr, row, side="right")) - 1
                 raise ConfigurationError(
                     f"{sources[row]}: the value of {names[of_hole[0]]!r} is missing; set dataset_reader.missing to "
                     "'zero', or to 'mean' and dataset_reader.statistics_from to the training file."
                 )
-        if sparse.issparse(matrix):
-            totals += numpy.bincount(columns, numpy.nan_to_num(values).astype(float), len(names))
-        else:
+        if isinstance(matrix, numpy.ndarray):
             totals += numpy.nansum(values, axis=0, dtype=numpy.float64)
+        else:
+            totals += numpy.bincount(columns, numpy.nan_to_num(values).astype(float), len(names))
     if means is None:
         means = (totals / numpy.maximum(len(sources) - absent, 1)).astype(numpy.float32)
     if absent.any():
@@ -164,14 +164,14 @@ def fill_missing(
 
 def _pieces(matrix: Matrix) -> Iterator[tuple[int, numpy.ndarray, numpy.ndarray]]:
     """Pieces of the rows, or of the stored values: where each begins, its values, and the column of each value."""
-    if sparse.issparse(matrix):
-        for start, end in pieces(len(matrix.data)):
-            yield start, matrix.data[start:end], matrix.indices[start:end]
-    else:
+    if isinstance(matrix, numpy.ndarray):
         columns = numpy.arange(matrix.shape[1])
         for start, end in pieces(*matrix.shape):
             part = matrix[start:end]
             yield start, part, numpy.broadcast_to(columns, part.shape)
+    else:
+        for start, end in pieces(len(matrix.data)):
+            yield start, matrix.data[start:end], matrix.indices[start:end]
 
 
 def _is_code(codes: numpy.ndarray, code: int) -> numpy.ndarray:

@@ -1,6 +1,7 @@
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Optional, Union
 
 import numpy
@@ -10,7 +11,7 @@ from allennlp.data import DatasetReader, Field, Instance, Vocabulary
 from allennlp.data.fields import TensorField
 from scipy import sparse
 
-from seal.common.setting_checks import check_that
+from seal.common.setting_checks import check_that, require
 from seal.common.vocabularies import ATTRIBUTES, LABELS
 from seal.files.array_cache import Arrays, kept_or_read
 from seal.files.matrices import Matrix, pieces
@@ -79,7 +80,9 @@ class MultilabelReader(DatasetReader):
             )
         if root is not None:
             root = clean_label(root, "dataset_reader.root")
-        self._settings = dict(
+        self._label_xml, self._root = label_xml, root
+        self._read_files = partial(
+            read_multilabel,
             label_xml=label_xml,
             labels=labels,
             drop_attributes=drop_attributes,
@@ -94,8 +97,7 @@ class MultilabelReader(DatasetReader):
         self._statistics_from = statistics_from
         # The training data, whose means fill missing values, and the means and deviations of its features once filled.
         self._statistics: Optional[MultilabelData] = None
-        self._centre: Optional[numpy.ndarray] = None
-        self._deviations: Optional[numpy.ndarray] = None
+        self._moments: Optional[tuple[numpy.ndarray, numpy.ndarray]] = None
 
     def load(self, path: Union[str, Sequence[str]]) -> MultilabelData:
         """
@@ -106,7 +108,7 @@ class MultilabelReader(DatasetReader):
         `ConfigurationError` at everything that is wrong in the files, with file and line; or if no row has a label.
         """
         data = self._read_data(path)
-        of_root = self._settings["root"] is not None
+        of_root = self._root is not None
         sizes = numpy.diff(data.labels.indptr) - of_root
         if not len(sizes) or sizes.max() == 0:
             raise ConfigurationError(f"{path}: no row has a label; is this the file with the labels filled in?")
@@ -136,11 +138,11 @@ class MultilabelReader(DatasetReader):
         """The data of a path, whatever its labels, with standardized features where they are asked for."""
         files = _files(path)
         if not self.standardize and files == self._statistics_files():
-            return self.training_statistics()
+            return require(self.training_statistics(), "dataset_reader.statistics_from")
         return self._kept_or_read(files, self._statistics_files(), self._parsed)
 
     def _parsed(self, files: list[str], arrays: Arrays) -> MultilabelData:
-        data = read_multilabel(files, **self._settings, statistics=self.training_statistics(), arrays=arrays)
+        data = self._read_files(files, statistics=self.training_statistics(), arrays=arrays)
         if not self.standardize:
             return data
         features = _dense(data)
@@ -155,14 +157,14 @@ class MultilabelReader(DatasetReader):
         read: Callable[[list[str], Arrays], MultilabelData],
     ) -> MultilabelData:
         """The data of files: from the cache, or as `read` reads them."""
-        xml = self._settings["label_xml"]
+        xml = self._label_xml
         standardized = self.standardize and statistics_from is not None
-        settings = {**self._settings, "label_xml": xml is not None, "standardize": standardized}
+        settings = {**self._read_files.keywords, "label_xml": xml is not None, "standardize": standardized}
         return kept_or_read(
             [files, [] if xml is None else [xml], statistics_from or []],
             settings,
             lambda arrays: read(files, arrays),
-            lambda arrays: read_multilabel(files, **self._settings, arrays=arrays),
+            lambda arrays: self._read_files(files, arrays=arrays),
         )
 
     def _statistics_files(self) -> Optional[list[str]]:
@@ -174,9 +176,7 @@ class MultilabelReader(DatasetReader):
         """The split `statistics_from`, read once; `None` where none is named."""
         files = self._statistics_files()
         if self._statistics is None and files is not None:
-            data = self._kept_or_read(
-                files, None, lambda files, arrays: read_multilabel(files, **self._settings, arrays=arrays)
-            )
+            data = self._kept_or_read(files, None, lambda files, arrays: self._read_files(files, arrays=arrays))
             if self.standardize:
                 self._take_deviations(_dense(data))
             self._statistics = data
@@ -191,15 +191,18 @@ class MultilabelReader(DatasetReader):
             part = features[start:end]
             least, most = numpy.minimum(least, part.min(axis=0)), numpy.maximum(most, part.max(axis=0))
             total += part.sum(axis=0, dtype=numpy.float64)
-        self._centre = total / rows
+        centre = total / rows
         for start, end in pieces(rows, columns):
-            squares += numpy.square(features[start:end] - self._centre).sum(axis=0)
-        self._deviations = numpy.where(least == most, numpy.inf, numpy.sqrt(squares / rows))
+            squares += numpy.square(features[start:end] - centre).sum(axis=0)
+        self._moments = centre, numpy.where(least == most, numpy.inf, numpy.sqrt(squares / rows))
 
     def standardized(self, features: numpy.ndarray, names: Optional[list[str]] = None) -> numpy.ndarray:
         """`(features - means) / deviations` of the training data, in float32; columns as `names`, or as in training."""
-        columns = slice(None) if names is None else self._statistics.columns_of(names)
-        return ((features - self._centre[columns]) / self._deviations[columns]).astype(numpy.float32)
+        means, deviations = require(self._moments, "dataset_reader.standardize")
+        if names is not None:
+            columns = require(self._statistics, "dataset_reader.statistics_from").columns_of(names)
+            means, deviations = means[columns], deviations[columns]
+        return ((features - means) / deviations).astype(numpy.float32)
 
     def read_table(self, path: Union[str, Sequence[str]]) -> TensorTable:
         data = self.load(path)
@@ -230,7 +233,7 @@ class MultilabelReader(DatasetReader):
             "metadata": NamesField(data.source[row], list(columns.values()) if row == 0 else []),
         }
 
-    def text_to_instance(self, features: numpy.ndarray) -> Instance:  # type: ignore[override]
+    def text_to_instance(self, features: numpy.ndarray) -> Instance:
         """
         # Parameters
 

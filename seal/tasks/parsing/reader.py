@@ -224,7 +224,7 @@ class ParsingReader(SentenceReader):
                     words, tags = map(list, zip(*tree.pos()))
                     yield _ReadTree(words, tags, linearised(tree), f"{file}:{number}")
 
-    def text_to_instance(  # type: ignore[override]
+    def text_to_instance(
         self,
         words: list[str],
         symbols: Optional[list[str]] = None,

@@ -72,7 +72,7 @@ def _read_archive(path: str, size: Optional[tuple[int, int]]) -> MaskedImages:
     are_whole = masks.dtype == bool or numpy.issubdtype(masks.dtype, numpy.integer)
     check_that(are_whole, key, "whole numbers, 0 or 1", masks.dtype)
     wrong = numpy.argwhere((masks != 0) & (masks != 1))
-    values = numpy.unique(masks) if len(wrong) else ()
+    values: list[int] = numpy.unique(masks).tolist() if len(wrong) else []
     if len(values) == 2:
         _tell_of_values(path, str(values[1]), str(values[0]))
         masks = masks == values[1]
@@ -325,7 +325,7 @@ def _files_of(folder: str) -> Sequence[tuple[str, str]]:
         raise ConfigurationError(
             f"{folder}: there is no such folder; a folder of data has the folders 'images' and 'masks'."
         )
-    found = {}
+    found: dict[str, str] = {}
     for name in sorted(os.listdir(folder)):
         stem, ending = os.path.splitext(name)
         if ending.lower() not in _ENDINGS or name.startswith("."):

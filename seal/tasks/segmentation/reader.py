@@ -4,7 +4,7 @@ from typing import Optional, Union
 import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Field, Instance, TensorDict
+from allennlp.data import DatasetReader, Field, Instance
 from allennlp.data.fields import MetadataField, TensorField
 
 from seal.common.setting_checks import check_that
@@ -68,7 +68,7 @@ class SegmentationReader(DatasetReader):
         for row in range(len(data.source)):
             yield self._instance(data.images[row], data.masks[row], data.source[row])
 
-    def text_to_instance(self, image: numpy.ndarray) -> Instance:  # type: ignore[override]
+    def text_to_instance(self, image: numpy.ndarray) -> Instance:
         """
         # Parameters
 
@@ -143,12 +143,13 @@ class ImageTable(TensorTable):
                 "without them."
             )
 
-    def batch(self, rows: numpy.ndarray) -> TensorDict:
+    def batch(self, rows: numpy.ndarray) -> dict[str, torch.Tensor]:
         batch = super().batch(rows)
         image, mask = as_input(batch["image"]), batch["mask"]
         if self._crop is not None:
-            corners = [places[rows] for places in self._corners]
-            image, mask = (_cropped(each, *corners, *self._crop) for each in (image, mask.unsqueeze(1)))
+            tops, lefts = (places[rows] for places in self._corners)
+            height, width = self._crop
+            image, mask = (_cropped(each, tops, lefts, height, width) for each in (image, mask.unsqueeze(1)))
             mask = mask.squeeze(1)
         if self._mirror:
             turned = self._turned[rows]

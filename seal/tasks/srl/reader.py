@@ -118,7 +118,7 @@ class SrlReader(SentenceReader):
         # Words, as in files of data: separated by spaces. The predicates are to be found.
         return self.text_to_instance(line.split(), source=source)
 
-    def text_to_instance(  # type: ignore[override]
+    def text_to_instance(
         self,
         words: list[str],
         predicate: Optional[int] = None,

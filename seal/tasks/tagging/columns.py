@@ -172,7 +172,7 @@ class TagColumns:
                 self._check_columns(f"{path}:{number}", row, ids)
                 width, checked = len(row), True
             if self._sentence is not None:
-                before, of = of, self._sentence_of(f"{path}:{number}", row, of)
+                before, of = of, self._sentence_of(f"{path}:{number}", row[self._sentence], of)
                 if of != before and sentence.words:
                     yield sentence
                     sentence = self._start(path)
@@ -185,9 +185,9 @@ class TagColumns:
         if sentence.words:
             yield sentence
 
-    def _sentence_of(self, where: str, row: list[str], before: str) -> str:
+    def _sentence_of(self, where: str, cell: str, before: str) -> str:
         """What the column of sentences says of a row: where its cell is empty, that of the row before."""
-        found = row[self._sentence] or before
+        found = cell or before
         if not found:
             raise ConfigurationError(f"{where}: the sentence of the first row is empty.")
         return found
@@ -237,9 +237,10 @@ class TagColumns:
             if self._names is not None and not -len(self._names) <= column < len(self._names):
                 raise ConfigurationError(f"{key}: {column} is not a place among {len(self._names)} columns.")
             return column
-        if column not in (self._names or ()):
-            raise ConfigurationError(f"{key}: there is no column {column!r}; 'columns' names {self._names or 'none'}.")
-        return self._names.index(column)
+        names = self._names or []
+        if column not in names:
+            raise ConfigurationError(f"{key}: there is no column {column!r}; 'columns' names {names or 'none'}.")
+        return names.index(column)
 
     def _start(self, path: str) -> TaggedSentence:
         tags: Optional[list[str]] = None if self._tag is None else []
@@ -282,7 +283,7 @@ class TagColumns:
                 raise ConfigurationError(f"{sentence.path}:{number}: the {name} is empty.")
         sentence.words.append(row[self._token])
         sentence.lines.append(number)
-        if self._tag is not None:
+        if self._tag is not None and sentence.tags is not None:
             tag, where = row[self._tag], f"{sentence.path}:{number}: the tag"
             if tag[:1] == "[" and is_list(tag):
                 raise ConfigurationError(f"{where} {abbreviate(tag)} looks like a list; expected {_EXPECTED}.")

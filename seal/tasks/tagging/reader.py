@@ -187,8 +187,9 @@ class TaggingReader(SentenceReader):
         notation = self._notation(file_path)
         if notation is None:
             for sentence in sentences:
-                if "" in (sentence.tags or ()):
-                    raise ConfigurationError(f"{_where(sentence, sentence.tags.index(''))}: the tag is empty.")
+                found = sentence.tags or []
+                if "" in found:
+                    raise ConfigurationError(f"{_where(sentence, found.index(''))}: the tag is empty.")
                 yield sentence
             return
         legal = self._legal.setdefault(notation.encoding, LegalTags(notation.encoding, self._repair))
@@ -242,7 +243,7 @@ class TaggingReader(SentenceReader):
         self._first = self._first or found
         return found
 
-    def text_to_instance(  # type: ignore[override]
+    def text_to_instance(
         self,
         words: list[str],
         tags: Optional[list[str]] = None,
@@ -278,10 +279,11 @@ class TaggingReader(SentenceReader):
         tokens = text_field(words, where)
         fields: dict[str, Field] = {"tokens": tokens}
         columns: dict[str, list[str]] = {}
+        given = features or {}
         for name in self.feature_names:
-            if name not in (features or {}):
+            if name not in given:
                 raise ConfigurationError(f"{where}the feature '{name}' is missing, which the reader has columns of.")
-            columns[name] = features[name]
+            columns[name] = given[name]
         if self._case:
             columns["case"] = [first_letter(word) for word in words]
         for name, labels in columns.items():
@@ -294,7 +296,7 @@ class TaggingReader(SentenceReader):
             # Instances of a batch need the same fields, and labels that are numbers bypass the vocabulary.
             fields.setdefault("tags", KnownLabelsField([0] * len(words), tokens, "tags"))
             fields["labelled"] = LabelField(int(tags is not None), skip_indexing=True)
-        metadata = {"words": words, "tags": tags, "source": source}
+        metadata: dict[str, object] = {"words": words, "tags": tags, "source": source}
         if lines is not None:
             metadata["lines"] = lines
         fields["metadata"] = WordsField(metadata)
@@ -303,7 +305,8 @@ class TaggingReader(SentenceReader):
 
 def _telling_of_equal_tags(file_path: str, sentences: Iterable[TaggedSentence]) -> Iterator[TaggedSentence]:
     """Passes the sentences on, and warns after the last one where all tags are the same: it may be meant."""
-    tags, words = set(), 0
+    tags: set[str] = set()
+    words = 0
     for sentence in sentences:
         yield sentence
         words += len(sentence.words)

@@ -8,6 +8,7 @@ from typing import Optional
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import require
 from seal.files.format_sniffing import to_be_converted
 from seal.files.names import clean_label, clean_name
 from seal.files.paths import not_empty
@@ -91,7 +92,7 @@ class LabelScheme:
         """
         if not self._ancestors:
             return
-        placed = set(self._of_file.labels)
+        placed = set(require(self._of_file, "dataset_reader.taxonomy").labels)
         lacking = [label for label in labels if label not in placed]
         if not lacking:
             return
@@ -113,7 +114,8 @@ class LabelScheme:
 
     def _above(self, label: str) -> list[str]:
         """The ancestors of a label; none where the taxonomy lacks it."""
-        found = self._taxonomy.ancestors(label) if label in self._taxonomy.labels else []
+        taxonomy = require(self._taxonomy, "dataset_reader.taxonomy")
+        found = taxonomy.ancestors(label) if label in taxonomy.labels else []
         for above in found:
             if self._known is not None and above not in self._known:
                 raise ConfigurationError(

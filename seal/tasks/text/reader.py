@@ -132,7 +132,7 @@ class TextMultilabelReader(SentenceReader):
         scheme.taxonomy()
         found: dict[str, None] = {}
         # The first instance names the listed labels to the vocabulary, for all texts.
-        columns = [NamedColumns(names, LABELS, "label", scheme.labels_path)] if names else []
+        columns = [NamedColumns(names, LABELS, "label", scheme.labels_path)] if names and scheme.labels_path else []
         try:
             texts = self._short_enough(file_path, self._texts(file_path))
             for text in self._shard(_noting_labels(texts, found)):
@@ -189,9 +189,7 @@ class TextMultilabelReader(SentenceReader):
             tokens = tokens[:room]
         return self._tokenizer.add_special_tokens(tokens), cut
 
-    def text_to_instance(  # type: ignore[override]
-        self, text: str, labels: Optional[list[str]] = None, source: Optional[str] = None
-    ) -> Instance:
+    def text_to_instance(self, text: str, labels: Optional[list[str]] = None, source: Optional[str] = None) -> Instance:
         """
         One instance, without token indexers (`apply_token_indexers` adds them). A warning tells that the text is cut.
 
