@@ -37,7 +37,7 @@ MEANING = {
     "activation": "the activation of the task-net",
     "adapters": "`null`: full fine-tuning; or adapters, `{}` or `{ dim: 64, placement: 'houlsby' }`",
     "adversarial_steps": "steps from gold towards the worst error",
-    "anchors": "whether a regression energy is also fitted at gold and at the output with patches of strong noise",
+    "anchors": "whether a regression energy is also fitted at gold and, of masks, at outputs with patches of noise",
     "average_weights": "the decay of the average of the weights, which is validated and kept; `null`: none",
     "batch_size": "inputs a batch",
     "batches_per_epoch": "batches after which an epoch ends (of citations: one of labelled references); `null`: all",

@@ -40,6 +40,14 @@ def test_weights_may_be_averaged(method):
     assert averaged == {**plain, "moving_average": {"type": "exponential", "decay": 0.999}}
 
 
+def test_the_energy_of_noisy_outputs_may_be_fitted_at_gold_too():
+    plain, anchored = (model_of("regression_s", given) for given in ("", "anchors=true"))
+    assert plain["sampler"]["type"] == "gaussian_perturbation"
+    assert anchored == {**plain, "sampler": {"type": "stack", "samplers": [plain["sampler"], "gold"]}}
+    with pytest.raises(RuntimeError, match="settings: 'anchors' changes nothing for 'nce'"):
+        model_of("nce", "anchors=true")
+
+
 # The papers' numbers.
 
 # SEAL, ICLR 2022 submission, Tables 4 to 10: the energy's weight, the number of samples, and the learning rates of the

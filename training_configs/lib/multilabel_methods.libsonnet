@@ -112,16 +112,17 @@ local alternating(loss) = function(s) with(primary[loss](s), { trainer:: { first
 
   margin(s): dynamic(by_output(s, 'margin')),
   regression(s): dynamic(by_output(s, 'regression')),
-  // Gaussian noise on the task-net's output, which is, clean, one of the `num_samples`, as in the authors' code.
-  regression_s(s): with($.regression(s), {
-    sampler: {
+  // Gaussian noise on the task-net's output, which is, clean, one of the `num_samples`, as in the authors' code. With
+  // `anchors`, which is ours, the energy is fitted at gold, too; otherwise nothing says what it is there.
+  regression_s(s):
+    local noisy = {
       type: 'gaussian_perturbation',
       num_samples: s.num_samples,
       std: s.noise,
       space: s.noise_space,
       include_clean: true,
-    },
-  }),
+    };
+    with($.regression(s), { sampler: if s.anchors then { type: 'stack', samplers: [noisy, 'gold'] } else noisy }),
   regression_discrete(s): dynamic(methods.regression_discrete(s.num_samples, s.energy_weight)),
   nce(s): dynamic(methods.nce(s.num_samples, s.energy_weight)),
   ranking(s): dynamic(methods.ranking(s.num_samples, s.energy_weight)),

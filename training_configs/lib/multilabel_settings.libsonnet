@@ -21,6 +21,7 @@ local default = {
   num_samples: 20,
   noise: 1.0,
   noise_space: 'logit',
+  anchors: false,
   inference_optimizer: 'adam',
   search_path: false,
   step_size: 0.1,
