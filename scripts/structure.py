@@ -51,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
     add("--task-nets", default=",".join(TASK_NETS), metavar="NAMES", help="(default: %(default)s)")
     add("--skip", default="", metavar="DATA/NAME,...", help="pairs of data and classifier that are left out")
     add("--seeds", type=int, default=3, help="(default: %(default)s)")
-    add("--shuffle", action="store_true", help="split all rows anew for each seed, in parts of the given sizes")
+    add("--shuffle", action="store_true", help="split all rows anew for each seed, equal ones into the same part")
     add("--others", action="store_true", help="also what other libraries have for whole sets, seed 1")
     add("--out", type=Path, metavar="DIR", default=Path("results/structure"), help="(default: %(default)s)")
     return result

@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from scripts.measure.configs import library_value
 from scripts.measure.suite import UserError
 from seal.sklearn import StructuredClassifier, log_odds
+from seal.sklearn.rows import equal_rows
 from seal.structure.scores import LABEL_SET_SCORES, Ratio
 from seal.structure.thresholds import best_threshold_for
 from seal.tasks.multilabel.reader import MultilabelReader
@@ -43,12 +44,15 @@ class Data(NamedTuple):
     test_gold: numpy.ndarray
 
     def shuffled(self, seed: int) -> "Data":
-        """All rows in another order, of which as many are test data."""
+        """All rows in another order, of which at most as many are training data; no row of these equals one of test."""
         rows = sparse.vstack if sparse.issparse(self.train) else numpy.concatenate
         found, gold = rows([self.train, self.test]), numpy.concatenate([self.train_gold, self.test_gold])
         found = found.tocsr() if sparse.issparse(found) else found
-        order, number = numpy.random.default_rng(seed).permutation(len(gold)), len(self.train_gold)
-        train, test = order[:number], order[number:]
+        groups = equal_rows(found)
+        order = numpy.random.default_rng(seed).permutation(groups.max() + 1)
+        seen = numpy.bincount(groups)[order].cumsum() <= len(self.train_gold)
+        in_train = seen[order.argsort()][groups]
+        train, test = numpy.flatnonzero(in_train), numpy.flatnonzero(~in_train)
         return Data(found[train], gold[train], found[test], gold[test])
 
 
@@ -175,22 +179,22 @@ def chosen_setting(name: str, data: Data) -> float:
 def measure(data: Data, make: Callable[[int], Any], seed: int) -> dict[str, Any]:
     """
     What a task-net has on the test data by thresholds tuned on held-out scores (`own`), and with structure: by row and
-    score the numerators and denominators of `seal.structure.scores`, what was learned, and the seconds it took.
+    score the numerators and denominators of `seal.structure.scores`, what was learned, and the CPU seconds it took.
     """
-    began = time.perf_counter()
+    began = time.process_time()
     alone = make(seed).fit(data.train, data.train_gold.astype(int))
-    alone_seconds = time.perf_counter() - began
-    began = time.perf_counter()
+    alone_seconds = time.process_time() - began
+    began = time.process_time()
     log_odds(alone, data.test, data.test_gold.shape[1])
-    predicting = time.perf_counter() - began
-    began = time.perf_counter()
+    predicting = time.process_time() - began
+    began = time.process_time()
     fitted = StructuredClassifier(make(seed), random_state=seed).fit(data.train, data.train_gold.astype(int))
-    seconds = time.perf_counter() - began
-    began = time.perf_counter()
+    seconds = time.process_time() - began
+    began = time.process_time()
     scores = fitted.scores(data.test)
     structured = fitted.structure_.decide_all(scores)
     # All that is more than the classifier's own scores, those of whole sets among it.
-    deciding = max(time.perf_counter() - began - predicting, 0.0)
+    deciding = max(time.process_time() - began - predicting, 0.0)
     gold = torch.from_numpy(data.test_gold)
     rows = {}
     for score, ratio in LABEL_SET_SCORES.items():
@@ -213,7 +217,7 @@ def measure(data: Data, make: Callable[[int], Any], seed: int) -> dict[str, Any]
 def others(data: Data, make: Callable[[int], Any], seed: int) -> dict[str, dict[str, list]]:
     """
     What scikit-learn and scikit-multilearn have for dependent labels, over logistic regression, has on the test data:
-    by its name and score the numerator and denominator of each row, and the seconds of fit and prediction.
+    by its name and score the numerator and denominator of each row, and the CPU seconds of fit and prediction.
     """
     single = make(seed).estimator
     # A chain cannot learn a label that no row has.
@@ -272,10 +276,10 @@ def _rakel(single: Any, number: int) -> Any:
 
 
 def _seconds(call: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call gives, and the seconds that it takes."""
-    began = time.perf_counter()
+    """What a call gives, and the CPU seconds that it takes."""
+    began = time.process_time()
     found = call()
-    return found, time.perf_counter() - began
+    return found, time.process_time() - began
 
 
 def _by_row(ratio: Ratio) -> numpy.ndarray:

@@ -26,7 +26,7 @@ class Page(NamedTuple):
 
 def page(runs: Sequence[tuple[str, str, Path]], seeds: int, command: str, shuffled: bool = False) -> Page:
     """`runs` has the data, the classifier and the folder of each pair; if `shuffled`, each seed has another split."""
-    table = pandas.concat([_pair(*run, seeds) for run in runs], ignore_index=True)
+    table = pandas.concat([_pair(*run, seeds, shuffled) for run in runs], ignore_index=True)
     for (net, score), group in table.groupby(["classifier", "score"]):
         table.loc[group.index, "p_holm"] = holm(group["p"].to_numpy())
     reports = [read_json(folder / f"{seed}.json")["report"] for _, _, folder in runs for seed in range(1, seeds + 1)]
@@ -50,14 +50,15 @@ def page(runs: Sequence[tuple[str, str, Path]], seeds: int, command: str, shuffl
     return Page("\n\n".join(parts) + "\n", table)
 
 
-def _pair(data: str, net: str, folder: Path, seeds: int) -> pandas.DataFrame:
+def _pair(data: str, net: str, folder: Path, seeds: int, shuffled: bool) -> pandas.DataFrame:
     found = [read_json(folder / f"{seed}.json") for seed in range(1, seeds + 1)]
     rows = []
     for score in SCORES:
         counts = {
             kind: [numpy.asarray(run["rows"][f"{kind} {score}"]) for run in found] for kind in ("own", "structured")
         }
-        frames = {kind: _frame(sum(arrays)) for kind, arrays in counts.items()}
+        pool = numpy.concatenate if shuffled else sum
+        frames = {kind: _frame(pool(arrays)) for kind, arrays in counts.items()}
         tested = paired_bootstrap(frames["own"], frames["structured"], ["row"], RATIO)
         values = {
             kind: [100 * array[:, 0].sum() / array[:, 1].sum() for array in arrays] for kind, arrays in counts.items()
@@ -195,7 +196,7 @@ def _others(runs: Sequence[tuple[str, str, Path]], table: pandas.DataFrame, seed
         "In brackets: by how much it is better with structure (all scores pooled over seeds, as above), and p of the "
         f"paired bootstrap, of each test alone. Significantly worse with structure: {', '.join(lost) or 'none'}."
     )
-    header = ["data", "method", *SCORES.values(), "fit, s", "prediction, s"]
+    header = ["data", "method", *SCORES.values(), "fit, CPU s", "prediction, CPU s"]
     return markdown_table(header, rows) + "\n\n" + told
 
 

@@ -112,6 +112,9 @@ def gate(
 
     `E[g | d] = (m / s^2 + d / e^2) / (1 / s^2 + 1 / e^2)`
 
+    Where there are validation data, `g` is at most what the own output leaves, 1 less its score: the expected gain is
+    that of the normal distribution below this bound.
+
     Options are weighed one by one. All of them at once, as one normal distribution, were no better over many data sets,
     and an option that gains much more than it ever did then changes what is expected of the others.
 
@@ -131,7 +134,8 @@ def gate(
     before = {name: Gain(earlier[name].mean, earlier[name].spread) for name in others}
     observed, number = paired([options[name] for name in others], options[own], [earlier[n] for n in others], groups)
     seen = dict(zip(others, observed))
-    after = {name: posterior(before[name], seen[name]) for name in others}
+    most = 1.0 - values[own] if instances else math.inf
+    after = {name: at_most(posterior(before[name], seen[name]), most) for name in others}
     chosen = max(others, key=lambda name: after[name].mean, default=own)
     if not learned or not others or after[chosen].mean <= 0:
         chosen = own
@@ -145,6 +149,19 @@ def posterior(before: Gain, observed: Gain) -> Gain:
         return before
     mean = before.mean + weight * (observed.mean - before.mean)
     return Gain(mean, before.deviation * (1 - weight) ** 0.5)
+
+
+def at_most(gain: Gain, most: float) -> Gain:
+    """
+    The mean and deviation of `N(mean, deviation^2)` below `most`: with `a = (most - mean) / deviation` and
+    `r = phi(a) / Phi(a)`, `mean - deviation r` and `deviation sqrt(1 - a r - r^2)`.
+    """
+    if gain.deviation == 0.0 or math.isinf(most):
+        return Gain(min(gain.mean, most), gain.deviation)
+    place = torch.tensor((most - gain.mean) / gain.deviation, dtype=torch.double)
+    ratio = float((-place.square() / 2 - torch.special.log_ndtr(place)).exp() / (2 * math.pi) ** 0.5)
+    share = 1 - float(place) * ratio - ratio**2
+    return Gain(gain.mean - gain.deviation * ratio, gain.deviation * max(share, 0.0) ** 0.5)
 
 
 def paired(

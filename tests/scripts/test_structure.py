@@ -3,6 +3,7 @@
 import numpy
 import pandas
 import pytest
+from scipy import sparse
 
 from scripts import structure
 from scripts.measure import classifiers, structure_tables
@@ -50,6 +51,26 @@ def test_what_is_measured_is_not_measured_again(small, monkeypatch):
     monkeypatch.setattr(classifiers, "read", lambda name: pytest.fail("read again"))
     assert structure.main(arguments) == 0
     assert (out / "results.csv").read_bytes() == before
+
+
+def test_each_seed_has_a_split_of_all_rows():
+    x, gold = numpy.arange(30.0).reshape(10, 3), numpy.arange(20).reshape(10, 2) % 3 == 0
+    data = classifiers.Data(x[:7], gold[:7], x[7:], gold[7:])
+    for seed in (1, 2):
+        found = data.shuffled(seed)
+        rows, labels = (numpy.concatenate([found[place], found[place + 2]]) for place in (0, 1))
+        assert len(found.train) == 7 and len(found.test_gold) == 3
+        order = rows[:, 0].argsort()
+        assert (rows[order] == x).all() and (labels[order] == gold).all()
+    assert not numpy.array_equal(data.shuffled(1).test, found.test)
+    twice = classifiers.Data(x[[0, 0, 1, 2]], gold[[0, 0, 1, 2]], x[[0, 1]], gold[[0, 1]])
+    for seed in range(5):
+        found = twice.shuffled(seed)
+        assert not {tuple(row) for row in found.train} & {tuple(row) for row in found.test}
+        assert len(found.train) <= 4 and len(found.train) + len(found.test) == 6
+    found = data.shuffled(2)
+    sparsely = data._replace(train=sparse.csr_matrix(data.train), test=sparse.csr_matrix(data.test)).shuffled(2)
+    assert (sparsely.test.toarray() == found.test).all()
 
 
 def test_holm():
