@@ -35,7 +35,7 @@ class Spans:
         self.colours = colours_of(["ARGM-MOD", "ARG1"])
 
     def about(self):
-        return {"name": self.name, "asks": self.asks, "examples": EXAMPLES}
+        return {"name": self.name, "asks": self.asks, "hint": "Each line is an input.", "examples": EXAMPLES}
 
     def answer(self, given):
         if given == "wrong":

@@ -28,7 +28,7 @@ class Told:
         self.paused, self.yielded = threading.Event(), []
 
     def about(self):
-        return {"name": self.name, "asks": self.asks, "examples": ["a <b> c"]}
+        return {"name": self.name, "asks": self.asks, "hint": "Each line is an input.", "examples": ["a <b> c"]}
 
     def labels(self):
         return ["ARG0", "V"]

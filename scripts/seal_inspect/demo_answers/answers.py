@@ -9,6 +9,7 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.models.archival import Archive
 
+from seal.allennlp.model_names import ready_models
 from seal.tasks.base.pipeline import Pipeline
 from seal.tasks.base.predictor import SentencePredictor
 from seal_inspect.archives import tensors_of
@@ -32,6 +33,8 @@ class Answers:
     #: What the page asks for, and its examples where the validation data are not at hand.
     asks = "text"
     samples: tuple[str, ...] = ("The chef sold the old car to a neighbour .",)
+    #: How several inputs are given at once.
+    hint = "Each line is an input."
     #: Of what kind the models of a page are, for a message.
     task: str
 
@@ -44,14 +47,15 @@ class Answers:
         self.predictor: Any = Pipeline.of_archive(archive, name, arguments=arguments).predictor
         if isinstance(self.predictor, SentencePredictor):
             self.predictor.set_splitting(None)
-        self._data = archive.config.get("validation_data_path")
+        # A model that comes with the package is asked in ordinary English.
+        self._data = None if name in ready_models() else archive.config.get("validation_data_path")
         #: Of the labels of all models of a page.
         self.colours: dict[str, str] = {}
 
     def about(self) -> JsonDict:
         """What the page is told of the model."""
         examples = self._some_examples() or list(self.samples)
-        return {"name": self.name, "asks": self.asks, "examples": examples}
+        return {"name": self.name, "asks": self.asks, "hint": self.hint, "examples": examples}
 
     def answer(self, given: str) -> Iterator[JsonDict]:
         """
@@ -104,6 +108,8 @@ class Answers:
 
 class SentenceAnswers(Answers):
     """Of sentences: what is predicted is one of a few whole outputs that compete."""
+
+    hint = "Sentences are found; a line ends one."
 
     def _requests(self, text: str) -> list[JsonDict]:
         requests = super()._requests(text)
