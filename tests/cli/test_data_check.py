@@ -58,16 +58,20 @@ def test_all_data_are_read_where_there_is_time(config):
     assert told == ["train: 120 instances", "validation: 5 instances", "test: 7 instances"] and config == before
 
 
-@pytest.mark.parametrize("key, line", [("train_data_path", 119), ("validation_data_path", 3), ("test_data_path", 7)])
-def test_what_a_reader_refuses_is_found(config, tmp_path, key, line):
-    config[key] = texts(tmp_path / "wrong.jsonl", 120, wrong=line)
-    with pytest.raises(ConfigurationError, match=f"wrong.jsonl:{line}: "):
-        look_at_data(config)
-
-
-def test_each_path_is_read_by_its_own_reader(config):
-    config["validation_dataset_reader"] = {"type": "seal_text_multilabel", "text_keys": ["title"]}
-    with pytest.raises(ConfigurationError, match="dev.jsonl:1: "):
+@pytest.mark.parametrize(
+    "key, line, name",
+    [
+        ("train_data_path", 119, "wrong.jsonl"),
+        ("validation_data_path", 3, "wrong.jsonl"),
+        ("test_data_path", 7, "wrong.jsonl"),
+        # By a reader of its own.
+        ("validation_dataset_reader", 1, "dev.jsonl"),
+    ],
+)
+def test_what_a_reader_refuses_is_found(config, tmp_path, key, line, name):
+    own = {"type": "seal_text_multilabel", "text_keys": ["title"]}
+    config[key] = own if key.endswith("reader") else texts(tmp_path / name, 120, wrong=line)
+    with pytest.raises(ConfigurationError, match=f"{name}:{line}: "):
         look_at_data(config)
 
 

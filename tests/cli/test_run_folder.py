@@ -105,28 +105,24 @@ def test_the_config_of_a_run_that_goes_on(tmp_path, change, told):
     check_folder(str(tmp_path), config, True, False)
 
 
-def test_a_file_is_no_folder_of_a_run(tmp_path):
-    (tmp_path / "notes.txt").write_text("mine")
-    for force in (False, True):
-        with pytest.raises(ConfigurationError, match="-s .*notes.txt"):
-            check_folder(str(tmp_path / "notes.txt"), {}, False, force)
-
-
 @pytest.mark.parametrize(
-    "recover, force, told",
+    "name, recover, force, told",
     [
-        (False, False, "-s .*--force .*--recover"),
-        (True, False, "--recover: .*config.json"),
-        (True, True, "--recover .*--force"),
+        ("", False, False, "-s .*--force .*--recover"),
+        ("", True, False, "--recover: .*config.json"),
+        ("", True, True, "--recover .*--force"),
+        ("notes.txt", False, False, "-s .*notes.txt"),
+        ("notes.txt", False, True, "-s .*notes.txt"),
     ],
 )
-def test_folders_in_which_no_run_can_begin(tmp_path, recover, force, told):
-    check_folder(str(tmp_path / "run"), {}, False, force)
-    (tmp_path / "run").mkdir()
-    check_folder(str(tmp_path / "run"), {}, False, force)
-    (tmp_path / "run" / "out.log").write_text("")
+def test_folders_in_which_no_run_can_begin(tmp_path, name, recover, force, told):
+    run = tmp_path / "run"
+    for _ in range(2):
+        check_folder(str(run), {}, False, force)
+        run.mkdir(exist_ok=True)
+    (run / "notes.txt").write_text("mine")
     with pytest.raises(ConfigurationError, match=told):
-        check_folder(str(tmp_path / "run"), {}, recover, force)
+        check_folder(str(run / name), {}, recover, force)
 
 
 def test_each_training_is_recorded(tmp_path, monkeypatch):

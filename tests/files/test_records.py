@@ -30,10 +30,21 @@ def test_rows_have_the_number_of_their_first_line(text, rows):
     assert list(csv_rows("f.csv", numbered(text))) == rows
 
 
-@pytest.mark.parametrize("text, line", [('a,b\nc,"d\ne,f\n', 2), ('a,"b"c\n', 1), ('a,b\n\n\nc,"d" e\n', 4)])
-def test_a_wrong_quote_is_told_with_its_line(text, line):
-    with pytest.raises(ConfigurationError, match=f"^f.csv:{line}: "):
-        list(csv_rows("f.csv", numbered(text)))
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ('a,b\nc,"d\ne,f\n', "f.csv:2: "),
+        ('a,"b"c\n', "f.csv:1: "),
+        ('a,b\n\n\nc,"d" e\n', "f.csv:4: "),
+        ("a,b\n1\n", "f.csv:2: .*1 cell.* 2"),
+        ('a,b\n1,2\n""\n', "f.csv:3: .*1 cell"),
+        ("a,a\n1,2\n", "f.csv:1: .*'a'"),
+        ("a,\n1,2\n", "f.csv:1: .*''"),
+    ],
+)
+def test_wrong_tables_are_told(text, told):
+    with pytest.raises(ConfigurationError, match=told):
+        list(csv_records("f.csv", numbered(text)))
 
 
 def test_records_have_the_names_of_the_first_row():
@@ -46,20 +57,6 @@ def test_of_one_column_a_blank_line_is_a_row():
     text = '\ntext\na\n""\n\n  \n"  "\n'
     found = [(number, {"text": cell}) for number, cell in enumerate(["a", "", "", "", "  "], start=3)]
     assert list(csv_records("f.csv", numbered(text))) == found
-
-
-@pytest.mark.parametrize(
-    "text, told",
-    [
-        ("a,b\n1\n", "f.csv:2: .*1 cell.* 2"),
-        ('a,b\n1,2\n""\n', "f.csv:3: .*1 cell"),
-        ("a,a\n1,2\n", "f.csv:1: .*'a'"),
-        ("a,\n1,2\n", "f.csv:1: .*''"),
-    ],
-)
-def test_wrong_tables_are_told(text, told):
-    with pytest.raises(ConfigurationError, match=told):
-        list(csv_records("f.csv", numbered(text)))
 
 
 @pytest.mark.parametrize("value", [{"a": [1, {"b": None}], "c": {"a": "\u00e9"}}, [], 3.5, "x"])

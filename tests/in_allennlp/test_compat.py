@@ -6,7 +6,6 @@ those assertions breaks, the patch can go.
 """
 
 import importlib
-import inspect
 import io
 import json
 import pkgutil
@@ -19,7 +18,7 @@ import numpy
 import pytest
 import torch
 from allennlp.commands.train import train_model
-from allennlp.common import Params, cached_transformers
+from allennlp.common import Params
 from allennlp.common import params as params_module
 from allennlp.common.util import import_module_and_submodules
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer
@@ -60,11 +59,6 @@ def test_pretrained_tokenizer_adds_special_tokens_where_asked(tiny_bert, add_spe
     assert [t.text for t in tokenizer.sequence_pair_mid_tokens] == ["[SEP]"]
     assert tokenizer.num_special_tokens_for_pair() == 3
     assert tokenizer.sequence_pair_second_token_type_id == 1
-
-
-def test_unpatched_tokenizer_constructor_still_refuses_the_keyword(tiny_bert):
-    with pytest.raises(AttributeError, match="add_special_tokens"):
-        inspect.unwrap(cached_transformers.get_tokenizer)(tiny_bert, add_special_tokens=False)
 
 
 OPTIMIZER_OPTIONS = {

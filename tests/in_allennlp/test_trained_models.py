@@ -33,15 +33,17 @@ def test_the_best_weights_of_a_folder_or_an_archive(run, place):
     assert found.keys() == {"a"} and torch.equal(found["a"], torch.ones(2))
 
 
-def test_other_labels_are_refused(run):
-    with pytest.raises(ConfigurationError, match="^model.x: .*run"):
-        trained_weights(str(run), "model.x", "my_tags", LABELS[:-1])
-
-
-@pytest.mark.parametrize("place, folder", [(lambda run: run, "/run/vocabulary"), (archive_of, "RUN/vocabulary")])
-def test_labels_in_another_order_are_told(run, place, folder):
+@pytest.mark.parametrize(
+    "place, labels, folder",
+    [
+        (lambda run: run, LABELS[:-1], "/run"),
+        (lambda run: run, LABELS[::-1], "/run/vocabulary"),
+        (archive_of, LABELS[::-1], "RUN/vocabulary"),
+    ],
+)
+def test_other_labels_are_refused(run, place, labels, folder):
     with pytest.raises(ConfigurationError, match=f"^model.x: .*{folder}"):
-        trained_weights(str(place(run)), "model.x", "my_tags", LABELS[::-1])
+        trained_weights(str(place(run)), "model.x", "my_tags", labels)
 
 
 def test_what_is_no_model(run, tmp_path):
