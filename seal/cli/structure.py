@@ -110,8 +110,7 @@ def learn(args: argparse.Namespace) -> None:
         raise ConfigurationError("--valid-scores and --valid-gold: both are needed, or neither.")
     if args.valid_scores is not None:
         names, chosen_by, _ = _scores(args.valid_scores)
-        if names != labels:
-            raise ConfigurationError(f"--valid-scores: the labels are not those of {args.scores}.")
+        check_that(names == labels, "--valid-scores: the labels", f"those of {args.scores}", names)
         valid = {"emissions": chosen_by, **_lines(args.valid_gold, ["tags"])}
         for name, found in given.items():
             if found is not None and valid[name] is None:
@@ -129,8 +128,8 @@ def apply(args: argparse.Namespace) -> None:
     """Predicts, and writes a line of JSON for each sentence."""
     tagger = StructuredTagger.load(args.folder)
     labels, emissions, _ = _scores(args.scores)
-    if labels != tagger.labels:
-        raise ConfigurationError(f"{args.scores}: the labels are not those that {args.folder} has learned with.")
+    wanted_labels = f"those that {args.folder} has learned with"
+    check_that(labels == tagger.labels, f"{args.scores}: the labels", wanted_labels, labels)
     wanted = [_ARGUMENTS[name] for name in tagger.needs]
     if wanted and args.inputs is None:
         raise ConfigurationError(f"--inputs: {args.folder} has learned with '{wanted[0]}'; give a file that has it.")
@@ -176,12 +175,12 @@ def _scores(path: str) -> tuple[list[str], Any, dict[str, numpy.ndarray] | None]
     check_that(fits, f"{path}: emissions", wanted, emissions.shape)
     counts = [] if lengths is None else [int(length) for length in lengths.ravel()]
     if emissions.ndim == 2:
-        if min(counts, default=0) < 0 or sum(counts) != len(emissions):
-            raise ConfigurationError(f"{path}: lengths must sum to {len(emissions)} tokens, found {sum(counts)}.")
+        fits = min(counts, default=0) >= 0 and sum(counts) == len(emissions)
+        check_that(fits, f"{path}: the sum of lengths", f"{len(emissions)}, the number of tokens", sum(counts))
         emissions = numpy.split(emissions, numpy.cumsum(counts)[:-1]) if counts else []
     elif lengths is not None:
-        if len(counts) != len(emissions) or not all(0 <= count <= emissions.shape[1] for count in counts):
-            raise ConfigurationError(f"{path}: lengths must be {len(emissions)} numbers, 0 to {emissions.shape[1]}.")
+        fits = len(counts) == len(emissions) and all(0 <= count <= emissions.shape[1] for count in counts)
+        check_that(fits, f"{path}: lengths", f"{len(emissions)} numbers, 0 to {emissions.shape[1]}", counts)
         emissions = [rows[:length] for rows, length in zip(emissions, counts)]
     pairs = {name: arrays[name] for name in ("transitions", "start_transitions", "end_transitions") if name in arrays}
     return [str(label) for label in arrays["labels"]], emissions, pairs or None

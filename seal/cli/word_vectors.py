@@ -36,8 +36,6 @@ def check_vectors(uri: str, embedding_dim: int) -> None:
     path = embedding.parse_embeddings_file_uri(uri)[0]
     if "://" in path:
         return
-    if os.path.isdir(os.path.expanduser(path)):
-        raise ConfigurationError(f"{path}: a file of word vectors is needed, and this is a folder; name a file in it.")
     if not os.path.isfile(os.path.expanduser(path)):
         where = "" if os.path.isabs(path) or path.startswith("~") else f" in {os.getcwd()}"
         folder, name = os.path.split(path)

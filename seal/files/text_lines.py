@@ -142,12 +142,9 @@ def text_lines(path: str, expected: Optional[str] = None, json_lines: bool = Fal
     read or is not UTF-8, then with the number of the line; or where it has another format.
     """
     path = user_path(path)
-    if os.path.isdir(path):
-        raise ConfigurationError(f"{path}: this is a folder; name a file.")
     if not os.path.isfile(path):
-        raise ConfigurationError(
-            f"{path}: there is no such file; put the data there (see data/README.md), or correct its path."
-        )
+        what = "this is a folder, not a" if os.path.isdir(path) else "there is no such"
+        raise ConfigurationError(f"{path}: {what} file; put the data there (see data/README.md), or correct its path.")
     number, looks = 0, expected is not None
     try:
         # Bytes, so that only "\n" ends a line and an undecodable byte can be reported with its line.

@@ -421,14 +421,12 @@ def read_request(inputs: JsonDict) -> SentenceRequest:
     """The request of the object of a line: `sentence`, or `words` and optionally `predicates`."""
     found: list[Any] = [inputs.get(key) for key in ("sentence", "words", "predicates")]
     sentence, words, predicates = found
-    if "words" not in inputs and "sentence" not in inputs:
-        raise ConfigurationError(f"the object needs 'sentence' or 'words', found {keys_of(inputs)}.")
-    if words is not None and sentence is not None:
-        raise ConfigurationError("the object has both 'sentence' and 'words'; give one of them.")
+    both = words is not None and sentence is not None
+    if both or "words" not in inputs and "sentence" not in inputs:
+        raise ConfigurationError(f"the object needs one of 'sentence' and 'words', found {keys_of(inputs)}.")
     if words is None and "sentence" in inputs:
         _check_text(sentence, "'sentence'")
-        if predicates is not None:
-            raise ConfigurationError("'predicates' are indices of 'words'; give 'words' in place of 'sentence'.")
+        check_that(predicates is None, "'predicates'", "beside 'words', not 'sentence'", predicates)
         return SentenceRequest(sentence, None, None)
     check_that(isinstance(words, list) and bool(words), "'words'", "a list of one or more strings", words)
     for index, word in enumerate(words):
@@ -447,11 +445,8 @@ def _indices(predicates: Any, num_words: int) -> list[int]:
     check_that(isinstance(predicates, list), "'predicates'", "a list of indices", predicates)
     for index in predicates:
         # `True` is an `int`, but not an index.
-        check_that(type(index) is int, "each of 'predicates'", "a whole number", index)
-        if not 0 <= index < num_words:
-            raise ConfigurationError(
-                f"predicate {abbreviate(index)} is not the index of a word, 0 to {num_words - 1} here."
-            )
+        is_index = type(index) is int and 0 <= index < num_words
+        check_that(is_index, "each of 'predicates'", f"the index of a word, 0 to {num_words - 1} here", index)
     return list(dict.fromkeys(predicates))
 
 

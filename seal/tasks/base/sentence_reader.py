@@ -14,7 +14,7 @@ from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
 from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from seal.common.setting_checks import check_range
+from seal.common.setting_checks import check_range, check_that
 from seal.common.tag_encodings import first_broken, repaired_tags
 from seal.files.paths import expanded, one_path, user_path
 from seal.files.text_lines import text_lines
@@ -192,8 +192,7 @@ def tags_field(
     tags: list[str], tokens: TextField, namespace: str, where: str, notation: Optional[str] = None
 ) -> KnownLabelsField:
     """The field of tags; an error that begins with `where` if they are not as many as the words."""
-    if len(tags) != len(tokens):
-        raise ConfigurationError(f"{where}found {len(tags)} tags for {len(tokens)} words.")
+    check_that(len(tags) == len(tokens), f"{where}the tags", f"{len(tokens)}, one for each word", len(tags))
     return KnownLabelsField(tags, tokens, namespace, notation)
 
 
@@ -261,13 +260,12 @@ class LegalTags:
         if broken is None:
             return tags
         repaired = repaired_tags(tags, self._encoding)
-        if repaired is None:
-            raise ConfigurationError(f"{complaint(broken)}.")
-        if not self._repair:
-            raise ConfigurationError(
-                f"{complaint(broken)}; or set 'repair' to true in dataset_reader, and in validation_dataset_reader if "
-                "there is one: what continues nothing then begins a span, and one warning tells how many there are."
+        if repaired is None or not self._repair:
+            remedy = (
+                "; or set 'repair' to true in dataset_reader, and in validation_dataset_reader if there is one: what "
+                "continues nothing then begins a span, and one warning tells how many there are"
             )
+            raise ConfigurationError(f"{complaint(broken)}{'' if repaired is None else remedy}.")
         changed = [index for index, tag in enumerate(tags) if tag != repaired[index]]
         if not self._repaired:
             self._first = f"{where(changed[0])}, '{tags[changed[0]]}' read as '{repaired[changed[0]]}'"

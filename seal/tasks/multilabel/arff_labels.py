@@ -10,6 +10,7 @@ from xml.parsers import expat
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import check_that
 from seal.files.names import clean_name, composed
 from seal.files.taxonomy import Taxonomy
 from seal.tasks.multilabel.arff import ArffHeader, stripped_lines
@@ -52,8 +53,8 @@ def labels_of(
     """The labels by `labels`, else by the XML, else by a hierarchical attribute, else by MEKA's relation."""
     if labels is not None:
         names = list(labels)
-        if not names or len(set(names)) < len(names):
-            raise ConfigurationError("dataset_reader.labels must name one or more attributes, each once.")
+        fits = bool(names) and len(set(names)) == len(names)
+        check_that(fits, "dataset_reader.labels", "one or more names of attributes, each once", names)
         return ArffLabels(names)
     if label_xml is not None:
         lines, edges = read_mulan_xml(label_xml)

@@ -304,10 +304,8 @@ class FeatureRows:
         if all(type(value) is str for value in features):
             row[self._columns(features, by)] = 1
             return row
-        if len(features) != len(self.names):
-            raise ConfigurationError(
-                f"'features' has {len(features)} values, and the model has {len(self.names)} attributes."
-            )
+        wanted = f"{len(self.names)}, one for each attribute"
+        check_that(len(features) == len(self.names), "the values of 'features'", wanted, len(features))
         row[:] = self._numbers(features, range(len(features)))
         return row
 

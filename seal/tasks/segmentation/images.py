@@ -12,7 +12,7 @@ from typing import NamedTuple, Optional
 import numpy
 from allennlp.common.checks import ConfigurationError
 from numpy.lib.format import MAGIC_PREFIX
-from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageFile, ImageOps
 from PIL.TiffImagePlugin import BITSPERSAMPLE
 
 from seal.common.setting_checks import check_that
@@ -137,15 +137,14 @@ def read_array(path: str, name: str) -> numpy.ndarray:
 def read_image(path: str) -> Image.Image:
     """An image in red, green and blue; more than eight bits a colour, transparency and several frames are errors."""
     image, largest = _open(path)
-    if image.mode not in _MODES or largest > 255:
-        kind = image.mode if largest <= 255 else f"{image.mode};16"
+    # Transparency without an alpha channel: a colour that stands for it, or a palette with alpha values.
+    transparent = "transparency" in image.info
+    if image.mode not in _MODES or largest > 255 or transparent:
+        kind = f"{image.mode}{';16' * (largest > 255)}{' with transparency' * transparent}"
         raise ConfigurationError(
             f"{path}: an image of the kind '{kind}' (Pillow's name); save it as RGB or grey, eight bits a colour and "
             "without transparency."
         )
-    # Transparency without an alpha channel: a colour that stands for it, or a palette with alpha values.
-    if "transparency" in image.info:
-        raise ConfigurationError(f"{path}: an image with transparency; save it without.")
     return image.convert("RGB")
 
 
@@ -258,8 +257,6 @@ def _open(path: str) -> tuple[Image.Image, int]:
             image.load()
             # Turned upright: cameras write pixels as the sensor has them, and note which side is up.
             return ImageOps.exif_transpose(image), largest
-    except UnidentifiedImageError as error:
-        raise ConfigurationError(f"{path}: this is not a readable image.") from error
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise ConfigurationError(f"{path}: the image cannot be read ({reason}).") from error

@@ -20,7 +20,7 @@ from PIL.PngImagePlugin import PngInfo
 from seal.common.setting_checks import check_that, whole_number
 from seal.files.paths import user_path
 from seal.files.records import read_json
-from seal.tasks.base.predictor import NOTHING_FOUND, LinePredictor, decodable, finite
+from seal.tasks.base.predictor import NOTHING_FOUND, LinePredictor, decodable, finite, keys_of
 from seal.tasks.segmentation.images import read_image, read_images, resized_image
 from seal.tasks.segmentation.model import SegmentationModel
 from seal.tasks.segmentation.reader import SegmentationReader, as_input, as_pixels
@@ -136,10 +136,8 @@ class SegmentationPredictor(LinePredictor):
 
     def prepare(self, inputs: JsonDict) -> Picture:
         file, archive = inputs.get("image"), inputs.get("images")
-        if (file is None) == (archive is None):
-            raise ConfigurationError("the object needs 'image', or 'images' and 'row'.")
-        if file is not None and "row" in inputs:
-            raise ConfigurationError("'row' is the index of an image in the file of 'images'; leave it out.")
+        if (file is None) == (archive is None) or file is not None and "row" in inputs:
+            raise ConfigurationError(f"the object needs 'image', or 'images' and 'row', found {keys_of(inputs)}.")
         if isinstance(file, (numpy.ndarray, Image.Image)):
             return self._picture("image", _as_image(file))
         path: Any = archive if file is None else file
@@ -282,11 +280,9 @@ class MaskFiles:
     """
 
     def __init__(self, folder: str) -> None:
-        check_that(isinstance(folder, str) and bool(folder), "folder", "the path of a folder", folder)
-        folder = user_path(folder)
-        if os.path.exists(folder) and not os.path.isdir(folder):
-            raise ConfigurationError(f"folder: {folder} is a file.")
-        self._folder = folder
+        fits = isinstance(folder, str) and bool(folder) and not os.path.isfile(user_path(folder))
+        check_that(fits, "folder", "the path of a folder", folder)
+        self._folder = user_path(folder)
         # The names of files that have been written.
         self._written: set[str] = set()
 

@@ -120,14 +120,12 @@ def is_conllu(line: str) -> bool:
 
 
 def _check_row(where: str, row: list[str], before: _Rows, names: Optional[Sequence[str]]) -> None:
-    if names is None and len(row) < len(_UD):
-        raise ConfigurationError(f"{where}: found {len(row)} columns where CoNLL-U has at least {len(_UD)}.")
-    if names is not None and len(row) < len(names):
-        raise ConfigurationError(f"{where}: found {len(row)} columns where 'global.columns' names {len(names)}.")
-    if before and len(row) != len(before[0][1]):
-        raise ConfigurationError(
-            f"{where}: found {len(row)} columns where the first word of the sentence has {len(before[0][1])}."
+    width = len(before[0][1]) if before else max(len(row), len(names or _UD))
+    if len(row) != width:
+        of = (
+            "the sentence's first word has" if before else "'global.columns' names" if names else "CoNLL-U has at least"
         )
+        raise ConfigurationError(f"{where}: found {len(row)} columns where {of} {width}.")
     place = 0 if names is None or "ID" not in names else names.index("ID")
     if row[place] != str(len(before) + 1):
         raise ConfigurationError(

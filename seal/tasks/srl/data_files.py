@@ -115,8 +115,7 @@ def _frame(where: str, record: Any, length: int, legal: LegalTags) -> SrlFrame:
     check_that(is_index, f"{where}: 'pred'", f"the index of a word, 0 to {length - 1} here", predicate)
     are_tags = isinstance(tags, list) and all(isinstance(tag, str) for tag in tags)
     check_that(are_tags, f"{where}: the 'tags' of predicate {predicate}", "a list of strings", tags)
-    if len(tags) != length:
-        raise ConfigurationError(f"{where}: predicate {predicate} has {len(tags)} tags for {length} words.")
+    check_that(len(tags) == length, f"{where}: the tags of predicate {predicate}", f"{length}", len(tags))
     clean = {tag: clean_name(tag, f"{where}: the tag") for tag in dict.fromkeys(tags)}
     tags = [clean[tag] for tag in tags]
     given = tags
@@ -151,15 +150,10 @@ def _parse_conll2012(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[Sr
             continue
         if not rows:
             start = number
-        if len(row) <= _FIRST_ROLE:
-            raise ConfigurationError(
-                f"{path}:{number}: found {len(row)} columns where CoNLL-2012 has at least {_FIRST_ROLE + 1} "
-                "(a file of JSON lines must end in .jsonl)."
-            )
-        if rows and len(row) != len(rows[0]):
-            raise ConfigurationError(
-                f"{path}:{number}: found {len(row)} columns where the first row of the sentence has {len(rows[0])}."
-            )
+        width = len(rows[0]) if rows else max(len(row), _FIRST_ROLE + 1)
+        if len(row) != width:
+            of = "the first row of the sentence has" if rows else "CoNLL-2012 (but for .jsonl) has at least"
+            raise ConfigurationError(f"{path}:{number}: found {len(row)} columns where {of} {width}.")
         rows.append(row)
     if rows:
         yield _sentence(path, start, rows)

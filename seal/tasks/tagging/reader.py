@@ -12,7 +12,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, TokenIndexer
 from allennlp.data.fields import LabelField, SequenceLabelField
 
-from seal.common.setting_checks import check_choice, check_range, pop_arguments, require, with_parameters_of
+from seal.common.setting_checks import check_choice, check_range, check_that, pop_arguments, require, with_parameters_of
 from seal.common.tag_encodings import ENCODINGS, convert_tags
 from seal.common.tag_notation import TagNotation, TagsSeen, recognise
 from seal.files.paths import expanded, not_empty
@@ -287,8 +287,7 @@ class TaggingReader(SentenceReader):
         if self._case:
             columns["case"] = [first_letter(word) for word in words]
         for name, labels in columns.items():
-            if len(labels) != len(words):
-                raise ConfigurationError(f"{where}found {len(labels)} of '{name}' for {len(words)} words.")
+            check_that(len(labels) == len(words), f"{where}'{name}'", f"{len(words)}, one for each word", len(labels))
             fields[name] = _FeatureField(labels, tokens, f"{name}_features")
         if tags is not None:
             fields["tags"] = tags_field(tags, tokens, "tags", where, notation)

@@ -218,17 +218,12 @@ def read_indexed_tsv(path: str, options: TextOptions = TextOptions()) -> Iterato
     for text, cell, where in _text_rows(path, "the numbers of its labels"):
         labels: dict[str, None] = {}
         for item in labels_of(cell, where):
-            if not item.isdecimal():
-                raise ConfigurationError(
-                    f"{where}: the labels must be numbers from 0, with commas between, found {cell[:40]!r}; where they "
-                    "are names, set dataset_reader.format to 'tsv'."
-                )
             # `1` and `01` are the same.
             number = whole_number(item.lstrip("0") or "0")
             if number is None or number >= len(names):
                 raise ConfigurationError(
-                    f"{where}: there is no label {item[:40]}; dataset_reader.labels lists {len(names)}, 0 to "
-                    f"{len(names) - 1}."
+                    f"{where}: the label {item[:40]!r} is no number from 0 to {len(names) - 1}, which are those of "
+                    "dataset_reader.labels; where labels are names, set dataset_reader.format to 'tsv'."
                 )
             labels[names[number]] = None
         yield LabelledText(text, list(labels), where)
@@ -314,15 +309,8 @@ def format_of(path: str, options: TextOptions = TextOptions()) -> str:
     if ending == ".dat" or first.startswith(".I "):
         raise to_be_converted(path, "a token file of RCV1", "rcv1", ".jsonl")
     found = other_format(first, json_lines=True)
-    if found is not None:
-        raise ConfigurationError(
-            f"{path}: this looks like {found}; expected JSON lines, TSV or another of the formats "
-            f"{', '.join(FORMATS)} (dataset_reader.format)."
-        )
-    raise ConfigurationError(
-        f"{path}: neither its name nor its first line tells the format; set dataset_reader.format to one of "
-        f"{', '.join(FORMATS)}."
-    )
+    told = "neither its name nor its first line tells the format" if found is None else f"this looks like {found}"
+    raise ConfigurationError(f"{path}: {told}; dataset_reader.format is one of {', '.join(FORMATS)}.")
 
 
 def once_each(labels: Iterable[str], source: str) -> list[str]:
