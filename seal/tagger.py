@@ -379,7 +379,7 @@ class StructuredTagger:
         chosen = find_gold(candidates.tags * paths.mask.unsqueeze(1), structure.decide(paths, score)[0], paths.mask)
         log_prob, inner = paths.log_prob.tolist(), inner_labels(self.labels, self.encoding)
         for row, (sequences, length) in enumerate(zip(paths.tags.tolist(), paths.mask.sum(dim=1).tolist())):
-            candidates = []
+            of_sentence: list[Candidate] = []
             for place, tags in enumerate(sequences):
                 if log_prob[row][place] == -math.inf:
                     continue
@@ -388,8 +388,8 @@ class StructuredTagger:
                 energies = dict(zip(names, terms[row][place])) if terms else {}
                 names_of_tags = [self.labels[tag] for tag in tags[:length]]
                 of_place = (log_prob[row][place], energies, joint[row][place], place == int(chosen[row]))
-                candidates.append(Candidate(names_of_tags, spans, *of_place))
-            yield candidates
+                of_sentence.append(Candidate(names_of_tags, spans, *of_place))
+            yield of_sentence
 
     # Files.
 

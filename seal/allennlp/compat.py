@@ -157,7 +157,7 @@ def find_submodules_without_importing() -> None:
     """
     from allennlp.common import util
 
-    util.pkgutil = SimpleNamespace(walk_packages=pkgutil.iter_modules)
+    vars(util)["pkgutil"] = SimpleNamespace(walk_packages=pkgutil.iter_modules)
     if "checklist" not in sys.modules and importlib.util.find_spec("checklist") is None:
         sys.modules["checklist"] = None  # type: ignore[assignment]
 
@@ -181,8 +181,7 @@ def start_log_writers() -> None:
             import wandb.util  # Only where it is used.
             from wandb.sdk.lib import runid
 
-            if not hasattr(wandb.util, "generate_id"):
-                wandb.util.generate_id = runid.generate_id
+            vars(wandb.util).setdefault("generate_id", runid.generate_id)
             self._wandb_kwargs.pop("anonymous", None)
         original(self, trainer, is_primary=is_primary, **kwargs)
         if is_primary and (self._should_log_distributions_this_batch() or self._should_log_distributions_next_batch()):

@@ -13,15 +13,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any, Optional
+from typing import Any, Optional, Protocol
 
 import numpy
 import torch
-from allennlp.data import TensorDict
+from allennlp.data import DatasetReader, TensorDict
 from allennlp.data.data_loaders import MultiProcessDataLoader, multiprocess_data_loader
 
 from seal.allennlp.replacing import replace_once
 from seal.common.random_states import random_state, set_random_state
+from seal.common.setting_checks import require
 
 
 class WorkerQueues:
@@ -63,6 +64,20 @@ class WorkerQueues:
             queue.close()
 
 
+class _Loader(Protocol):
+    """What is read of AllenNLP's loader of several processes here, and what is added to it."""
+
+    reader: DatasetReader
+    num_workers: int
+    start_method: str
+    batches_per_epoch: Optional[int]
+    #: The seed of the first process.
+    worker_seed: int
+    #: The generators' states at the start of the pass, and the number of batches since.
+    pass_start: Any
+    pass_taken: int
+
+
 def load_in_turns() -> None:
     """
     Patches: `allennlp.data.data_loaders.MultiProcessDataLoader._start_instance_workers`, `_start_batch_workers`,
@@ -79,25 +94,25 @@ def load_in_turns() -> None:
     Can go: when AllenNLP's loader takes from its processes in turn, seeds them, and ends them in order.
     """
 
-    def start(original: Callable, self: MultiProcessDataLoader, queue: Any, context: Any) -> Any:
+    def start(original: Callable, self: _Loader, queue: Any, context: Any) -> Any:
         if self.start_method == "fork" or type(self.reader).__module__.startswith("seal."):
             # Another process imports what its reader needs, and may know nothing of this patch.
             queue = _queues(self, queue, context)
-        module: Any = multiprocess_data_loader
-        before, module.mp = module.mp, SimpleNamespace(RLock=context.RLock)
+        module = vars(multiprocess_data_loader)
+        before, module["mp"] = module["mp"], SimpleNamespace(RLock=context.RLock)
         try:
             return original(self, queue, context)
         finally:
-            module.mp = before
+            module["mp"] = before
 
-    def work(original: Callable, self: MultiProcessDataLoader, worker: int, queues: Any, *args: Any) -> Any:
+    def work(original: Callable, self: _Loader, worker: int, queues: Any, *args: Any) -> Any:
         # Only in a worker process: in the main process this would remove the command's own handler.
         if multiprocessing.parent_process() is not None:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             end_with_the_parent(getattr(self, "start_method", "fork"))
         if not isinstance(queues, list):
             return original(self, worker, queues, *args)
-        seed = self._worker_seed + worker
+        seed = self.worker_seed + worker
         random.seed(seed)
         numpy.random.seed(seed)
         torch.manual_seed(seed)
@@ -109,12 +124,12 @@ def load_in_turns() -> None:
         replace_once(MultiProcessDataLoader, name, work)
 
 
-def _queues(loader: MultiProcessDataLoader, queue: Any, context: Any) -> list[Any]:
+def _queues(loader: _Loader, queue: Any, context: Any) -> list[Any]:
     """A queue for each process; the loader reads them in turn, from the queue that it has made."""
     # Without a change of the generator's state.
     generator = random.Random()
     generator.setstate(random.getstate())
-    loader._worker_seed = generator.getrandbits(31)
+    loader.worker_seed = generator.getrandbits(31)
     size = max(1, queue._maxsize // loader.num_workers)
     queues = [context.JoinableQueue(maxsize=size) for _ in range(loader.num_workers)]
     turns = WorkerQueues(queues)
@@ -131,7 +146,7 @@ def end_with_the_parent(start_method: str, seconds: float = 1.0) -> None:
     From now on this process is killed where the one that has started it has ended, in whatever way: by a thread, which
     looks after it, and where it can be by Linux, as a thread does not run while other code keeps Python's lock.
     """
-    parent = multiprocessing.parent_process()
+    parent = require(multiprocessing.parent_process(), "a process that has started this one")
     # Workers that are forked keep each other's ends of the pipe that `is_alive` looks at. A fork server is the parent
     # of its processes, and is none of ours.
     is_child = os.getppid() == parent.pid
@@ -158,7 +173,7 @@ def remember_passes() -> None:
     Can go: when AllenNLP's checkpoints have the place in the pass.
     """
 
-    def _iter_batches(original: Callable, self: MultiProcessDataLoader) -> Iterator[TensorDict]:
+    def _iter_batches(original: Callable, self: _Loader) -> Iterator[TensorDict]:
         if self.batches_per_epoch is None:
             yield from original(self)
             return

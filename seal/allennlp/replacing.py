@@ -31,5 +31,5 @@ def replace_once(owner: Any, name: str, replacement: Callable) -> None:
     def patched(*args: Any, **kwargs: Any) -> Any:
         return replacement(original, *args, **kwargs)
 
-    patched.patched_by_seal = (*done, this)
+    vars(patched)["patched_by_seal"] = (*done, this)
     setattr(owner, name, classmethod(patched) if of_class else patched)

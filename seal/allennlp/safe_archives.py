@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import IO, Any, Optional
+from typing import Any, Optional
 
 from allennlp.commands import evaluate
 from allennlp.common import Params, Registrable
@@ -138,13 +138,13 @@ def open_archive(
             check(trained)
         config = Params(with_overrides(trained, parse_overrides(overrides)) if overrides else trained)
         weights = weights_file or archival.get_weights_path(folder)
-        readers = archival._load_dataset_readers(config.duplicate(), folder)
+        reader, validation_reader = archival._load_dataset_readers(config.duplicate(), folder)
         model = archival._load_model(config.duplicate(), weights, folder, cuda_device)
         file = os.path.join(folder, META_NAME)
         meta = Meta.from_path(file) if os.path.exists(file) else None
     if meta is not None:
         archival._check_version_compatibility(os.fspath(name), meta)
-    return archival.Archive(model, config, *readers, meta)
+    return archival.Archive(model, config, reader, validation_reader, meta)
 
 
 @contextmanager
@@ -164,7 +164,8 @@ def _unpack(path: str, folder: str) -> None:
     with gzip.open(path) as file:
         unpacked = _Unpacked(file, path)
         try:
-            with tarfile.open(fileobj=unpacked, mode="r:") as archive:
+            # Reading needs no `write` and no `close`.
+            with tarfile.open(fileobj=unpacked, mode="r:") as archive:  # type: ignore[call-overload]
                 archive.extractall(folder, filter=functools.partial(unpacked.allow, archive))
         finally:
             # What is damaged may look like anything else.
@@ -177,7 +178,7 @@ class _Unpacked:
     are few and small.
     """
 
-    def __init__(self, file: IO[bytes], path: str) -> None:
+    def __init__(self, file: gzip.GzipFile, path: str) -> None:
         self._file, self._path = file, path
         self._most = max(MOST_BYTES, MOST_RATIO * os.path.getsize(path))
         self._of_headers = self._of_members = self._members = 0
@@ -358,7 +359,8 @@ def construct_registered_classes_only() -> None:
 
     def load(original: Callable, config: Any, *args: Any, **kwargs: Any) -> Any:
         folder = next((arg for arg in args if arg in _unpacked), None)
-        with opening(_unpacked.get(folder)), nullcontext() if folder is None else _naming(folder):
+        path = None if folder is None else _unpacked[folder]
+        with opening(path), nullcontext() if folder is None else _naming(folder):
             return original(config, *args, **kwargs)
 
     def evaluate_from_archive(original: Callable, archive_file: Any, *args: Any, **kwargs: Any) -> Any:

@@ -206,7 +206,8 @@ class LabelScorer:
 
     def fit(self, X: Any, gold: numpy.ndarray, params: Params) -> "LabelScorer":
         """Fits a copy of the estimator to `gold`, `(rows, labels)`, boolean; raises what it raises."""
-        always, varies = gold.all(axis=0), gold.any(axis=0) & ~gold.all(axis=0)
+        always = numpy.all(gold, axis=0)
+        varies = numpy.any(gold, axis=0) & ~always
         self._constant = numpy.where(always, 1.0, 0.0)
         self._varies, self.number = varies, len(varies)
         every = numpy.ones_like(varies)

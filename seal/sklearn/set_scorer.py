@@ -53,8 +53,9 @@ class SetScorer:
         if not self._is_sparse:
             X = _dense(X)
             known = numpy.ma.masked_invalid(X)
-            self._center = numpy.ma.average(known, axis=0, weights=weights).filled(0.0)
-            spread = numpy.ma.average((known - self._center) ** 2, axis=0, weights=weights).filled(0.0) ** 0.5
+            self._center = numpy.ma.filled(numpy.ma.average(known, axis=0, weights=weights), 0.0)
+            squares = numpy.ma.average((known - self._center) ** 2, axis=0, weights=weights)
+            spread = numpy.ma.filled(squares, 0.0) ** 0.5
             self._scale = numpy.where(spread > 0, spread, 1.0)
         X = self._standardised(X)
         places = numpy.array([self._places.get(row.tobytes(), -1) for row in gold])

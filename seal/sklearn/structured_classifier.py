@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from seal.common.setting_checks import require
 from seal.sklearn.label_matrix import read_labels
 from seal.sklearn.label_scorers import (
     EstimatorScores,
@@ -193,7 +194,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         with telling_missing_text(X):
             folds = self._folds(X, gold, same, groups, weights, of_splitter)
             scores, failure = self._held_out(classes, X, gold, weights, folds, of_estimator)
-        scores, gold, groups, weights = scores[kept], gold[kept], groups[kept], weights[kept]
+        scores, gold, groups, weights = scores[torch.from_numpy(kept)], gold[kept], groups[kept], weights[kept]
         energies = list(ENERGIES if self.energies is None else self.energies)
         powerset = f"a term of the energy, for {len(classes)} label sets"
         if scores.log_prob is not None:
@@ -279,21 +280,25 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         `sum_y q(y|x) y_l`, how likely each label is under the structure alone: `(rows, labels)`, 0 to 1.
         """
-        check_is_fitted(self, "structure_")
-        return self.structure_.marginals(self.scores(X)).numpy()
+        return self._structure().marginals(self.scores(X)).numpy()
 
     def scores(self, X: Any) -> ClassifierScores:
         """By what `structure_` decides: what the estimator, and the classifier of whole sets, say of the rows."""
-        check_is_fitted(self, "structure_")
+        structure = self._structure()
         if _num_samples(X) == 0:
             return self.scorer_.of_no_rows()
         with telling_missing_text(X):
-            return self.scorer_.of(X, predicted=self.structure_.needs_labels)
+            return self.scorer_.of(X, predicted=structure.needs_labels)
+
+    def _structure(self) -> LabelSetStructure:
+        check_is_fitted(self, "structure_")
+        return require(self.structure_, "a y of several columns")
 
     @property
     def classes_(self):
-        if getattr(self, "structure_", None) is not None:
-            return [numpy.array(self.encoding_) for _ in range(self.structure_.num_labels)]
+        structure = getattr(self, "structure_", None)
+        if structure is not None:
+            return [numpy.array(self.encoding_) for _ in range(structure.num_labels)]
         return self.estimator_.classes_
 
     @property
