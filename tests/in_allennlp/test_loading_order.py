@@ -135,7 +135,7 @@ def test_data_workers_end_quietly():
 
 LOADS = """
 import ctypes, os, pathlib, sys, threading, time
-import seal
+import seal.plugin
 from allennlp.data import DatasetReader
 from allennlp.data.data_loaders import MultiProcessDataLoader
 
