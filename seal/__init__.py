@@ -14,7 +14,7 @@ from seal.lazy_imports import LAZY, lazy
 from seal.version import VERSION as __version__
 
 with lazy(*LAZY):
-    from seal import fast_log1p
+    from seal.common import fast_log1p
 
 if TYPE_CHECKING:
     import torch

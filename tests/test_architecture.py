@@ -23,7 +23,7 @@ LAYERS = {
             "samplers",
             "two_player",
             "files",
-            "allennlp",
+            "allennlp tagger",
             "tasks",
             "training",
             "cli sklearn",

@@ -18,7 +18,7 @@ from seal.files.records import read_json
 from seal.files.text_lines import text_lines
 from seal.registry import ConfigurationError
 from seal.tagger import Candidate, StructuredTagger
-from seal.tagger_data import ENCODINGS
+from seal.tagger.data import ENCODINGS
 
 FILES = """\
 SCORES is a file of NumPy (np.savez), without pickles:

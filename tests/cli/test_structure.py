@@ -9,7 +9,7 @@ import pytest
 
 from seal.cli.structure import main
 from seal.tagger import StructuredTagger
-from tests.test_tagger import RIGHT, TAGS, emissions_of
+from tests.tagger.test_structured_tagger import RIGHT, TAGS, emissions_of
 from tests.test_torch_alone import ALONE, run
 
 

@@ -29,8 +29,8 @@ class ParsingModel(SealModel):
 
     # Parameters
 
-    As for `SealModel`, except that it needs a task-net, and that its `inference` is `rerank` alone, whose candidates
-    are the trees of the beam, at least `num_samples` of them; and
+    As for `SealModel`; a task-net is needed, and of samplers `inference` can only be `rerank`, whose candidates are the
+    trees of the beam, at least `num_samples` of them. And
 
     beam : `int`, optional (default = `5`)
         So many beginnings of a tree are kept at each step; 1 is greedy.

@@ -6,7 +6,7 @@ from transformers import AutoTokenizer, BertConfig, BertForTokenClassification, 
 
 from seal.registry import ConfigurationError
 from seal.tagger import StructuredTagger, log_probabilities
-from seal.token_classification import emissions_of, entities
+from seal.tagger.token_classification import emissions_of, entities
 from tests.tiny_bert import save_tiny_bert
 
 LABELS = ["O", "I-A", "I-B"]

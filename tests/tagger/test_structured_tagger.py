@@ -696,7 +696,7 @@ def test_emissions_may_be_on_another_device(fitted):
 
 
 def test_the_program_of_the_page_runs_and_more_sentences_are_right(tmp_path, monkeypatch, capsys):
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     page = (root / "docs" / "taggers.md").read_text(encoding="utf-8")
     program = max(re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL), key=len)
     (tmp_path / "data").symlink_to(root / "data")

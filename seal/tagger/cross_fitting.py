@@ -12,7 +12,7 @@ from seal.common.equal_contents import content, digest, folds_of_equal, numbers_
 from seal.common.setting_checks import abbreviate
 from seal.files.weights import read_tensors, write_tensors
 from seal.registry import ConfigurationError
-from seal.tagger_data import real_numbers
+from seal.tagger.data import real_numbers
 
 #: Where the input of an example is: the first of these that it has.
 INPUTS = ("words", "tokens", "text", "sentence", "input_ids")

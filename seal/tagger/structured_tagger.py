@@ -1,8 +1,3 @@
-"""
-`StructuredTagger`: what `seal.structure` does for tags, on top of the emissions of any tagger. Needs torch and NumPy
-alone.
-"""
-
 import copy
 import inspect
 import json
@@ -22,25 +17,21 @@ from seal.common.length_groups import Size, length_groups
 from seal.common.setting_checks import abbreviate, check_choice
 from seal.common.tag_encodings import tags_to_spans
 from seal.constraints import Constraint
-from seal.cross_fitting import cross_fit
 from seal.files.atomic_files import atomic_write
 from seal.files.weights import read_tensors, write_tensors
 from seal.output_spaces import CrfTagSequence, TagSequence
 from seal.registry import ConfigurationError
 from seal.structure import CandidateEnergy, TagPaths, TagStructure
 from seal.structure.tag_sequences import find_gold
-from seal.tagger_data import (
+from seal.tagger.data import (
     Row,
     check_logarithms,
     inner_labels,
-    log_probabilities,
     read_labels,
     read_rows,
     real_numbers,
 )
-from seal.tagger_explanations import Candidate, Explanation
-
-__all__ = ["Candidate", "Explanation", "StructuredTagger", "cross_fit", "log_probabilities"]
+from seal.tagger.explanations import Candidate, Explanation
 
 #: The files of a saved tagger.
 SETTINGS, NUMBERS = "tagger.json", "tagger.safetensors"
