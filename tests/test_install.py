@@ -43,7 +43,7 @@ import {", ".join(CORE)}
 print(seal.__file__)
 """
 OWN_CONFIG = """
-import seal, allennlp.models
+import allennlp.models, seal
 from allennlp.common import Params
 assert Params.from_file("mine.jsonnet")["data"]["train"].startswith("data/srl_sample/train")
 print(seal.__file__)
