@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Optional
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
+from allennlp.data.fields import MetadataField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
@@ -21,6 +22,7 @@ from seal.common.length_groups import Size, length_groups, size_of
 from seal.common.setting_checks import abbreviate, check_that, require
 from seal.files.names import SURROGATE, check_text
 from seal.files.records import read_json
+from seal.tasks.base.fields import field_of
 from seal.tasks.base.words import SplitAsTrained, WordSequence, WordSplitter, join_words
 
 logger = logging.getLogger(__name__)
@@ -265,7 +267,7 @@ class LinePredictor(Predictor):
 
     def note_gold(self, instances: list[Instance]) -> None:
         """Counts the gold of a reader's instances that the model does not know, for `warn_of_gold`."""
-        metadata = [instance["metadata"].metadata for instance in instances]  # type: ignore[attr-defined]
+        metadata = [field_of(instance, "metadata", MetadataField).metadata for instance in instances]
         self._model.unknown_gold.note(metadata)
 
     def warn_of_gold(self) -> None:
@@ -584,7 +586,7 @@ class SentencePredictor(LinePredictor):
     def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
         """The records of a reader's instances (`--use-dataset-reader`); their gold is ignored."""
         self.note_gold(instances)
-        metadata = [instance["metadata"].metadata for instance in instances]  # type: ignore[attr-defined]
+        metadata = [field_of(instance, "metadata", MetadataField).metadata for instance in instances]
         instances = [without(instance, self._model.gold_key) for instance in instances]
         records = self.records(list(zip([join_words(item["words"]) for item in metadata], instances)))
         return [{"id": item["source"], **record} for item, record in zip(metadata, records)]

@@ -11,13 +11,14 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance, Vocabulary
+from allennlp.data.fields import MetadataField, TensorField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from seal.common.setting_checks import abbreviate, check_choice, check_that, with_parameters_of
 from seal.common.vocabularies import ATTRIBUTES
 from seal.files.records import first_repeated, read_json
-from seal.tasks.base.fields import NamedColumns
+from seal.tasks.base.fields import NamedColumns, field_of
 from seal.tasks.base.predictor import (
     NOTHING_FOUND,
     LinePredictor,
@@ -237,9 +238,9 @@ class MultilabelPredictor(LabelSetPredictor):
         for instance in instances:
             # Brings the columns into the order of the vocabulary.
             instance.index_fields(self._model.vocab)
-            metadata: Any = instance.fields.get("metadata")
-            records.append({} if metadata is None else {"id": metadata.metadata["source"]})
-        features = [instance["features"].tensor for instance in instances]  # type: ignore[attr-defined]
+            is_row = "metadata" in instance.fields
+            records.append({"id": field_of(instance, "metadata", MetadataField).metadata["source"]} if is_row else {})
+        features = [field_of(instance, "features", TensorField).tensor for instance in instances]
         found = self._labelled(torch.stack(features))
         return [{**record, **more} for record, more in zip(records, found)]
 

@@ -12,6 +12,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
+from allennlp.data.fields import MetadataField, TensorField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 from PIL import Image
@@ -20,6 +21,7 @@ from PIL.PngImagePlugin import PngInfo
 from seal.common.setting_checks import check_that, whole_number
 from seal.files.paths import user_path
 from seal.files.records import read_json
+from seal.tasks.base.fields import field_of
 from seal.tasks.base.predictor import NOTHING_FOUND, LinePredictor, decodable, finite, keys_of
 from seal.tasks.segmentation.images import read_image, read_images, resized_image
 from seal.tasks.segmentation.model import SegmentationModel
@@ -127,10 +129,10 @@ class SegmentationPredictor(LinePredictor):
         """The records of a reader's instances (`--use-dataset-reader`), with masks of the size of the files' images."""
         pictures = []
         for instance in instances:
-            image = instance["image"].tensor  # type: ignore[attr-defined]
-            source = instance.fields.get("metadata")
-            name = "image" if source is None else source.metadata["source"]  # type: ignore[attr-defined]
-            given = source is None or self._resize is None
+            image = field_of(instance, "image", TensorField).tensor
+            is_file = "metadata" in instance.fields
+            name = field_of(instance, "metadata", MetadataField).metadata["source"] if is_file else "image"
+            given = not is_file or self._resize is None
             pictures.append(Picture(name, as_pixels(image).numpy() if given else _pixels(name), image))
         return self.records(pictures)
 

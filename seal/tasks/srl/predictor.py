@@ -7,11 +7,13 @@ from typing import Any, Optional
 import torch
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
+from allennlp.data.fields import MetadataField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from seal.common.setting_checks import check_that, require
 from seal.common.tag_encodings import tags_to_spans
+from seal.tasks.base.fields import field_of
 from seal.tasks.base.predictor import (
     MAX_WORDS,
     SentencePredictor,
@@ -147,7 +149,7 @@ class SrlPredictor(SentencePredictor):
         self.note_gold(instances)
         inputs, sources = [], []
         for instance in instances:
-            metadata = instance["metadata"].metadata  # type: ignore[attr-defined]
+            metadata = field_of(instance, "metadata", MetadataField).metadata
             predicate = metadata["predicate"]
             inputs.append({"words": metadata["words"], "predicates": None if predicate is None else [predicate]})
             sources.append({"id": metadata["source"], "predicates": "found" if predicate is None else "given"})

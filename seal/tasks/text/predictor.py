@@ -7,6 +7,7 @@ from typing import Any
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import Batch, DatasetReader, Instance
+from allennlp.data.fields import MetadataField, TextField
 from allennlp.models import Model
 from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
@@ -14,6 +15,7 @@ from allennlp.predictors import Predictor
 from seal.common.length_groups import size_of
 from seal.common.setting_checks import check_that, with_parameters_of
 from seal.files.records import read_json
+from seal.tasks.base.fields import field_of
 from seal.tasks.base.predictor import (
     MAX_WORDS,
     check_characters,
@@ -101,7 +103,7 @@ class TextMultilabelPredictor(LabelSetPredictor):
         records: list[JsonDict] = []
         good: list[int] = []
         for place, instance in enumerate(instances):
-            source = instance["metadata"].metadata["source"]  # type: ignore[attr-defined]
+            source = field_of(instance, "metadata", MetadataField).metadata["source"]
             try:
                 self._model.check_length(len(instance["tokens"]), source)
                 records.append({"id": source})
@@ -125,7 +127,7 @@ class TextMultilabelPredictor(LabelSetPredictor):
 
 
 def _words_of(instance: Instance) -> list[str]:
-    return [token.text for token in instance["tokens"]]  # type: ignore[attr-defined]
+    return [token.text or "" for token in field_of(instance, "tokens", TextField)]
 
 
 class _Whole(str):
