@@ -110,7 +110,7 @@ class SentencePiecesIndexer(PretrainedTransformerMismatchedIndexer):
         super().__init__(
             model_name,
             namespace=namespace,
-            max_length=max_length,  # type: ignore[arg-type]
+            max_length=max_length,  # type: ignore[arg-type]  # `None` is its default, against its own annotation.
             tokenizer_kwargs=tokenizer_kwargs,
             token_min_padding_length=token_min_padding_length,
         )
