@@ -52,7 +52,7 @@ def words_of(config: Path, data: list[Path]) -> list[str]:
     from allennlp.common import Params
     from allennlp.data import DatasetReader, Instance
 
-    import seal  # noqa: F401
+    import seal.plugin  # noqa: F401
 
     def tokens(instance: Instance) -> Iterator[str]:
         if "tokens" not in instance:

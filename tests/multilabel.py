@@ -10,7 +10,7 @@ from allennlp.common import Params
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 
-import seal  # noqa: F401  registers the models
+import seal.plugin  # noqa: F401  registers the models
 
 LABELS = ["red", "round", "sweet"]
 ATTRIBUTES = ["weight", "ripe", "size"]

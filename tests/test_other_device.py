@@ -13,7 +13,7 @@ from allennlp.common import Params
 from allennlp.predictors import Predictor
 from allennlp.training import trainer
 
-import seal  # noqa: F401
+import seal.plugin  # noqa: F401
 from tests.few_epochs import few_epochs
 from tests.other_device import DEVICE, Remote, other_device
 

@@ -14,6 +14,7 @@ from allennlp.nn.util import move_to_device
 from allennlp.training import Trainer
 from tqdm import tqdm
 
+import seal.plugin  # noqa: F401  configs name what it registers
 from scripts.measure.bench_encoder import save_random_bert, title_of
 from scripts.measure.bench_rows import Row
 

@@ -8,7 +8,7 @@ from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
 
-import seal  # noqa: F401
+import seal.plugin  # noqa: F401
 from scripts.measure import bench_base
 from scripts.measure.bench_base import Batches, Benchmark, predicts
 from scripts.measure.bench_peers import peers

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-import seal  # noqa: F401
+import seal.plugin  # noqa: F401
 from scripts.measure import bench_multilabel_parts as parts
 from scripts.measure.bench_base import Benchmark
 from scripts.measure.bench_rows import Row, operation_rows, seconds_rows, speed_rows

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-import seal  # noqa: F401
+import seal.plugin  # noqa: F401
 from scripts.measure import bench_srl_parts as parts
 from scripts.measure.bench_base import EncoderBenchmark
 from scripts.measure.bench_rows import Row, memory_rows, seconds_of, seconds_rows, speed_rows

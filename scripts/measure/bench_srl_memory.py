@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from allennlp.data import Vocabulary
 
-import seal  # noqa: F401, I001
+import seal.plugin  # noqa: F401, I001
 from scripts.measure import bench_srl_parts as parts
 from scripts.measure.bench_timing import train_epoch
 from scripts.measure.own_process import STEPS, in_own_process, peaks_of

@@ -7,6 +7,7 @@ import torch
 from allennlp.common import Params
 from allennlp.data import DataLoader, DatasetReader, Vocabulary
 
+import seal.plugin  # noqa: F401  configs name what it registers
 from scripts.measure import srl_bert_baseline  # noqa: F401
 from scripts.measure.bench_base import build_model, build_trainer
 from scripts.measure.bench_timing import epoch_of

@@ -34,7 +34,7 @@ class TrainedRun:
     def __init__(self, folder: Path, packages: tuple[str, ...] = ("seal",)) -> None:
         # Imported here, since they take seconds, which `--help` and a finished run need not wait for.
         for package in packages:
-            importlib.import_module(package)
+            importlib.import_module("seal.plugin" if package == "seal" else package)
         import torch
         from allennlp.models import load_archive
 

@@ -12,6 +12,8 @@ from allennlp.models import Model
 from allennlp.models.archival import Archive, load_archive
 from allennlp.nn.util import move_to_device
 
+import seal.plugin  # noqa: F401
+
 
 def add_arguments(subparser: argparse.ArgumentParser) -> None:
     """Adds the arguments that all of these sub-commands take."""

@@ -235,7 +235,7 @@ def ask(run: Path) -> dict[str, Any]:
     import torch
     from allennlp.models.archival import load_archive
 
-    import seal  # noqa: F401
+    import seal.plugin  # noqa: F401
     from seal.common.tag_encodings import tags_to_spans
     from seal.structure.tag_structure import TagPaths
     from seal_inspect.archives import tensors_of

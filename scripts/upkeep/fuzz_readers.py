@@ -32,7 +32,7 @@ from allennlp.data import DatasetReader, Vocabulary
 from allennlp.modules.token_embedders import Embedding
 from PIL import Image
 
-import seal  # noqa: F401  (registers the readers)
+import seal.plugin  # noqa: F401  (registers the readers)
 from scripts.convert import LAYOUTS
 from seal.cli.error_places import places_named
 from seal.cli.word_vectors import check_vectors

@@ -12,7 +12,7 @@ from argparse import Namespace
 
 import pytest
 
-import seal  # noqa: F401
+import seal.plugin  # noqa: F401
 from seal.cli import predict as command
 from seal.cli.predict import write_records
 from seal.files.input_lines import Shard

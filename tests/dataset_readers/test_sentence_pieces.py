@@ -7,7 +7,7 @@ from allennlp.common import Params
 from allennlp.data import Token, Vocabulary
 from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer, TokenIndexer
 
-import seal  # noqa: F401
+import seal.plugin  # noqa: F401
 from seal.tasks.base.sentence_pieces import ALONE, IN_SENTENCE, OF_TRAINED_MODEL, SentencePiecesIndexer
 from tests.small_tokenizers import FAMILIES, save_tokenizer
 

@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from seal.files.text_lines import column_lines, text_lines
 
 TEXT = "first\n\nthird\u2028still third\r\nlast, without an end"
-PACKED = gzip.compress(b"line\n" * 10_000)
+PACKED = gzip.compress(b"line\n" * 10_000, mtime=0)
 LINES = [(1, "first\n"), (2, "\n"), (3, "third\u2028still third\r\n"), (4, "last, without an end")]
 
 

@@ -15,7 +15,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import Params
 from allennlp.common.util import SigTermReceived, install_sigterm_handler
 
-import seal  # noqa: F401
+import seal.plugin  # noqa: F401
 from seal.allennlp import config_imports
 from seal.cli.configs import read_config
 from tests.forked import Forked

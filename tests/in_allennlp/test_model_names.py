@@ -11,7 +11,7 @@ from huggingface_hub import errors
 from huggingface_hub.utils import _http
 from requests import ConnectionError, Response, Session
 
-import seal  # noqa: F401
+import seal.plugin  # noqa: F401
 from seal.allennlp import model_names
 
 

@@ -4,7 +4,7 @@ import pytest
 from allennlp.common import Params, cached_transformers
 from allennlp.common.checks import ConfigurationError
 
-import seal  # noqa: F401
+import seal.plugin  # noqa: F401
 from seal.allennlp.pretrained_encoders import note_pieces
 from seal.tasks.base.sentence_pieces import ALONE, IN_SENTENCE, SentencePiecesIndexer
 from tests.small_tokenizers import save_tokenizer

@@ -8,7 +8,7 @@ from allennlp.data import Batch, Vocabulary
 from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
 
-import seal  # noqa: F401
+import seal.plugin  # noqa: F401
 from seal.tasks.multilabel.reader import MultilabelReader
 from seal.tasks.srl.reader import SrlReader
 from seal.tasks.tagging.reader import TaggingReader

@@ -8,7 +8,7 @@ import numpy
 import pytest
 from allennlp.models.archival import load_archive
 
-import seal  # noqa: F401
+import seal.plugin  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 ARCHIVES = ROOT / "tests" / "fixtures" / "archives"

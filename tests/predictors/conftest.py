@@ -9,7 +9,7 @@ from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.predictors import Predictor
 
-import seal  # noqa: F401
+import seal.plugin  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
 KITCHEN = ROOT / "tests" / "fixtures" / "srl" / "kitchen.gold_conll"

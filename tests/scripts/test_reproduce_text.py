@@ -9,7 +9,7 @@ import pytest
 from allennlp.common import Params
 from sklearn.metrics import f1_score
 
-import seal  # noqa: F401
+import seal.plugin  # noqa: F401
 from scripts import reproduce
 from scripts.measure.files import read_json
 from scripts.measure.scores import TrainedRun

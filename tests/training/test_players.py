@@ -9,7 +9,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.optimizers import Optimizer
 
-import seal  # noqa: F401
+import seal.plugin  # noqa: F401
 from seal.training import Player, TwoPlayerOptimizer, TwoPlayerScheduler
 from seal.training.phases import Phase, Phases
 from seal.training.players import Players

@@ -15,7 +15,7 @@ from allennlp.common import Params
 from allennlp.data import DataLoader, DatasetReader, Vocabulary
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import seal  # noqa: F401
+import seal.plugin  # noqa: F401
 from scripts.measure import bench_base
 from scripts.measure.bench_base import Batches
 from scripts.measure.bench_timing import train_epoch

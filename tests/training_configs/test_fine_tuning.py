@@ -12,7 +12,7 @@ import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 
-import seal  # noqa: F401
+import seal.plugin  # noqa: F401
 from seal.training import AlternatingTrainer, ImplicitGradientTrainer
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.predictors import Predictor
 
-import seal  # noqa: F401
+import seal.plugin  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,7 +12,7 @@ from allennlp.models import Model
 from allennlp.training import TrainerCallback
 from transformers import PreTrainedModel
 
-import seal  # noqa: F401
+import seal.plugin  # noqa: F401
 from scripts.measure.configs import library_value
 from seal.nets import Encoder
 from tests.tiny_bert import save_tiny_bert

@@ -9,7 +9,7 @@ from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-import seal  # noqa: F401
+import seal.plugin  # noqa: F401
 
 LIBRARY = Path(__file__).parents[2] / "training_configs" / "lib" / "srl.libsonnet"
 TRAIN = {"words": ["Rose", "sells", "ginger"], "frames": [{"pred": 1, "tags": ["B-ARG0", "B-V", "B-ARG1"]}]}

@@ -11,7 +11,7 @@ import pytest
 from allennlp.common import Params
 from allennlp.data import DatasetReader
 
-import seal  # noqa: F401
+import seal.plugin  # noqa: F401
 from tests.scripts.converted import convert_as_documented
 
 LIBRARY = Path(__file__).parents[2] / "training_configs" / "lib" / "text.libsonnet"
