@@ -7,8 +7,7 @@ import torch
 from PIL import Image
 
 from seal.registry import ConfigurationError
-from seal.tasks.base import predictor as line_predictor
-from seal.tasks.base.predictor import check_characters, check_words
+from seal.tasks.base.sentence_predictor import MAX_CHARACTERS, check_characters, check_words
 from seal.tasks.multilabel import MultilabelPredictor
 from seal.tasks.multilabel.reader import MultilabelReader
 from seal.tasks.tagging.reader import TaggingReader
@@ -174,7 +173,7 @@ def test_thresholds_that_are_not_there():
 def test_what_is_too_long():
     assert "11" in message_of(check_words, ["word"] * 11, 10)
     assert "500,000" in message_of(check_words, ["a", "b", "x" * 500_000], 10)
-    assert "1,048,577" in message_of(check_characters, "x" * (line_predictor.MAX_CHARACTERS + 1))
+    assert "1,048,577" in message_of(check_characters, "x" * (MAX_CHARACTERS + 1))
     for task in ("tags", "frames", "trees", "texts"):
         long, short = of_lines(MAKERS[task](max_words=2), ["Rose sells ginger", "sea kite"])
         assert "max_words" in long["error"] and "error" not in short

@@ -11,7 +11,7 @@ from allennlp.models.archival import Archive
 
 from seal.allennlp.model_names import ready_models
 from seal.tasks.base.pipeline import Pipeline
-from seal.tasks.base.predictor import SentencePredictor
+from seal.tasks.base.sentence_predictor import SentencePredictor
 from seal_inspect.archives import tensors_of
 from seal_inspect.demo_alternatives import ALTERNATIVES, rows_of, structure_of
 

@@ -11,11 +11,12 @@ from seal.tasks.base.characters import CharactersIndexer
 from seal.tasks.base.continued_model import ContinuedModel
 from seal.tasks.base.metric_names import OTHER_OUTPUTS, of_prediction
 from seal.tasks.base.pipeline import InputError, Pipeline
-from seal.tasks.base.predictor import LinePredictor, PredictorOfTheModel, SentencePredictor
+from seal.tasks.base.predictor import LinePredictor, PredictorOfTheModel
 from seal.tasks.base.records import Record
 from seal.tasks.base.running_means import RunningMeans, SummedScore
 from seal.tasks.base.seal_model import SealModel
 from seal.tasks.base.sentence_pieces import SentencePiecesIndexer
+from seal.tasks.base.sentence_predictor import SentencePredictor
 from seal.tasks.base.sentence_reader import SentenceReader
 from seal.tasks.base.tensor_loader import TensorLoader
 from seal.tasks.base.unknown_gold import UnknownGold

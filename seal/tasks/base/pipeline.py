@@ -18,8 +18,9 @@ from seal.allennlp.safe_archives import open_archive
 from seal.common.setting_checks import abbreviate, check_range
 from seal.files.input_lines import Shard, input_lines
 from seal.files.paths import user_path
-from seal.tasks.base.predictor import Line, LinePredictor, SentencePredictor
+from seal.tasks.base.predictor import Line, LinePredictor
 from seal.tasks.base.records import Record
+from seal.tasks.base.sentence_predictor import SentencePredictor
 
 #: No more than about as many characters of inputs are in memory at once, unless a single input is longer.
 MOST_CHARACTERS_AT_ONCE = 2**20

@@ -11,7 +11,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from seal.common.linear_trees import as_brackets
-from seal.tasks.base.predictor import SentencePredictor
+from seal.tasks.base.sentence_predictor import SentencePredictor
 from seal.tasks.base.words import EnglishSplitter, WordSequence
 from seal.tasks.parsing.model import ParsingModel
 

@@ -13,7 +13,7 @@ from allennlp.nn.util import move_to_device
 
 from seal.allennlp.safe_archives import open_archive
 from seal.common.length_groups import pieces_of, size_of
-from seal.tasks.base.predictor import noted_groups
+from seal.tasks.base.sentence_predictor import noted_groups
 from seal.tasks.base.words import WordSequence
 from seal.tasks.srl.model import SrlModel
 from seal.tasks.srl.reader import SrlReader

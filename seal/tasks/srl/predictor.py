@@ -14,15 +14,8 @@ from allennlp.predictors import Predictor
 from seal.common.setting_checks import check_that, require
 from seal.common.tag_encodings import tags_to_spans
 from seal.tasks.base.fields import field_of
-from seal.tasks.base.predictor import (
-    MAX_WORDS,
-    SentencePredictor,
-    check_whole_number,
-    finite,
-    noted_groups,
-    probabilities_of,
-    read_request,
-)
+from seal.tasks.base.predictor import check_whole_number, finite, probabilities_of
+from seal.tasks.base.sentence_predictor import MAX_WORDS, SentencePredictor, noted_groups, read_request
 from seal.tasks.base.words import EnglishSplitter, describe
 from seal.tasks.srl.model import SrlModel
 from seal.tasks.srl.predicates import (

@@ -13,11 +13,8 @@ from allennlp.predictors import Predictor
 
 from seal.common.setting_checks import check_choice, check_that
 from seal.common.tag_notation import notation_of
-from seal.tasks.base.predictor import (
-    MAX_WORDS,
-    NOTHING_FOUND,
-    SentencePredictor,
-)
+from seal.tasks.base.predictor import NOTHING_FOUND
+from seal.tasks.base.sentence_predictor import MAX_WORDS, SentencePredictor
 from seal.tasks.base.words import SPLITTERS, WordSequence, describe
 from seal.tasks.tagging.model import TaggingModel
 

@@ -16,15 +16,8 @@ from seal.common.length_groups import size_of
 from seal.common.setting_checks import check_that, with_parameters_of
 from seal.files.records import read_json
 from seal.tasks.base.fields import field_of
-from seal.tasks.base.predictor import (
-    MAX_WORDS,
-    check_characters,
-    check_whole_number,
-    check_words,
-    decodable,
-    noted_groups,
-    without,
-)
+from seal.tasks.base.predictor import check_whole_number, decodable, without
+from seal.tasks.base.sentence_predictor import MAX_WORDS, check_characters, check_words, noted_groups
 from seal.tasks.multilabel.predictor import LabelSetPredictor
 from seal.tasks.text.model import TextMultilabelModel
 
