@@ -20,7 +20,7 @@ from seal.registry import ConfigurationError
 from seal.tasks.base import pipeline
 from seal.tasks.base.pipeline import Pipeline
 from seal.tasks.base.records import readable
-from tests.predictors.multilabel_nets import predictor
+from tests.tasks.multilabel.nets import predictor
 
 
 class Echo:

@@ -32,7 +32,7 @@ def archived(model, reader, kind, path=None):
 
 def texts(thresholds):
     """An untrained model of two labels of texts, with a threshold for each."""
-    from tests.models.test_text_multilabel import SEPARATE, TEXTS, model
+    from tests.tasks.text.test_model import SEPARATE, TEXTS, model
 
     reader = TextMultilabelReader()
     instances = [reader.text_to_instance(text, labels) for text, labels in TEXTS.items()]

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from seal_inspect.tag_pairs import bigrams, centred, cross_hessian, pointwise_mutual_information
-from tests.models.test_tagging import ENCODER, LABELS, batch_of, model_of
+from tests.tasks.tagging.test_model import ENCODER, LABELS, batch_of, model_of
 
 
 def energy_model(*energies, encoder=ENCODER):

@@ -12,8 +12,8 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.tasks.text.reader import TextMultilabelReader
 from seal.training.loaders import check_data
-from tests.models.test_text_multilabel import ENCODER, batch, model
 from tests.multilabel import model as feature_model
+from tests.tasks.text.test_model import ENCODER, batch, model
 from tests.tiny_bert import save_tiny_bert
 
 

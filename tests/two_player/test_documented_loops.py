@@ -101,7 +101,7 @@ def test_both_players_backpropagate_by_the_function_that_is_given(classifier):
 def test_a_function_for_engines_gives_the_records_of_an_iterator_of_lines(monkeypatch):
     from allennlp.predictors import Predictor
 
-    from tests.predictors.multilabel_nets import predictor
+    from tests.tasks.multilabel.nets import predictor
 
     loaded = []
     monkeypatch.setattr(Predictor, "from_path", lambda path: loaded.append(path) or predictor())

@@ -4,7 +4,7 @@ from tests.seal_inspect.demo_models import archived, blocks_of
 
 
 def test_references_of_a_model_of_few_labels():
-    from tests.models.test_partly_labelled_tagging import READER, model_of
+    from tests.tasks.tagging.test_partly_labelled_model import READER, model_of
 
     answers = answers_of("cora", archived(model_of().float(), READER, "seal_partly_labelled_tagging"))
     answers.predictor.set_splitting(False)

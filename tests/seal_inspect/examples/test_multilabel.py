@@ -17,7 +17,7 @@ TEXTS = [("red kite", ["toy"]), ("a blue kite over the sea", ["toy", "water"]), 
 @pytest.fixture
 def labelled():
     """An untrained model of labels of texts, as an archive, and its data."""
-    from tests.models.test_text_multilabel import SEPARATE, model
+    from tests.tasks.text.test_model import SEPARATE, model
 
     reader = TextMultilabelReader()
     instances = [reader.text_to_instance(text, labels) for text, labels in TEXTS]

@@ -16,9 +16,9 @@ from seal.allennlp import model_names
 from seal.cli.main import main
 from seal.tasks.base import InputError
 from seal.tasks.base.pipeline import Pipeline
-from tests.predictors.test_every_task import MAKERS, close
+from tests.tasks.test_every_task import MAKERS, close
 
-ARCHIVES = Path(__file__).parents[1] / "fixtures" / "archives"
+ARCHIVES = Path(__file__).parents[2] / "fixtures" / "archives"
 TEXT = "Rose sells ginger. Mr. Kay sells  tea in York!"
 
 
@@ -201,7 +201,7 @@ def test_a_model_of_another_version_is_told_in_a_sentence(ready, tmp_path):
 
 
 def test_evaluate_and_allennlp_take_a_model_by_its_name(ready, capsys):
-    data = Path(__file__).parents[2] / "data" / "tagging_sample" / "test.tsv"
+    data = Path(__file__).parents[3] / "data" / "tagging_sample" / "test.tsv"
     capsys.readouterr()
     main(["evaluate", "english-pos", str(data)])
     assert "f1" in json.loads(capsys.readouterr().out)

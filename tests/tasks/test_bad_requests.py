@@ -13,12 +13,12 @@ from seal.tasks.multilabel.reader import MultilabelReader
 from seal.tasks.tagging.reader import TaggingReader
 from tests.multilabel import TASK_NET
 from tests.one_sentence import message_of
-from tests.predictors.multilabel_nets import net
-from tests.predictors.records import of_lines
-from tests.predictors.test_every_task import MAKERS as TASKS
-from tests.predictors.test_tagging import WORDS, predictor_of
-from tests.predictors.test_text_multilabel import predictor_of as text_predictor
 from tests.segmentation import arrays, write_npz
+from tests.tasks.multilabel.nets import net
+from tests.tasks.records_of_lines import of_lines
+from tests.tasks.tagging.test_predictor import WORDS, predictor_of
+from tests.tasks.test_every_task import MAKERS as TASKS
+from tests.tasks.text.test_predictor import predictor_of as text_predictor
 
 MAKERS = {
     **TASKS,

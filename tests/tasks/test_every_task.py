@@ -13,17 +13,17 @@ from seal.tasks.segmentation import SegmentationPredictor
 from seal.tasks.segmentation.reader import SegmentationReader
 from seal.tasks.srl import SrlPredictor
 from seal.tasks.srl.reader import SrlReader
-from tests.models.test_text_multilabel import SEPARATE
 from tests.multilabel import TASK_NET
-from tests.predictors.multilabel_nets import net as feature_net
-from tests.predictors.records import of_lines
-from tests.predictors.test_parsing import predictor_of as tree_predictor
-from tests.predictors.test_tagging import predictor_of as tag_predictor
-from tests.predictors.test_text_multilabel import predictor_of as text_predictor
 from tests.segmentation import arrays, write_npz
 from tests.segmentation import model as mask_model
 from tests.segmentation import seal_parts as mask_parts
 from tests.spine import seal_model, srl_model
+from tests.tasks.multilabel.nets import net as feature_net
+from tests.tasks.parsing.test_predictor import predictor_of as tree_predictor
+from tests.tasks.records_of_lines import of_lines
+from tests.tasks.tagging.test_predictor import predictor_of as tag_predictor
+from tests.tasks.text.test_model import SEPARATE
+from tests.tasks.text.test_predictor import predictor_of as text_predictor
 
 #: By task: a predictor with a loss-net or without one, and with settings of its constructor.
 MAKERS = {

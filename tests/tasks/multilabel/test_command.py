@@ -19,7 +19,7 @@ from allennlp.predictors import Predictor
 from seal.cli.main import main
 from seal.tasks.multilabel import MultilabelPredictor
 from tests.multilabel import ROWS, seal_parts, write_data
-from tests.predictors.multilabel_nets import net
+from tests.tasks.multilabel.nets import net
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def test_an_engine_that_loses_a_worker_has_each_line_once_and_in_order(run_folde
     distributed = pytest.importorskip("distributed", reason="Dask is in requirements-measure.txt alone")
     import dask.bag
 
-    page = (Path(__file__).resolve().parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[3] / "docs" / "python.md").read_text(encoding="utf-8")
     (program,) = re.findall(r"^```python\n([^`]*def records\(lines\).*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
     (call,) = re.findall(r"`(dask\.bag\.[^`]+)`", page)
     # As in a user's own program, whose functions are sent to the workers.

@@ -9,8 +9,8 @@ from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 
 from seal.tasks.text.predictor import TextMultilabelPredictor
 from seal.tasks.text.reader import TextMultilabelReader
-from tests.models.test_text_multilabel import ENCODER, SEPARATE, TEXTS, batch, model
-from tests.predictors.records import of_lines
+from tests.tasks.records_of_lines import of_lines
+from tests.tasks.text.test_model import ENCODER, SEPARATE, TEXTS, batch, model
 from tests.tiny_bert import save_tiny_bert
 
 

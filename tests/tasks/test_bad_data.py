@@ -22,9 +22,9 @@ from seal.tasks.tagging.reader import TaggingReader
 from seal.tasks.text.label_scheme import LabelScheme, read_taxonomy_file
 from seal.tasks.text.labelled_texts import TextOptions, read_labelled_texts
 from seal.tasks.text.reader import TextMultilabelReader
-from tests.dataset_readers.test_srl_conllu import BEHIND, UP_1, as_version_2
-from tests.dataset_readers.test_tag_columns import CONLL_U, NAMES
 from tests.one_sentence import message_of
+from tests.tasks.srl.test_conllu import BEHIND, UP_1, as_version_2
+from tests.tasks.tagging.test_columns import CONLL_U, NAMES
 
 HEAD = "@relation r\n@attribute a numeric\n@attribute b {x,'y z',0}\n@attribute c {0,1}\n@data\n"
 # The fast way of reading rows and the slow one must agree on what is wrong, so good rows of both stand before.

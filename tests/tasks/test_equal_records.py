@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from seal.tasks.base.pipeline import Pipeline
-from tests.predictors.test_every_task import MAKERS
 from tests.segmentation import write_npz
+from tests.tasks.test_every_task import MAKERS
 
 SENTENCES = ["Rose sells ginger!", "She cut it .", "red kite", "Zürich \U0001f600 left", "[laughs] he said", "[1]"]
 JSON = {

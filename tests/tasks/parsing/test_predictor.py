@@ -1,6 +1,6 @@
 from seal.common.linear_trees import check_tree, linearised
 from seal.tasks.parsing.predictor import ParsingPredictor
-from tests.models.test_parsing import NCE
+from tests.tasks.parsing.test_model import NCE
 from tests.trees import READER, TREES, instances_of, model_of
 
 

@@ -11,8 +11,8 @@ from PIL import Image
 from seal.tasks.segmentation import SegmentationPredictor
 from seal.tasks.segmentation.predictor import MaskFiles, Picture, file_and_row
 from seal.tasks.segmentation.reader import SegmentationReader, as_input
-from tests.predictors.records import of_lines
 from tests.segmentation import arrays, model, seal_parts, write_npz
+from tests.tasks.records_of_lines import of_lines
 
 
 def predictor(reader=None, **settings):

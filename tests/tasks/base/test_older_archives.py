@@ -10,7 +10,7 @@ from allennlp.models.archival import load_archive
 
 import seal.plugin  # noqa: F401
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ARCHIVES = ROOT / "tests" / "fixtures" / "archives"
 EXPECTED = json.loads((ARCHIVES / "expected.json").read_text(encoding="utf-8"))
 

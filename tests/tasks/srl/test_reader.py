@@ -10,7 +10,7 @@ from allennlp.data.dataset_readers.dataset_reader import DistributedInfo, Worker
 
 from seal.tasks.srl.reader import SrlReader
 
-FIXTURES = os.path.join(os.path.dirname(__file__), "..", "fixtures", "srl")
+FIXTURES = os.path.join(os.path.dirname(__file__), "..", "..", "fixtures", "srl")
 COLUMNS = os.path.join(FIXTURES, "kitchen.gold_conll")
 
 

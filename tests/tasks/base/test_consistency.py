@@ -10,8 +10,8 @@ from seal.losses import EnergyLoss, TaskLoss
 from seal.samplers import Sampler
 from seal.scores import HammingCost, L1Cost, OneMinusScore, SoftF1, SoftIoU
 from seal.tasks.base.seal_model import differing_settings
-from tests.models.test_cost_augmented import compound
-from tests.models.test_tagging import model_of
+from tests.tasks.tagging.test_cost_augmented import compound
+from tests.tasks.tagging.test_model import model_of
 
 F1 = {"type": "one_minus", "score": "soft_f1"}
 SEARCH = {"type": "gradient_based_inference"}

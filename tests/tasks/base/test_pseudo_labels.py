@@ -8,11 +8,11 @@ from allennlp.data import Batch
 from allennlp.models import Model
 
 from seal.tasks.srl.reader import SrlReader
-from tests.models import test_text_multilabel as texts
 from tests.multilabel import DESCENT, seal_parts
 from tests.multilabel import model as feature_model
 from tests.multilabel import vocabulary as feature_vocabulary
 from tests.spine import VOCAB, encoder_params, srl_batch, srl_instances
+from tests.tasks.text import test_model as texts
 
 DRAWS = 4000
 

@@ -14,7 +14,7 @@ from seal.common.tag_encodings import first_broken, spans_to_bio
 from seal.tasks.srl import SrlPredictor
 from tests.tiny_bert import save_tiny_bert
 
-KITCHEN = Path(__file__).resolve().parents[1] / "fixtures" / "srl" / "kitchen.gold_conll"
+KITCHEN = Path(__file__).resolve().parents[2] / "fixtures" / "srl" / "kitchen.gold_conll"
 
 COOK = "The old cook gave her a knife and left."
 INPUTS = [

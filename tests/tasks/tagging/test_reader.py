@@ -5,8 +5,8 @@ from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
 
 from seal.tasks.base import UnknownGold
-from tests.dataset_readers.test_tag_columns import CONLL2003, NAMES
 from tests.one_sentence import message_of
+from tests.tasks.tagging.test_columns import CONLL2003, NAMES
 
 NER_PLUS = {
     "type": "seal_tagging",

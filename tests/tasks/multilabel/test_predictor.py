@@ -8,8 +8,8 @@ from allennlp.common.checks import ConfigurationError
 from seal.tasks.multilabel import MultilabelPredictor
 from seal.tasks.multilabel.reader import MultilabelReader
 from tests.multilabel import LABELS, write_data
-from tests.predictors.multilabel_nets import ENERGY_ONLY, ROWS_IN_ORDER, by_hand, net, predictor
-from tests.predictors.records import of_lines
+from tests.tasks.multilabel.nets import ENERGY_ONLY, ROWS_IN_ORDER, by_hand, net, predictor
+from tests.tasks.records_of_lines import of_lines
 
 
 @pytest.mark.parametrize("decision, thresholds", [(None, 0.5), ("tuned", 0.3), ("per_label", [0.1, 0.6, 0.9])])

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from seal.tasks.base.pipeline import Pipeline
-from tests.predictors.test_every_task import MAKERS
+from tests.tasks.test_every_task import MAKERS
 
 
 def run(predictor, path, caplog):

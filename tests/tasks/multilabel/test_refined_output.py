@@ -11,7 +11,7 @@ from allennlp.models import load_archive
 from seal.tasks.base.tensor_loader import TensorLoader
 from tests.multilabel import write_data
 
-CONFIG = Path(__file__).parents[2] / "training_configs" / "multilabel_implicit_cd.jsonnet"
+CONFIG = Path(__file__).parents[3] / "training_configs" / "multilabel_implicit_cd.jsonnet"
 DESCENT = {
     "type": "gradient_based_inference",
     "start": "task_net",

@@ -4,10 +4,10 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.output_spaces import Candidates
 from tests import multilabel, segmentation, trees
-from tests.models import test_tagging as tagging
-from tests.models import test_text_multilabel as texts
-from tests.models.test_parsing import NCE as NCE_OF_TREES
 from tests.spine import FINDER_ROWS, FRAMES, SENTENCES, loss_net_params, seal_model, srl_batch, srl_model
+from tests.tasks.parsing.test_model import NCE as NCE_OF_TREES
+from tests.tasks.tagging import test_model as tagging
+from tests.tasks.text import test_model as texts
 
 METHODS = {
     "nce": {},

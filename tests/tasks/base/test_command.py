@@ -12,7 +12,7 @@ from allennlp.predictors import Predictor
 from seal.cli.main import main
 
 # The folder of `.allennlp_plugins`.
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 COOK = "The old cook gave her a knife and left."
 

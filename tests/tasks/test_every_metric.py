@@ -16,11 +16,11 @@ from seal.tasks.parsing import BracketScore
 from seal.tasks.segmentation import MaskScore
 from seal.tasks.srl import SrlScore
 from seal.tasks.tagging import TaggingScore
-from tests.metrics.test_bracket_score import random_trees
-from tests.metrics.test_mask_score import example
-from tests.metrics.test_multilabel_score import rows_of
-from tests.metrics.test_srl_score import random_frame
-from tests.metrics.test_tagging_score import random_pair
+from tests.tasks.multilabel.test_label_set_score import rows_of
+from tests.tasks.parsing.test_bracket_score import random_trees
+from tests.tasks.segmentation.test_mask_score import example
+from tests.tasks.srl.test_srl_score import random_frame
+from tests.tasks.tagging.test_tagging_score import random_pair
 from tests.training.runs import on_workers
 
 

@@ -1,8 +1,11 @@
-"""Small models that have memorised the three sentences of a fixture, and so predict them with high probability."""
+"""What the tests of tasks share: files, and small models that have memorised the three sentences of a fixture."""
 
+import gzip
 import logging
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Union
 
 import pytest
 from allennlp.commands.train import train_model
@@ -61,3 +64,18 @@ def crf_archive(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def predictor(archive) -> Predictor:
     return Predictor.from_path(archive, predictor_name="seal_srl", energy=True)
+
+
+@pytest.fixture
+def write(tmp_path) -> Callable[[str, Union[str, bytes]], str]:
+    """Writes a file, text packed where the name ends in `.gz` and bytes as they are, and gives its path."""
+
+    def write_file(name: str, content: Union[str, bytes]) -> str:
+        path = tmp_path / name
+        if isinstance(content, str):
+            content = content.encode()
+            content = gzip.compress(content) if name.endswith(".gz") else content
+        path.write_bytes(content)
+        return str(path)
+
+    return write_file

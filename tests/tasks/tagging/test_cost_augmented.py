@@ -4,7 +4,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from tests.models.test_tagging import ENCODER, LABELS, LOSS_NET, NCE, batch_of, model_of
+from tests.tasks.tagging.test_model import ENCODER, LABELS, LOSS_NET, NCE, batch_of, model_of
 
 NETS = {
     "separated": {"type": "separated", "encoder": ENCODER},

@@ -11,9 +11,9 @@ from seal.tasks.multilabel import MultilabelPredictor
 from seal.tasks.multilabel.reader import MultilabelReader
 from seal.tasks.parsing.predictor import ParsingPredictor
 from tests import trees
-from tests.predictors.test_tagging import predictor_of
 from tests.seal_inspect.demo_models import fitted_labels
 from tests.spine import FRAMES, srl_batch, srl_model
+from tests.tasks.tagging.test_predictor import predictor_of
 
 OPTIONS = ["own", "likeliest"]
 

@@ -7,7 +7,7 @@ import pytest
 
 from seal.tasks.srl.data_files import read_srl_sentences, srl_data_files
 
-FIXTURES = os.path.join(os.path.dirname(__file__), "..", "fixtures", "srl")
+FIXTURES = os.path.join(os.path.dirname(__file__), "..", "..", "fixtures", "srl")
 COLUMNS = os.path.join(FIXTURES, "kitchen.gold_conll")
 JSON = os.path.join(FIXTURES, "kitchen.jsonl")
 CONLL_U = os.path.join(FIXTURES, "kitchen.conllu")
