@@ -1,9 +1,9 @@
 """
-What tasks share: readers of sentences and of tensors, the model with both nets, sums over batches, and the one way from
-raw input to a record.
+The base classes of the tasks: readers, the model with task-net and loss-net, metrics, and the pipeline from raw input
+to records.
 
-A mistake in a file, or a file that is missing or damaged, is reported by a `ConfigurationError` of one sentence that
-starts with `file:line`; functions that read files say so no more.
+Every function that reads a file reports a mistake in it, or a missing or damaged file, by a `ConfigurationError` of one
+sentence that starts with `file:line`. The docstrings do not repeat this.
 """
 
 from seal.tasks.base.batches import BatchesByLength, BatchesBySize, BatchesOfFrames, PartlyLabelledBatches

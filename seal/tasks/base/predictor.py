@@ -1,4 +1,4 @@
-"""The base of the predictors: a line of input becomes a record."""
+"""The base class of the predictors, which turn each line of input into a record."""
 
 import inspect
 import json
@@ -22,23 +22,24 @@ NOTHING_FOUND = {
     "too large for the model, or its weights be NaN."
 }
 
-# The arguments of every predictor that are not the user's.
-_GIVEN = ("self", "model", "dataset_reader", "frozen")
+# The constructor's arguments that AllenNLP passes, not the user.
+_ALLENNLP_ARGUMENTS = ("self", "model", "dataset_reader", "frozen")
 _NO_STRICT_JSON = (TypeError, ValueError, RecursionError)
 
 
 class Line(dict):
     """
-    A line of input, as `predict` hands it on: the request of the line or, where it is `wrong`, the record of its error.
+    A line of input: its request or, if the line is faulty, the record of its error.
 
     # Parameters
 
     inputs : `dict[str, Any]`
         The request or the record.
     head : `dict[str, Any]`
-        What its record begins with: `line`, its number from 1, and `input`, the text of plain text or of an object
-        without `id`; nothing where the input is none of a file.
+        The first entries of the line's record: `line`, the number from 1, and `input`, the text of the line or of its
+        object, if that has no `id`. Empty if the input does not come from a file.
     wrong : `bool`, optional (default = `False`)
+        True if `inputs` is the record of an error.
     """
 
     def __init__(self, inputs: JsonDict, head: JsonDict, wrong: bool = False) -> None:
@@ -47,50 +48,50 @@ class Line(dict):
         self.wrong = wrong
 
     def error(self, error: Exception) -> JsonDict:
-        """The record of an error of this line, without its head."""
+        """The record of an error in this line, without `head`."""
         return {"error": f"line {self.head['line']}: {error}" if "line" in self.head else str(error)}
 
 
 class LinePredictor(Predictor):
     """
-    The base of seal's predictors. Every input line of `predict` yields one record, in order, which starts with
-    the line's `id` if it has one. The record of a faulty line has, besides its `id`, only `error`, a sentence; the
-    other lines are still predicted. If the input did not come from a line, the error is raised instead. A number that
-    is not finite is `null`.
+    The base class of seal's predictors. `seal predict` writes one record for each input line, in order. The record
+    starts with the line's `id`, if it has one. The record of a faulty line holds its `id` and `error`, a sentence; the
+    other lines are still predicted. If the input does not come from a line, the error is raised. Infinite numbers and
+    NaN are written as `null`.
 
-    A predictor defines how a line becomes a request (`read`), how a request becomes input of the model (`prepare`), and
-    how many of these become records at once (`records`).
+    A subclass defines three steps: `read` turns a line into a request, `prepare` turns a request into input of the
+    model, and `records` turns any number of prepared requests into records.
 
     # Parameters
 
     model : `Model`
     dataset_reader : `DatasetReader`
     frozen : `bool`, optional (default = `True`)
-        As for `Predictor`; predicting always puts the model in evaluation mode.
+        As in `Predictor`. Prediction always puts the model in evaluation mode.
     energy : `bool`, optional (default = `False`)
-        Also give the loss-net's energy of what is predicted; low is good.
+        Add the loss-net's energy of the predicted output to each record; a low energy is a good one.
     unknown :
-        The arguments that the constructor does not have. If it did not accept them, `--predictor-args` with a misspelt
-        key would end in a traceback.
+        Unknown arguments, such as a misspelt key of `--predictor-args`: they are collected to be named in the error.
 
     # Raises
 
-    `ConfigurationError` if an argument is unknown, the model is of another class, or the energy is asked of a model
-    without a loss-net.
+    `ConfigurationError` if an argument is unknown, the model is not a `model_class`, or `energy` is set and the model
+    has no loss-net.
     """
 
-    #: The name under which both predictor and model are registered, for messages; and the class of the model.
+    #: The name under which both the predictor and the model are registered, for messages.
     registered_name: str
+    #: The class of the model.
     model_class: type[Model] = Model
-    #: What an object of the input must have, for messages.
+    #: The required keys of an input object, for messages.
     wanted: str
-    #: The keys that it may have beside `id`; `None`: any.
+    #: The allowed keys of an input object, besides `id`; `None`: any.
     keys: Optional[tuple[str, ...]] = None
-    #: How many lines of a file `seal predict` predicts at once, unless `--batch-size` says it.
+    #: The default of `seal predict --batch-size`: the number of lines predicted at once.
     lines_at_once = 256
     #: The number of lines read so far.
     lines = 0
-    # Of the classes that a subclass is for, with what these have beside AllenNLP's.
+    # `Any`: a subclass uses attributes of its own model and reader classes.
     _model: Any
     _dataset_reader: Any
 
@@ -99,7 +100,9 @@ class LinePredictor(Predictor):
     ) -> None:
         if unknown:
             parameters = inspect.signature(type(self).__init__).parameters.values()
-            known = ", ".join(p.name for p in parameters if p.kind is not p.VAR_KEYWORD and p.name not in _GIVEN)
+            known = ", ".join(
+                p.name for p in parameters if p.kind is not p.VAR_KEYWORD and p.name not in _ALLENNLP_ARGUMENTS
+            )
             raise ConfigurationError(f"predictor argument {min(unknown)!r} is unknown; choose from: {known}.")
         if not isinstance(model, self.model_class):
             name = self.registered_name
@@ -111,44 +114,44 @@ class LinePredictor(Predictor):
         self._energy = energy
 
     def is_one(self, given: Any) -> bool:
-        """Whether what a program gives is one input, and not several."""
+        """True if the Python value `given` is a single input, False if it is a collection of inputs."""
         return isinstance(given, (str, bytes, dict))
 
     def request(self, given: Any) -> JsonDict:
-        """The request of an input that a program gives; raises a `ConfigurationError` where it is wrong."""
+        """Turns an input given in Python into a request; raises a `ConfigurationError` if it is faulty."""
         self._check_object(given)
         return given
 
     def predict(self, given: Any) -> JsonDict:
-        """The record of an input that a program gives, such as a text."""
+        """Predicts an input given in Python, such as a text, and returns its record."""
         return self.predict_json(self.request(given))
 
     def read(self, line: str) -> JsonDict:
-        """The request of a line, which must be an object; raises a `ConfigurationError` where the line is wrong."""
+        """Turns a line into a request, a dictionary; raises a `ConfigurationError` if the line is faulty."""
         raise NotImplementedError
 
     def input_of(self, request: JsonDict) -> Any:
-        """What the record of an object without an `id` repeats of it as `input`; `None`: nothing."""
+        """The text that identifies a request without `id`: its record repeats it as `input`. `None`: no text."""
         texts = [str(request[key]) for key in ("sentence", "text") if isinstance(request.get(key), str)]
         return texts[-1] if texts else None
 
     def prepare(self, inputs: JsonDict) -> Any:
-        """The form of a request that `records` takes; raises a `ConfigurationError` where the request is wrong."""
+        """Turns a request into an item for `records`; raises a `ConfigurationError` if the request is faulty."""
         raise NotImplementedError
 
     def requests(self, inputs: JsonDict) -> list[JsonDict]:
-        """The requests of which one consists: those of its sentences, where these are predicted apart."""
+        """Splits a request into one request per sentence, if sentences are predicted separately."""
         return [inputs]
 
     def records(self, prepared: list[Any]) -> list[JsonDict]:
         """
-        The records of any number of prepared requests, also none, in as few passes of the model as possible. A record
-        with the key `error` has a mistake of the request that only the model has found.
+        Predicts a list of prepared requests, which may be empty, in as few forward passes as possible, and returns
+        their records. A record with the key `error` reports a mistake in the request that the model found.
         """
         raise NotImplementedError
 
     def _set_model(self) -> None:
-        """Sets the model to this predictor's settings, before each use: other predictors may share the model."""
+        """Applies this predictor's settings to the model. Call it before each use: predictors may share a model."""
         if self._model.training:
             self._model.eval()
         self._model.with_energy = self._energy
@@ -156,65 +159,65 @@ class LinePredictor(Predictor):
 
     def load_line(self, line: str) -> JsonDict:
         """
-        Reads a line; where it is wrong, the error is kept for its record. Its number is the one that it has (a
-        `NumberedLine`), as an editor counts lines; AllenNLP's own `predict` leaves blank lines out, and lines are
-        counted here.
+        Reads a line into a `Line`, which stores the error of a faulty line for its record. The line's number is that of
+        a `NumberedLine`, as an editor counts. AllenNLP's own `predict` passes plain strings and drops blank lines;
+        these strings are counted here.
         """
         self.lines += 1
         head: JsonDict = {"line": getattr(line, "number", self.lines)}
-        # An undecodable line cannot be written.
+        # An undecodable line cannot be repeated in the record.
         if not line.lstrip("\ufeff \t").startswith("{") and not SURROGATE.search(line):
             head["input"] = line.strip("\r\n\ufeff")
         try:
             request = self.read(line)
             self._check_object(request)
-            given = self.input_of(request) if "id" not in request else None
-            if given is not None and _can_be_written(given):
-                head["input"] = given
+            text = self.input_of(request) if "id" not in request else None
+            if text is not None and _is_strict_json(text):
+                head["input"] = text
             return Line(request, head)
         except ConfigurationError as error:
-            wrong = Line({}, head, wrong=True)
-            wrong.update(wrong.error(error))
-            return wrong
+            faulty = Line({}, head, wrong=True)
+            faulty.update(faulty.error(error))
+            return faulty
 
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
         """
-        The records of objects as a line may hold, or of results of `load_line`, in order. A mistake in an input that
-        does not come from `load_line` is raised.
+        Predicts requests, either dictionaries or results of `load_line`, and returns their records in order. The error
+        of an input that is not a `Line` is raised.
         """
         records: list[JsonDict] = [{} for _ in inputs]
-        good: dict[int, list[Any]] = {}
-        for place, item in enumerate(inputs):
+        prepared: dict[int, list[Any]] = {}
+        for index, item in enumerate(inputs):
             head = item.head if isinstance(item, Line) else {}
             if isinstance(item, Line) and item.wrong:
-                records[place] = {**head, **item}
+                records[index] = {**head, **item}
                 continue
             try:
-                records[place] = dict(head)
+                records[index] = dict(head)
                 self._check_object(item)
-                records[place].update(id_of(item))
+                records[index].update(id_of(item))
                 parts = self._prepared(item)
                 self._check_keys(item)
-                good[place] = parts
+                prepared[index] = parts
             except ConfigurationError as error:
                 if not isinstance(item, Line):
                     raise
-                records[place].update(item.error(error))
-        every = [part for parts in good.values() for part in parts if not isinstance(part, Exception)]
-        found = iter(self.records(every))
-        for place, parts in good.items():
-            of_parts = [{"error": str(part)} if isinstance(part, Exception) else next(found) for part in parts]
-            record = of_parts[0] if len(of_parts) == 1 else {"sentences": of_parts}
+                records[index].update(item.error(error))
+        all_parts = [part for parts in prepared.values() for part in parts if not isinstance(part, Exception)]
+        part_records = iter(self.records(all_parts))
+        for index, parts in prepared.items():
+            sentences = [{"error": str(part)} if isinstance(part, Exception) else next(part_records) for part in parts]
+            record = sentences[0] if len(sentences) == 1 else {"sentences": sentences}
             if "error" in record:
-                item, wrong = inputs[place], ConfigurationError(str(record["error"]))
+                item, model_error = inputs[index], ConfigurationError(str(record["error"]))
                 if not isinstance(item, Line):
-                    raise wrong
-                record = item.error(wrong)
-            records[place].update(record)
+                    raise model_error
+                record = item.error(model_error)
+            records[index].update(record)
         return records
 
     def _prepared(self, inputs: JsonDict) -> list[Any]:
-        """What `records` takes of each part of a request; of a wrong part among several its error."""
+        """Prepares each part of a request. A faulty part among several is replaced by its error."""
         parts = self.requests(inputs)
         if len(parts) == 1:
             return [self.prepare(parts[0])]
@@ -230,13 +233,13 @@ class LinePredictor(Predictor):
         check_that(isinstance(inputs, dict), "the input", f"an object with {self.wanted}", inputs)
 
     def _check_keys(self, inputs: JsonDict) -> None:
-        """Raises an error for a key that nothing reads, which may be a misspelt one."""
+        """Raises an error for an unknown key, which may be misspelt."""
         for key in inputs:
             if self.keys is not None and key not in ("id", *self.keys):
                 raise ConfigurationError(f"the key {abbreviate(key)} is unknown; there are {', '.join(self.keys)}, id.")
 
     def dump_line(self, outputs: JsonDict) -> str:
-        """A record as a line of strict JSON in ASCII, which a console or a file of any encoding can hold."""
+        """Writes a record as a line of strict JSON in ASCII, which any console and file encoding can hold."""
         return json.dumps(outputs, allow_nan=False) + "\n"
 
     def predict_json(self, inputs: JsonDict) -> JsonDict:
@@ -249,33 +252,33 @@ class LinePredictor(Predictor):
         raise NotImplementedError
 
     def note_gold(self, instances: list[Instance]) -> None:
-        """Counts the gold of a reader's instances that the model does not know, for `warn_of_gold`."""
+        """Counts the gold labels of the instances that the vocabulary lacks, for `warn_of_gold`."""
         metadata = [field_of(instance, "metadata", MetadataField).metadata for instance in instances]
         self._model.unknown_gold.note(metadata)
 
     def warn_of_gold(self) -> None:
-        """Warns of the gold labels that the model does not know, with the first file and line, if there were any."""
+        """Logs a warning about the gold labels that the vocabulary lacks, if any, with the first file and line."""
         self._model.unknown_gold.warn()
 
 
 @Predictor.register("of_the_model", constructor="make")
 class PredictorOfTheModel(Predictor):
-    """The predictor of the model's class, where a config names it no more: that of a model that was trained on."""
+    """The default predictor of the model's class, for a `ContinuedModel`, whose config does not name the class."""
 
     @classmethod
     def make(cls, model: Model, dataset_reader: DatasetReader, **arguments: Any) -> Predictor:
-        """It takes the arguments of that predictor."""
+        """Builds the predictor that `model.default_predictor` names, with its `arguments`."""
         name = model.default_predictor
         return (Predictor if name is None else Predictor.by_name(name))(model, dataset_reader, **arguments)
 
 
 def check_whole_number(name: str, value: Any) -> None:
-    """It is an error if the argument `name` of a predictor is not a whole number above 0."""
+    """Raises a `ConfigurationError` if `value`, of the predictor's argument `name`, is not a whole number above 0."""
     check_that(type(value) is int and value >= 1, name, "a whole number above 0", value)
 
 
 def id_of(inputs: JsonDict) -> JsonDict:
-    """The start of a line's record: its `id`, where the line has one."""
+    """The first entry of a record: `{"id": ...}`, or `{}` if the request has no `id`."""
     if "id" not in inputs:
         return {}
     try:
@@ -286,12 +289,12 @@ def id_of(inputs: JsonDict) -> JsonDict:
 
 
 def keys_of(inputs: JsonDict) -> str:
-    """The first keys of an object, for messages."""
+    """The first five keys of an object, for messages."""
     return ", ".join(abbreviate(key) for key in list(inputs)[:5]) or "no key"
 
 
-def _can_be_written(value: Any) -> bool:
-    """Whether a record may repeat a value of its line: Python reads NaN, Infinity and 1e999, which JSON has not."""
+def _is_strict_json(value: Any) -> bool:
+    """Whether strict JSON can hold the value: Python's parser also accepts NaN, Infinity and 1e999."""
     try:
         return not SURROGATE.search(json.dumps(value, ensure_ascii=False, allow_nan=False))
     except _NO_STRICT_JSON:
@@ -299,14 +302,20 @@ def _can_be_written(value: Any) -> bool:
 
 
 def finite(value: float) -> Optional[float]:
-    """The value, or `None` where it is infinite or NaN, which strict JSON cannot hold."""
+    """The value, or `None` if it is infinite or NaN, which strict JSON cannot hold."""
     return value if math.isfinite(value) else None
 
 
 def probabilities_of(calibrated: Optional[float], own: Optional[float]) -> JsonDict:
     """
-    The entries of a record of how likely an output is to be right: what the structure says, beside the task-net's
-    `probability_own`; or, where there is no structure or it has learned nothing, the task-net's alone.
+    The entries of a record that give the probability that the output is correct.
+
+    # Parameters
+
+    calibrated : `float`, optional
+        The structure's calibrated probability, written as `probability`. `None`: the model has no learned structure.
+    own : `float`, optional
+        The task-net's probability, written as `probability_own`; as `probability` if `calibrated` is `None`.
     """
     if calibrated is None:
         return {"probability": own}
@@ -314,14 +323,17 @@ def probabilities_of(calibrated: Optional[float], own: Optional[float]) -> JsonD
 
 
 def without(instance: Instance, field: str) -> Instance:
-    """The instance without one of its fields."""
+    """A copy of the instance without the named field."""
     return Instance({name: value for name, value in instance.fields.items() if name != field})
 
 
 def decodable(line: str) -> str:
     """
-    The line without its end and a byte order mark. It is an error if a byte of it was not UTF-8, or if it holds half a
-    surrogate pair.
+    Strips the line end and a byte order mark.
+
+    # Raises
+
+    `ConfigurationError` if a byte of the line is not UTF-8, or the line holds half a surrogate pair.
     """
     line = line.rstrip("\r\n").lstrip("\ufeff")
     # `seal predict` reads with `surrogateescape` (`seal.files.input_lines`).

@@ -1,3 +1,5 @@
+"""The base class of the models, with the checks and the pretrained weights of its nets."""
+
 import copy
 import logging
 from collections.abc import Iterator, Sequence
@@ -33,12 +35,12 @@ from seal.two_player.objectives import Objectives, TaskState
 
 class NonFiniteOutput(ConfigurationError):
     """
-    An output that is to be scored is not finite.
+    The error of an output that is infinite or NaN and therefore cannot be scored.
 
     # Parameters
 
     source : `str`, optional
-        Where its input is from, `file:line`, if known.
+        `file:line` of the input, if known.
     """
 
     def __init__(self, source: Optional[str]) -> None:
@@ -52,12 +54,12 @@ class NonFiniteOutput(ConfigurationError):
 
 def check_scored(scored: torch.Tensor, metadata: Optional[list[dict[str, Any]]]) -> None:
     """
-    Refuses to score outputs, `(rows, ...)`, that are not finite: metrics would count them as predictions like any
-    others.
+    Checks that the outputs `scored`, `(rows, ...)`, are finite: metrics would count infinite values and NaN as ordinary
+    predictions.
 
     # Raises
 
-    `NonFiniteOutput` for the first such row.
+    `NonFiniteOutput` for the first row with an infinite value or NaN.
     """
     finite = torch.isfinite(scored)
     if not finite.all():
@@ -67,14 +69,21 @@ def check_scored(scored: torch.Tensor, metadata: Optional[list[dict[str, Any]]])
 
 def known_rows(unknown: Sequence[Sequence[str]], losses: torch.Tensor) -> torch.Tensor:
     """
-    The rows, of `losses (rows,)`, that have no gold the vocabulary lacks, which has no loss: `(rows,)`, boolean.
-    `unknown` is what `UnknownGold.note` returns; if it is empty, all rows.
+    A mask over the rows of a batch, `(rows,)`, boolean: True where the vocabulary has all gold labels. The other rows
+    have no loss.
+
+    # Parameters
+
+    unknown : `Sequence[Sequence[str]]`
+        The unknown gold labels of each row, from `UnknownGold.note`; empty: none in any row.
+    losses : `torch.Tensor`, `(rows,)`
+        The losses, for the number of rows and the device.
     """
     return torch.tensor([not names for names in unknown] or [True] * len(losses), device=losses.device)
 
 
 def mean_of(values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """The mean of `values` over the rows marked True; 0 where there is none."""
+    """The mean of `values (rows,)` over the rows where the mask `rows (rows,)` is True; 0 if it is False everywhere."""
     return (values * rows).sum() / rows.sum().clamp(min=1)
 
 
@@ -83,31 +92,32 @@ logger = logging.getLogger(__name__)
 
 def differing_settings(sampler: Sampler, energy_loss: EnergyLoss, task_loss: TaskLoss) -> list[str]:
     """
-    A sentence for each setting of the energy loss that the sampler's search or the task loss has otherwise: the cost
-    `Delta`, the score, or `lambda`. No paper has two of them, but a search may be by a smooth one.
+    Compares the cost `Delta`, the score and `lambda` of the energy loss with the sampler's and the task loss's, and
+    returns a sentence for each difference. The papers use one value of each. A difference can be meant: a search may
+    need a smooth cost.
     """
-    found = []
+    different = []
     searches = sampler.samplers if isinstance(sampler, StackedSampler) else [sampler]
     for search in searches:
         if not isinstance(search, GradientBasedInference):
             continue
         if search.objective == "cost_augmented" and _differ(search.cost, energy_loss.cost):
-            found.append("the cost of the search in model.sampler")
+            different.append("the cost of the search in model.sampler")
         if search.objective == "adversarial" and isinstance(energy_loss, RegressionLoss):
             if search.score != energy_loss.score:
-                found.append("the score of the search in model.sampler")
+                different.append("the score of the search in model.sampler")
     if isinstance(task_loss, InferenceNetworkLoss) and task_loss.energy_weight > 0:
         if task_loss.margin_weight > 0 and _differ(task_loss.margin_cost, energy_loss.cost):
-            found.append("the cost in model.task_loss")
+            different.append("the cost in model.task_loss")
         two_networks = isinstance(energy_loss, CompoundLoss) and energy_loss.separate
         if two_networks and task_loss.perceptron_weight != energy_loss.perceptron_weight:
-            found.append("the perceptron_weight in model.task_loss")
-    return [f"{what} is not that of model.energy_loss; set both alike, unless this is meant." for what in found]
+            different.append("the perceptron_weight in model.task_loss")
+    return [f"{what} is not that of model.energy_loss; set both alike, unless this is meant." for what in different]
 
 
-def _differ(one: object, other: Optional[object]) -> bool:
-    """Whether the two differ, and the energy loss, whose is the `other`, has one."""
-    return other is not None and one != other
+def _differ(cost: object, energy_cost: Optional[object]) -> bool:
+    """Whether the energy loss has a cost and it differs from `cost`."""
+    return energy_cost is not None and cost != energy_cost
 
 
 def load_pretrained(
@@ -119,8 +129,8 @@ def load_pretrained(
     key: Optional[str] = None,
 ) -> None:
     """
-    Gives a part of a model, such as a static loss-net or a frozen noise net, the weights that it has in a trained
-    model. A checkpoint or an archive of the new model does not need that file.
+    Copies the weights of one net, such as a static loss-net or a frozen noise net, from a trained model. Checkpoints
+    and archives of the new model contain these weights and do not need the trained model.
 
     # Parameters
 
@@ -130,50 +140,53 @@ def load_pretrained(
     path : `str`
         A `model.tar.gz`, or the folder of a run.
     output_space : `OutputSpace`
-        Its labels must be the trained model's, in the same order.
+        The trained model must have the same labels in the same order.
     vocab : `Vocabulary`
-        Its numbering of the inputs (words, or attributes) must be the trained model's, too.
+        The trained model must have the same indices of inputs (words or attributes).
     key : `str`, optional (default = `"model.<name>.pretrained_file"`)
-        That of the path, for messages.
+        The config key of `path`, for messages.
 
     # Raises
 
-    `ConfigurationError` if there is no such model, its labels or inputs differ or its part has another shape.
+    `ConfigurationError` if there is no trained model at `path`, it lacks the net, its labels or inputs differ, or the
+    shapes of the weights differ.
     """
     key = key or f"model.{name}.pretrained_file"
     weights = trained_weights(path, key, output_space.namespace, output_space.labels, vocab)
     start = f"{name}."
-    mine = {parameter.removeprefix(start): value for parameter, value in weights.items() if parameter.startswith(start)}
-    if not mine:
+    trained = {
+        parameter.removeprefix(start): value for parameter, value in weights.items() if parameter.startswith(start)
+    }
+    if not trained:
         raise ConfigurationError(f"{key}: the model in '{path}' has no {name}.")
-    shapes, theirs = shapes_of(net.state_dict()), shapes_of(mine)
-    for parameter in sorted(set(shapes) | set(theirs)):
-        if shapes.get(parameter) != theirs.get(parameter):
+    shapes, trained_shapes = shapes_of(net.state_dict()), shapes_of(trained)
+    for parameter in sorted(set(shapes) | set(trained_shapes)):
+        if shapes.get(parameter) != trained_shapes.get(parameter):
             raise ConfigurationError(
                 f"{key}: '{parameter}' is {shapes.get(parameter, 'absent')} here and "
-                f"{theirs.get(parameter, 'absent')} in '{path}': give the {name} the same settings."
+                f"{trained_shapes.get(parameter, 'absent')} in '{path}': give the {name} the same settings."
             )
-    net.load_state_dict(mine)
+    net.load_state_dict(trained)
 
 
 def replaced(instance: Instance, known: dict[str, Any], **fields: Field) -> Instance:
-    """An indexed instance with other values `known` in its metadata, and other `fields`, which are indexed, too."""
-    # Of the same type as before.
+    """A copy of an indexed instance with the metadata updated by `known` and with new, indexed `fields`."""
+    # The copy keeps the class of the field.
     metadata: Any = copy.copy(instance["metadata"])
     metadata.metadata = {**metadata.metadata, **known}
-    made = Instance({**instance.fields, **fields, "metadata": metadata})
-    made.indexed = True
-    return made
+    copied = Instance({**instance.fields, **fields, "metadata": metadata})
+    copied.indexed = True
+    return copied
 
 
 class SealModel(Model, Objectives):
     """
-    A task-net, and what trains it: a loss-net with its sampler and loss. There is a subclass for each task, which
-    defines how a batch becomes a `TaskState` (`task_state`) and adds metrics and decoding. Trainers call its losses
-    (`Objectives`), one player at a time.
+    A task-net and the loss-net that trains it, with the loss-net's sampler and loss. Each task has a subclass, which
+    turns a batch into a `TaskState` (`task_state`) and adds decoding and metrics. The trainers call the losses of the
+    two nets (`Objectives`) in turn.
 
-    A call, as of any AllenNLP model, runs the task-net alone and gives its cross-entropy as `loss`. If `inference` is
-    set, that sampler predicts instead, by minimising the loss-net's energy.
+    Calling the model runs the task-net alone and returns its cross-entropy as `loss`. If `inference` is set, this
+    sampler predicts by minimising the loss-net's energy.
 
     # Parameters
 
@@ -184,46 +197,46 @@ class SealModel(Model, Objectives):
     loss_net : `LossNet`, optional (default = `None`)
         `None`: cross-entropy training.
     sampler : `Sampler`, optional
-        The loss-net's candidates. Needed with a loss-net.
+        Generates the loss-net's candidates. Required with a loss-net.
     energy_loss : `EnergyLoss`, optional
-        Trains the loss-net. Needed with a loss-net.
+        Trains the loss-net. Required with a loss-net.
     task_loss : `TaskLoss`, optional (default = `TaskLoss()`)
         Trains the task-net.
     inference : `Sampler`, optional (default = `None`)
-        Predicts from the energy, in place of the task-net: `gradient_based_inference`, or `rerank`, which chooses among
-        the task-net's outputs.
+        Predicts by the energy instead of the task-net: `gradient_based_inference`, or `rerank`, which chooses among the
+        task-net's outputs.
     cost_augmented_net : `CostAugmentedNet`, optional (default = `None`)
-        A second network, from which the loss-net learns; it is not used in prediction. The task loss
-        `inference_network` trains it, together with the task-net.
+        A second network, which generates candidates for the loss-net in training only. The task loss
+        `inference_network` trains it together with the task-net.
     structure : `Structure`, optional (default = `None`)
-        Chooses among whole outputs in prediction (see `seal.structure`). The trainer learns it after the task-net, on
-        scores that nets give to instances which they have not seen (its setting `folds`).
+        Chooses among whole outputs in prediction (see `seal.structure`). The trainer fits it after the task-net, by
+        cross-fitting (the trainer's setting `folds`): each instance is scored by a net that was not trained on it.
     score : `str`, optional
-        With a structure: the score for whose decision outputs are predicted, by default F1 (accuracy of tags that
-        encode no spans); `"exact_match"` for whole outputs.
+        The score that the structure's decision maximises: by default F1 (accuracy for tags that encode no spans);
+        `"exact_match"` for whole outputs.
 
     # Raises
 
-    `ConfigurationError` if the loss-net has no sampler or no loss; if the loss needs what the sampler or the model does
-    not give, log-probabilities of candidates or rewards; if nothing can predict, or nothing can train the task-net; if
-    the task loss has no task-net, or has an energy weight and no loss-net; if a sampler reads a task-net that is not
-    there; if nothing trains or uses the cost-augmented network; or if a pretrained file does not fit.
+    `ConfigurationError` if the loss-net has no sampler or no loss; if the loss needs log-probabilities of candidates or
+    rewards and the sampler or the model gives none; if nothing can predict, or nothing can train the task-net; if there
+    is a task loss without a task-net, or a task loss with an energy weight without a loss-net; if a sampler needs a
+    missing task-net; if nothing trains or uses the cost-augmented network; or if a pretrained file does not fit.
     """
 
     task_net: Optional[TaskNet]
-    #: Of the `structure_kind`, if it has one.
+    #: An instance of `structure_kind`, or `None`.
     structure: Any
     _score: Any
     _own_score: Any
-    #: The metric's name for the loss of further heads.
+    #: The metric's name for the loss of auxiliary heads.
     auxiliary_name = "auxiliary_loss"
     #: Whether `sample` returns `RewardedCandidates`.
     gives_rewards = False
-    #: The kind of `Structure` that can choose among the task's outputs.
+    #: The class of `Structure` that can choose among the task's outputs.
     structure_kind: Optional[type[Structure]] = None
-    #: Whether it has `drawn` and `pseudo_labelled`.
+    #: Whether the model implements `drawn` and `pseudo_labelled`.
     can_pseudo_label = False
-    #: The name of what is predicted in the output of a call.
+    #: The key of the predicted output in the result of a call.
     predicted_name = "tags"
     no_gold = (
         "train_data_path: the data have no gold to learn from; a phase of trainer.phases needs none if its "
@@ -231,9 +244,9 @@ class SealModel(Model, Objectives):
     )
     #: The fields of a batch that hold gold.
     gold_fields: tuple[str, ...] = ("tags",)
-    #: The key of gold in the metadata of an instance: a list of names.
+    #: The key of the gold labels, a list of names, in the metadata of an instance.
     gold_key = "tags"
-    #: The scores that, with a structure that has been learned, are also reported of the task-net's own output.
+    #: The scores that `get_metrics` also reports for the task-net's own output, if the structure is fitted.
     own_scores: tuple[str, ...] = ()
 
     def __init__(
@@ -279,54 +292,62 @@ class SealModel(Model, Objectives):
             for sentence in differing_settings(*parts):
                 logger.warning(sentence[0].upper() + sentence[1:])
             dim = None if self.task_net is None else self.task_net.get_output_dim()
-            # The nets that train it draw their random starts from a copy of the generator, so that further heads,
-            # dropout and batches, too, have the same random numbers with them and without.
+            # Both nets draw their initial weights from a copy of the generator, so that auxiliary heads, dropout and
+            # batches have the same random numbers with a loss-net and without.
             with torch.random.fork_rng(devices=[]):
                 self.loss_net = loss_net.construct(output_space=output_space, task_net_dim=dim)
                 if cost_augmented_net is not None:
                     self.cost_augmented_net = cost_augmented_net.construct(output_space=output_space, task_net_dim=dim)
             self.register_forward_pre_hook(_check_trainer)
-        #: The trained models that its nets start from, by the nets' names.
+        #: The path of the trained model that a net's weights come from, by the net's name.
         self.starts_from: dict[str, str] = {}
         for name, net in self.nets().items():
             if net.pretrained_file is not None:
                 load_pretrained(net, name, net.pretrained_file, output_space, vocab)
                 self.starts_from[name] = net.pretrained_file
-        #: Whether `forward` also returns the energy of what is predicted, outside training.
+        #: Whether `forward` also returns the energy of the predicted output, outside training.
         self.with_energy = False
-        #: Whether `forward` also returns how likely to be right what is predicted is, where the structure says so.
+        #: Whether `forward` also returns the structure's probability that the predicted output is correct.
         self.with_probability = False
-        #: Gold that the vocabulary lacks: a subclass refuses it in training and counts it in evaluation.
+        #: The gold labels that the vocabulary lacks: an error in training, counted as missed in evaluation.
         self.unknown_gold = UnknownGold(output_space.labels, output_space.namespace, self.gold_key)
         #: The training losses that `get_metrics` reports.
         self.monitors = RunningMeans()
 
-    # What a subclass defines.
+    # Methods for the subclasses.
 
     def structure_settings(self) -> dict[str, Any]:
-        """What a `Structure` for the task's outputs is constructed with, beside its own settings."""
+        """The task's arguments of the constructor of its `Structure`, added to the arguments from the config."""
         raise NotImplementedError
 
     def held_out(self, batch: dict[str, Any]) -> dict[str, Any]:
         """
-        What the structure is learned from: the scores that the task-net gives to a batch, and gold, as tensors on the
-        CPU and plain values. The model is in evaluation mode.
+        The data for fitting the structure: the task-net's scores of a batch and its gold, as tensors on the CPU and
+        plain values. The model is in evaluation mode.
         """
         raise NotImplementedError
 
     def fit_structure(self, training: list[dict[str, Any]], validation: list[dict[str, Any]]) -> dict[str, Any]:
         """
-        Learns the structure from what `held_out` has returned for batches of the training data, each scored by a net
-        that has not seen it, and for those of the validation data. Returns what was learned and chosen, as plain
-        values.
+        Fits the structure.
+
+        # Parameters
+
+        training, validation : `list[dict[str, Any]]`
+            The results of `held_out` for the batches of the training data, each scored by a net that was not trained on
+            it, and of the validation data.
+
+        # Returns
+
+        The fitted and the selected parameters as plain values, for the log.
         """
         raise NotImplementedError
 
     def pseudo_labels(self, batch: dict[str, Any], num_samples: Optional[int]) -> torch.Tensor:
         """
-        For self-training: `num_samples` independent draws for each input, `(batch, num_samples, *output)`, from the
-        distribution over whole outputs that the structure has, if the model follows one, and the task-net otherwise.
-        With `None`, the one output that is predicted, `(batch, 1, *output)`. Gold of the batch is not read.
+        Pseudo labels for self-training: `num_samples` independent samples for each input, `(batch, num_samples,
+        *output)`, from the structure's distribution over whole outputs or, without a fitted structure, the task-net's.
+        If `num_samples` is `None`, the predicted output, `(batch, 1, *output)`. The gold of the batch is ignored.
         """
         inputs = self.without_gold(batch)
         if num_samples is None:
@@ -334,45 +355,45 @@ class SealModel(Model, Objectives):
         return self.drawn(inputs, num_samples)
 
     def without_gold(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """The fields of a batch that the task-net may read."""
+        """The fields of a batch without `gold_fields`."""
         return {name: value for name, value in batch.items() if name not in self.gold_fields}
 
     def drawn(self, inputs: dict[str, Any], num_samples: int) -> torch.Tensor:
-        """The draws of `pseudo_labels`, for a batch without gold."""
+        """The samples of `pseudo_labels`, `(batch, num_samples, *output)`, for a batch without gold."""
         raise NotImplementedError
 
     def takes_pseudo_labels(self, instance: Instance) -> bool:
-        """Whether an instance is an input for self-training, or one that is expanded to some (`needs_expansion`)."""
+        """Whether self-training can use an instance, directly or after expansion (`needs_expansion`)."""
         return True
 
     def needs_expansion(self, instance: Instance) -> bool:
         """
-        Whether an instance without gold is no input yet, but its `expansions` make some: a sentence, whose
-        predicates make frames.
+        Whether self-training must first expand an instance into several inputs. For example, a sentence becomes one
+        frame for each of its predicates.
         """
         return False
 
     def expansions(self, batch: dict[str, Any]) -> list[list[int]]:
-        """What the model finds in each instance of a batch that needs expansion; `expanded` makes an input of each."""
+        """The expansions that the model predicts for each instance of a batch, such as the indices of predicates."""
         raise NotImplementedError
 
     def expanded(self, instance: Instance, expansion: int) -> Instance:
-        """The indexed input that an instance becomes with one of its expansions."""
+        """The indexed input for one of the instance's `expansions`."""
         raise NotImplementedError
 
     def pseudo_labelled(self, instance: Instance, output: torch.Tensor) -> Instance:
-        """An indexed instance whose gold is `output`, indices; it shares the other fields with `instance`."""
+        """An indexed instance with the gold `output`, label indices. It shares the other fields with `instance`."""
         raise NotImplementedError
 
     def nets(self) -> dict[str, Any]:
-        """The nets that it has, by name."""
-        found = {name: getattr(self, name) for name in ("task_net", "loss_net", "cost_augmented_net")}
-        return {name: net for name, net in found.items() if net is not None}
+        """The model's nets by name: `task_net`, `loss_net`, `cost_augmented_net`; missing nets are left out."""
+        nets = {name: getattr(self, name) for name in ("task_net", "loss_net", "cost_augmented_net")}
+        return {name: net for name, net in nets.items() if net is not None}
 
     def _task_net_output(
         self, inputs: dict[str, Any], *shape: int, mask: Optional[torch.Tensor] = None
     ) -> TaskNetOutput:
-        """The task-net's output; without a task-net, logits that are zeros of the given shape."""
+        """The task-net's output; without a task-net, zero logits of the given shape."""
         if self.task_net is None:
             return TaskNetOutput(next(require(self.loss_net, "loss_net").parameters()).new_zeros(shape), hidden=None)
         return self.task_net(inputs, mask)
@@ -388,12 +409,12 @@ class SealModel(Model, Objectives):
 
     @property
     def score_of_prediction(self) -> Optional[str]:
-        """The score for whose decision outputs are predicted; `None` without a structure."""
+        """The score that the structure's decision maximises; `None` without a structure."""
         return None if self.structure is None else self.structure.main_score
 
     @property
     def gives_probability(self) -> bool:
-        """Whether the structure says how likely an output is to be right, and that is asked for."""
+        """Whether `with_probability` is set and the structure is fitted and calibrated."""
         return self.with_probability and self.has_learned_structure and self.structure.calibration is not None
 
     @property
@@ -402,7 +423,8 @@ class SealModel(Model, Objectives):
 
     def _scores(self, reset: bool) -> dict[str, float]:
         """
-        What `self._score` has measured and, with a structure that has been learned, its violations and `own_scores`.
+        The scores of the predicted outputs. If the structure is fitted, also its violations, and `own_scores` of the
+        task-net's own outputs, as `NAME_own`.
         """
         scores = self._score.get_metric(reset)
         if self.has_learned_structure:
@@ -413,7 +435,8 @@ class SealModel(Model, Objectives):
 
     def prediction_parameters(self) -> list[torch.nn.Parameter]:
         """
-        The parameters that predictions depend on: the task-net's, the loss-net's where `inference` predicts, or both.
+        The parameters that predictions depend on: the parameters of the task-net and, if `inference` is set, of the
+        loss-net. An `inference` that does not run the task-net depends on the loss-net alone.
         """
         by_energy = [] if self.inference is None else self.loss_net_parameters()
         inference, loss_net = self.inference, self.loss_net
@@ -423,31 +446,40 @@ class SealModel(Model, Objectives):
         return [parameter for parameter in self.task_net_parameters() if parameter not in trained_with] + by_energy
 
     def infer(self, state: TaskState) -> torch.Tensor:
-        """What `inference` predicts, constants: relaxed `(batch, *structure)`, or discrete `(batch, *output)`."""
+        """Predicts by `inference`, without gradients: relaxed `(batch, *structure)` or discrete `(batch, *output)`."""
         return self.sample_with(require(self.inference, "inference"), state, None).outputs.squeeze(1)
 
     def check_inference(self, inference: Sampler) -> None:
         """
+        Checks that the sampler `inference` can predict with the model's nets.
+
         # Raises
 
-        `ConfigurationError` if the sampler cannot predict with the model's nets.
+        `ConfigurationError` if it cannot.
         """
         with error_prefix("model"):
             check_who_predicts(self.task_net, self.loss_net, inference, self.sampler)
 
     def check_reader(self, reader: Optional[DatasetReader], key: str) -> None:
         """
+        Checks before training that the reader limits the length of instances to the model's maximum.
+
+        # Parameters
+
+        reader : `DatasetReader`, optional
+        key : `str`
+            The reader's key in the config, for messages.
+
         # Raises
 
-        `ConfigurationError` if the reader, whose key in the config is `key`, may give instances that are longer than
-        the model takes. Otherwise the first of these would end the run, maybe after hours.
+        `ConfigurationError` if the reader may return longer instances.
         """
 
     @contextmanager
     def predicting_by(self, inference: Sampler) -> Iterator[None]:
         """
-        Inside, and outside training, the model predicts by the given sampler, as if it were `model.inference`. Call
-        `check_inference` first, which refuses a sampler that cannot predict.
+        A context in which the model predicts by the sampler `inference`, as if it were `model.inference`. Call
+        `check_inference` first: it refuses a sampler that cannot predict.
         """
         before, self.inference = self.inference, inference
         try:
@@ -458,11 +490,17 @@ class SealModel(Model, Objectives):
     @torch.no_grad()
     def score_loss_net(self, batch: dict[str, Any]) -> None:
         """
-        Measures the loss-net on a batch of validation data, for `get_metrics`: `loss_net_loss`; `ranking_accuracy`, the
-        percentage of candidates whose energy is above gold's, those that equal gold left out; `energy_gold`; and, if
-        the task-net learns from the energy, `energy_alignment`. That is the cosine between the gradients of the energy
-        and of cross-entropy with respect to the logits, averaged over batches. A batch without gold, or with gold that
-        the vocabulary lacks, is left out. The model is in evaluation mode.
+        Measures the loss-net on a batch of validation data, for `get_metrics`:
+
+        - `loss_net_loss`: the energy loss.
+        - `ranking_accuracy`: the percentage of candidates with a higher energy than gold, among the candidates that
+          differ from gold.
+        - `energy_gold`: the energy of gold.
+        - `energy_alignment`, if the task-net learns from the energy: the cosine between the gradients of the energy and
+          of cross-entropy with respect to the logits, averaged over batches.
+
+        A batch without gold, or with a gold label that the vocabulary lacks, is skipped. The model is in evaluation
+        mode.
         """
         if any(self.unknown_gold.names_of(batch.get("metadata"))):
             return
@@ -474,7 +512,7 @@ class SealModel(Model, Objectives):
                 self.monitor("energy_alignment", self.energy_alignment(state, features))
 
     def monitor(self, name: str, value: torch.Tensor) -> None:
-        """Adds to the running mean that `get_metrics` reports under `name`."""
+        """Adds `value` to the running mean that `get_metrics` reports as `name`."""
         self.monitors.add(name, value)
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
@@ -484,7 +522,7 @@ class SealModel(Model, Objectives):
 
 
 def _check_trainer(model: SealModel, inputs: tuple[Any, ...]) -> None:
-    """Refuses AllenNLP's own trainer, which would minimise the `loss` of a call: the cross-entropy alone."""
+    """Refuses AllenNLP's own trainer: it would minimise the `loss` of a call, which is the cross-entropy alone."""
     if model.training:
         raise ConfigurationError(
             "trainer.type: AllenNLP's own trainer would leave the loss-net out; take 'alternating' or another of "

@@ -1,4 +1,4 @@
-"""The base of the predictors of sentences, the requests that they read, and the limits on a sentence's length."""
+"""The base class of the predictors of sentences, their requests, and the limits on the length of a sentence."""
 
 import logging
 import math
@@ -30,16 +30,18 @@ from seal.tasks.base.words import SplitAsTrained, WordSequence, WordSplitter, jo
 
 logger = logging.getLogger(__name__)
 
-#: The most words of a sentence, unless the argument `max_words` of the predictor says otherwise.
+#: The default of the predictors' argument `max_words`.
 MAX_WORDS = 10_000
-#: The most characters of a sentence, also as if each of its words were as long as the longest.
+#: The most characters of a sentence, and the most of its number of words times its longest word (the padded size).
 MAX_CHARACTERS = 2**20
-#: After as many seconds without a record, and again each time they pass, standard error tells how far a batch is.
+#: The seconds between two messages about the progress of a batch.
 SECONDS_BETWEEN_NOTES = 10.0
 
 
 def check_characters(text: str) -> None:
-    """It is an error if a text is too long to be split into words."""
+    """
+    Raises a `ConfigurationError` if a text has more than `MAX_CHARACTERS` characters, too many to split into words.
+    """
     if len(text) > MAX_CHARACTERS:
         raise ConfigurationError(
             f"the sentence has {len(text):,} characters, and at most {MAX_CHARACTERS:,} are read; split it."
@@ -47,7 +49,10 @@ def check_characters(text: str) -> None:
 
 
 def check_words(words: Sequence[str], max_words: int) -> None:
-    """It is an error if a sentence has more than `max_words` words, or a word is too long beside their number."""
+    """
+    Raises a `ConfigurationError` if a sentence has more than `max_words` words, or if the number of words times the
+    length of the longest is above `MAX_CHARACTERS`.
+    """
     size = size_of(words)
     if size.words > max_words:
         raise ConfigurationError(
@@ -62,7 +67,7 @@ def check_words(words: Sequence[str], max_words: int) -> None:
 
 
 def noted_groups(sizes: Sequence[Size], most_rows: int, what: str) -> Iterator[list[int]]:
-    """`length_groups`, with a note on standard error of how many of them are done wherever that takes long."""
+    """Yields the groups of `length_groups` and logs the progress every `SECONDS_BETWEEN_NOTES` seconds."""
     done, start = 0, time.monotonic()
     noted = start
     for group in length_groups(sizes, most_rows):
@@ -76,16 +81,16 @@ def noted_groups(sizes: Sequence[Size], most_rows: int, what: str) -> Iterator[l
 
 class SentenceRequest(NamedTuple):
     """
-    A sentence that is to be predicted.
+    A sentence to predict, as raw text or as words.
 
     # Parameters
 
     sentence : `str`, optional
-        Raw text; `None` where there are words.
+        Raw text; `None` if `words` is given.
     words : `list[str]`, optional
-        `None` where there is a sentence.
+        `None` if `sentence` is given.
     predicates : `list[int]`, optional
-        Indices of words, each once, in the order given; `None` where the predicates are to be found.
+        Distinct indices of words, in the order given; `None` if the model finds the predicates.
     """
 
     sentence: Optional[str]
@@ -95,8 +100,8 @@ class SentenceRequest(NamedTuple):
 
 def read_line(line: str) -> dict[str, Any]:
     """
-    The object of a line, for `read_request`: of a JSON object where it starts with `{`, else of a sentence as plain
-    text.
+    Parses a line into the object that `read_request` takes. A line that starts with `{` is a JSON object; any other
+    line is a sentence, `{"sentence": line}`.
     """
     line = decodable(line)
     if not line.lstrip().startswith("{"):
@@ -105,9 +110,9 @@ def read_line(line: str) -> dict[str, Any]:
 
 
 def read_request(inputs: JsonDict) -> SentenceRequest:
-    """The request of the object of a line: `sentence`, or `words` and optionally `predicates`."""
-    found: list[Any] = [inputs.get(key) for key in ("sentence", "words", "predicates")]
-    sentence, words, predicates = found
+    """Reads the request from an object with either `sentence`, or `words` and optionally `predicates`."""
+    values: list[Any] = [inputs.get(key) for key in ("sentence", "words", "predicates")]
+    sentence, words, predicates = values
     both = words is not None and sentence is not None
     if both or "words" not in inputs and "sentence" not in inputs:
         raise ConfigurationError(f"the object needs one of 'sentence' and 'words', found {keys_of(inputs)}.")
@@ -138,7 +143,7 @@ def _indices(predicates: Any, num_words: int) -> list[int]:
 
 
 class PartOfText(str):
-    """The part `[start, end)` of a text."""
+    """The substring `[start, end)` of a text, which also remembers the text and `start`."""
 
     def __new__(cls, whole: str, start: int, end: int) -> "PartOfText":
         part = super().__new__(cls, whole[start:end])
@@ -151,25 +156,25 @@ class PartOfText(str):
 
 class SentencePredictor(LinePredictor):
     """
-    The base of the predictors of sentences. A line is a sentence as plain text or, where it starts with `{`, a JSON
-    object with `sentence` or `words`. Unless a task's predictor defines otherwise, a sentence is one instance of the
-    model, whose output `_record` makes the record.
+    The base class of the predictors of sentences. A line is a sentence as plain text or, if it starts with `{`, a JSON
+    object with `sentence` or `words`. By default a sentence is one instance; `_record` turns the model's output for it
+    into the record.
 
     # Parameters
 
     model, dataset_reader, frozen, energy, unknown :
-        As for `LinePredictor`.
+        As in `LinePredictor`.
     splitter : `WordSplitter`
-        How text is split into words.
+        Splits text into words.
     max_words : `int`
-        Sentences with more words get an error in place of a prediction.
+        The predictor reports a sentence with more words as an error.
     split_sentences : `bool`, optional (default = `False`)
-        Split plain text, and a `sentence`, into sentences. Where there are several, the record has their records in a
-        list, `sentences`, each as that of a sentence alone, with `offsets` in the whole text.
+        Split plain text, and the value of `sentence`, into sentences. If there are several, the record lists their
+        records under `sentences`. Their `offsets` refer to the whole text.
 
     # Raises
 
-    `ConfigurationError` if `max_words` is out of range, or sentences are to be found in other text than English.
+    `ConfigurationError` if `max_words` is out of range, or `split_sentences` is set and the splitter is not English.
     """
 
     wanted = "'sentence' or 'words'"
@@ -193,17 +198,17 @@ class SentencePredictor(LinePredictor):
         self.set_splitting(split_sentences)
 
     def set_splitting(self, split_sentences: Optional[bool]) -> None:
-        """As the argument `split_sentences` of the constructor; `None`: where the text is English."""
+        """Sets the constructor's argument `split_sentences`; `None`: True if the splitter is English."""
         check_that(split_sentences in (True, False, None), "split_sentences", "true or false", split_sentences)
-        can = self._splitter.finds_sentences
-        if split_sentences and not can:
+        can_split = self._splitter.finds_sentences
+        if split_sentences and not can_split:
             raise ConfigurationError(
                 "split_sentences: the model reads tweets, or text that is tokenized; give one sentence at a time."
             )
-        self._splits = can if split_sentences is None else split_sentences
+        self._splits = can_split if split_sentences is None else split_sentences
 
     def request(self, given: Any) -> JsonDict:
-        """That of a text, `str`, or of an object."""
+        """Turns a text, `str`, or an object, `dict`, into a request."""
         check_that(isinstance(given, (str, dict)), "the input", f"a text or an object with {self.wanted}", given)
         return {"sentence": given} if isinstance(given, str) else given
 
@@ -219,7 +224,7 @@ class SentencePredictor(LinePredictor):
         return [{**inputs, "sentence": PartOfText(text, start, end)} for start, end in places]
 
     def _sequence(self, request: SentenceRequest) -> tuple[WordSequence, list[str]]:
-        """The words as the record has them, and as the model reads them."""
+        """The words as the record shows them, and the words as the model reads them."""
         if request.words is not None:
             sequence, words = join_words(request.words), request.words
         else:
@@ -238,7 +243,7 @@ class SentencePredictor(LinePredictor):
         return sequence, instance
 
     def _more(self, inputs: JsonDict) -> dict[str, Any]:
-        """What the reader's `text_to_instance` takes beside words; raises an error where it is wrong."""
+        """Further arguments of the reader's `text_to_instance`; raises a `ConfigurationError` if one is faulty."""
         return {}
 
     def records(self, prepared: list[Any]) -> list[JsonDict]:
@@ -252,11 +257,13 @@ class SentencePredictor(LinePredictor):
         return records
 
     def _record(self, sequence: WordSequence, output: dict[str, Any]) -> JsonDict:
-        """The record of a sentence from the model's output for it: that of `_found`, between words and numbers."""
-        found = self._found(sequence, output)
-        if "error" in found:
-            return found
-        record = {"words": sequence.words, "offsets": sequence.offsets, **found}
+        """
+        The record of a sentence: words, offsets, the entries of `_found`, probabilities and, if asked for, energy.
+        """
+        prediction = self._found(sequence, output)
+        if "error" in prediction:
+            return prediction
+        record = {"words": sequence.words, "offsets": sequence.offsets, **prediction}
         # A sum of rounded logarithms may be a little over 0.
         own = finite(math.exp(min(float(output["log_prob"]), 0.0)))
         record |= probabilities_of(output.get("probability"), own)
@@ -265,11 +272,11 @@ class SentencePredictor(LinePredictor):
         return record
 
     def _found(self, sequence: WordSequence, output: dict[str, Any]) -> JsonDict:
-        """What is predicted for a sentence, or the error."""
+        """The entries of the record that hold the predicted output, or `error`."""
         raise NotImplementedError
 
     def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
-        """The records of a reader's instances (`--use-dataset-reader`); their gold is ignored."""
+        """Predicts instances of a reader (`--use-dataset-reader`), ignoring their gold, and returns the records."""
         self.note_gold(instances)
         metadata = [field_of(instance, "metadata", MetadataField).metadata for instance in instances]
         instances = [without(instance, self._model.gold_key) for instance in instances]

@@ -1,5 +1,5 @@
 """
-The base class of the readers of sentences, and paths that name a part of a file.
+The base class of the readers of sentences, and the paths `FILE#train` and `FILE#valid` of the two parts of a file.
 """
 
 import itertools
@@ -24,22 +24,25 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# What stands for each word in data that are published without their words, and as many equal words as are no accident.
+# The placeholders of data sets that are published without their words.
 _PLACEHOLDERS = ("[WORD]", "_")
-_NO_ACCIDENT = 6
+# A file with at least this many words, all equal, is taken to hold placeholders.
+_LEAST_EQUAL_WORDS = 6
 
 
 class SentenceReader(DatasetReader):
     """
-    What readers of sentences share: token indexers that workers do not send, sharding, a limit on length, and paths
-    that name a part of a file, `FILE#train` and `FILE#valid`, for data without a validation split. Every
-    `valid_every`th item of all files of a path, starting with the first, belongs to `valid`; all others belong to
-    `train`. Where a file has the `#` in its own name, the path is that file, whole.
+    The base class of the readers of sentences. It adds the token indexers after data-loading workers have sent an
+    instance, shards the data among workers, and skips long sentences.
+
+    For data without a validation split, the paths `FILE#train` and `FILE#valid` name two parts of a file: every
+    `valid_every`th sentence, starting with the first, belongs to `valid`, the others to `train`. A path that exists is
+    taken literally.
 
     # Parameters
 
     token_indexers : `dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
-        How words become indices.
+        Convert words to indices.
     max_words : `Optional[int]`, optional (default = `None`)
         Sentences with more words are skipped, and their number is logged. For training data only: a test score without
         the long sentences cannot be compared with others.
@@ -48,11 +51,10 @@ class SentenceReader(DatasetReader):
     serialization_dir : `Optional[str]`, optional (default = `None`)
         The folder of the training run, given by AllenNLP.
     valid_every : `float`, optional (default = `10`)
-        For `FILE#train` and `FILE#valid`: one in this many items, at least 2, belongs to the latter; `2.5` is two in
-        five.
+        The share of `FILE#valid` is `1 / valid_every`; at least 2. `2.5` selects two of five sentences.
     also_check : `Optional[Union[str, list[str]]]`, optional (default = `None`)
-        The paths of further files, such as the test data, that are read once before a training begins, so that what is
-        wrong in them is told then and not after it. What is not there is left out.
+        Further files, such as the test data. The reader reads them once before training begins, so that mistakes in
+        them are reported before training. Missing files are ignored.
 
     # Raises
 
@@ -83,13 +85,13 @@ class SentenceReader(DatasetReader):
 
     def _check(self, sentences_of: Callable[[str], Iterable]) -> None:
         """
-        Reads the paths `also_check` to their end, once, where a training is about to begin; `sentences_of` raises where
-        what a path holds is wrong.
+        Reads the files of `also_check` once, if training is about to begin. `sentences_of` yields the sentences of a
+        path and raises an error for a mistake in the file.
         """
         paths, self._also_check = self._also_check, []
         folder = self.serialization_dir
-        # The vocabulary is made of what was read; a trained model has it, and does not need these files any more. The
-        # folder into which its archive was unpacked is gone when a reader of it reads.
+        # A run folder with a vocabulary belongs to a trained model or a recovered run, which need no check. The folder
+        # of an unpacked archive is deleted before the archive's reader reads.
         if folder is None or not os.path.isdir(folder) or os.path.exists(os.path.join(folder, "vocabulary")):
             return
         worker = self.get_worker_info()
@@ -100,24 +102,24 @@ class SentenceReader(DatasetReader):
                         pass
 
     def _of_part(self, file_path: str, items_of: Callable[[str], Iterable[T]]) -> Iterator[T]:
-        """What a path holds, or the part that it names."""
+        """The items of a path, `FILE`, `FILE#train` or `FILE#valid`; `items_of` yields the items of a file."""
         path, part = split_off_part(file_path)
         return of_part(items_of(path), part, self._valid_every)
 
     def read_inputs(self, file_path: str, plain_text: bool = False) -> Iterator[Instance]:
         """
-        Instances whose gold, if they have any, is not to be read, for self-training.
+        Reads instances for self-training, which ignores their gold.
 
         # Parameters
 
         file_path : `str`
         plain_text : `bool`, optional (default = `False`)
-            Whether each line that is not blank is an input, for tasks whose input is text alone. If not, the file is in
-            a format of the task's data.
+            True: each line that is not blank is one input, for tasks whose input is text alone. False: the file is in a
+            data format of the task.
 
         # Raises
 
-        `ConfigurationError` where a file is malformed, or an input is more than text.
+        `ConfigurationError` if a file is malformed, or `plain_text` is set and the task's input is more than text.
         """
         if plain_text:
             lines = ((line, f"{path}:{number}") for path in expanded(file_path) for number, line in text_lines(path))
@@ -131,28 +133,31 @@ class SentenceReader(DatasetReader):
             yield instance
 
     def _without_gold(self, file_path: str) -> Iterable[Instance]:
-        """Instances, with or without gold, of a file in a format of the task."""
+        """The instances of a file in a data format of the task; they may have gold."""
         return self._read(file_path)
 
     def _of_line(self, line: str, source: str) -> Instance:
-        """The instance of a line of text without gold."""
+        """The instance, without gold, of a line of plain text."""
         raise ConfigurationError(
             f"{source}: an input of this task is more than text; give a file in a format of the training data."
         )
 
     def _short_enough(self, file_path: str, sentences: Iterable) -> Iterator:
         """
-        The `sentences` with at most `max_words` `words`. That all have more is an error; if some have, their number is
-        logged.
+        Yields the sentences with at most `max_words` words and logs the number of the others.
+
+        # Raises
+
+        `ConfigurationError` if all sentences are longer.
         """
-        too_long, kept = 0, False
+        too_long, any_short = 0, False
         for sentence in sentences:
             if self._max_words is not None and len(sentence.words) > self._max_words:
                 too_long += 1
                 continue
-            kept = True
+            any_short = True
             yield sentence
-        if too_long and not kept:
+        if too_long and not any_short:
             raise ConfigurationError(
                 f"{file_path}: each of its {too_long} sentences has over {self._max_words} words; raise "
                 "dataset_reader.max_words."
@@ -161,8 +166,8 @@ class SentenceReader(DatasetReader):
             logger.warning("%s: skipped %d sentences of over %d words", file_path, too_long, self._max_words)
 
     def _shard(self, examples: Iterable) -> Iterator:
-        # `shard_iterable` asks torch for the rank. A data-loading worker that was spawned, not forked, has no
-        # process group: there every rank would read the whole data set.
+        # `shard_iterable` gets the rank from torch's process group. A spawned data-loading worker has no process group,
+        # so that every rank would read the whole data set.
         info = self.get_distributed_info()
         if info is not None and not is_distributed():
             examples = itertools.islice(examples, info.global_rank, None, info.world_size)
@@ -170,19 +175,17 @@ class SentenceReader(DatasetReader):
 
     def apply_token_indexers(self, instance: Instance) -> None:
         """
-        Give the instance its token indexers. Data-loading workers send instances without them, so that large
-        indexers (a pretrained vocabulary) do not travel with every instance.
-
-        # Parameters
-
-        instance : `Instance`
-            An instance of this reader; changed in place.
+        Sets the token indexers of an instance, in place. Data-loading workers send instances without them, because an
+        indexer may hold a large pretrained vocabulary.
         """
         field_of(instance, "tokens", TextField).token_indexers = self._token_indexers
 
 
 def text_field(words: list[str], where: str) -> TextField:
-    """The field of a sentence's words, without token indexers; an error that begins with `where` if there are none."""
+    """
+    The `TextField` of a sentence, without token indexers. Raises a `ConfigurationError` that starts with `where` if
+    there are no words.
+    """
     if not words:
         raise ConfigurationError(f"{where}a sentence needs at least one word.")
     return TextField([Token(word) for word in words])
@@ -191,18 +194,21 @@ def text_field(words: list[str], where: str) -> TextField:
 def tags_field(
     tags: list[str], tokens: TextField, namespace: str, where: str, notation: Optional[str] = None
 ) -> KnownLabelsField:
-    """The field of tags; an error that begins with `where` if they are not as many as the words."""
+    """
+    The field of the tags of `tokens`. Raises a `ConfigurationError` that starts with `where` if the numbers of tags and
+    words differ.
+    """
     check_that(len(tags) == len(tokens), f"{where}the tags", f"{len(tokens)}, one for each word", len(tags))
     return KnownLabelsField(tags, tokens, namespace, notation)
 
 
 def with_words(file_path: str, sentences: Iterable) -> Iterator:
     """
-    Passes the sentences on.
+    Yields the sentences unchanged.
 
     # Raises
 
-    `ConfigurationError` after the last one, where most words are a placeholder, or all of them are the same.
+    `ConfigurationError` after the last sentence, if most words are placeholders or all words are equal.
     """
     first, same, words, missing = None, True, 0, 0
     for sentence in sentences:
@@ -212,49 +218,48 @@ def with_words(file_path: str, sentences: Iterable) -> Iterator:
         if same and sentence.words:
             first = sentence.words[0] if first is None else first
             same = all(word == first for word in sentence.words)
-    if missing > max(words / 2, 1) or (same and words >= _NO_ACCIDENT):
-        found = f"all of its {words} words are '{first}'"
+    if missing > max(words / 2, 1) or (same and words >= _LEAST_EQUAL_WORDS):
+        reason = f"all of its {words} words are '{first}'"
         if not same:
-            found = f"{missing} of its {words} words are {' or '.join(_PLACEHOLDERS)}"
+            reason = f"{missing} of its {words} words are {' or '.join(_PLACEHOLDERS)}"
         raise ConfigurationError(
-            f"{file_path}: {found}: these are data without their words; fill them in by the program that comes with "
+            f"{file_path}: {reason}: these are data without their words; fill them in by the program that comes with "
             "the data, or name the column that has them."
         )
 
 
 class LegalTags:
     """
-    Checks tags of spans as a file has them, and repairs them where that is asked for.
+    Checks that the tags of a file follow a span encoding, and optionally repairs them.
 
     # Parameters
 
     encoding : `str`
         See `seal.common.tag_encodings`.
     repair : `bool`, optional (default = `False`)
-        Whether a tag that breaks the encoding, such as an `I-X` that continues nothing, is read as `repaired_tags`
-        does, and counted.
+        Whether to repair a tag that breaks the encoding, such as an `I-X` that continues no span, by `repaired_tags`.
     """
 
     def __init__(self, encoding: str, repair: bool = False) -> None:
         self._encoding, self._repair = encoding, repair
         self._repaired, self._first = 0, ""
-        self._said: set[str] = set()
+        self._warned: set[str] = set()
 
     def of(self, tags: list[str], complaint: Callable[[int], str], where: Callable[[int], str]) -> list[str]:
         """
-        The tags, legal.
+        Returns the tags, repaired if needed.
 
         # Parameters
 
         tags : `list[str]`
         complaint : `Callable[[int], str]`
-            What is wrong with the tag at an index, and where.
+            Returns the message about an illegal tag, with `file:line`, from its index.
         where : `Callable[[int], str]`
-            `file:line` of the tag at an index.
+            Returns `file:line` of a tag from its index.
 
         # Raises
 
-        `ConfigurationError` with the complaint where they break the encoding, and are not repaired.
+        `ConfigurationError` with the complaint, if the tags break the encoding and cannot or must not be repaired.
         """
         broken = first_broken(tags, self._encoding)
         if broken is None:
@@ -273,8 +278,8 @@ class LegalTags:
         return repaired
 
     def warn(self, path: str) -> None:
-        """Tells once for each path what was repaired since the last call."""
-        if self._repaired and path not in self._said:
+        """Logs, once for each path, the number of tags that were repaired since the last call."""
+        if self._repaired and path not in self._warned:
             logger.warning(
                 "%s: tags that broke the encoding %s were repaired: %d, the first at %s",
                 path,
@@ -282,7 +287,7 @@ class LegalTags:
                 self._repaired,
                 self._first,
             )
-            self._said.add(path)
+            self._warned.add(path)
         self._repaired = 0
 
 
@@ -291,16 +296,16 @@ PARTS = ("train", "valid")
 
 def split_off_part(path: Union[str, "os.PathLike[str]"]) -> tuple[str, Optional[str]]:
     """
-    Splits a path into the file and its part; the part is `None` where the whole file is meant.
+    Splits the path `FILE#PART` into `FILE` and `PART`. The part is `None` for a whole file.
 
     # Raises
 
-    `ConfigurationError` where there is no file of that name and the part is neither `train` nor `valid`, or `path` is
-    not a path.
+    `ConfigurationError` if the path does not exist and the part is neither `train` nor `valid`, or `path` is not a
+    path.
     """
     path = one_path(path)
     file, mark, part = path.rpartition("#")
-    # A part has no folder: in `run#1/dev.tsv` the sign is one of a folder's name.
+    # In `run#1/dev.tsv` the sign belongs to the name of a folder.
     if not mark or os.sep in part or os.path.exists(path):
         return path, None
     if part not in PARTS:
@@ -310,8 +315,8 @@ def split_off_part(path: Union[str, "os.PathLike[str]"]) -> tuple[str, Optional[
 
 def of_part(items: Iterable[T], part: Optional[str], valid_every: float) -> Iterator[T]:
     """
-    The items of a file that belong to the part; all items where the part is `None`. The share of `valid` is
-    `1 / valid_every`, rounded up to a whole item: of seven, `2.5` gives it the first, fourth and sixth.
+    Yields the items of a file that belong to the part, `train` or `valid`; all items if the part is `None`. The share
+    of `valid` is `1 / valid_every`, rounded up to whole items: with `2.5`, items 1, 4 and 6 of seven.
     """
     for number, item in enumerate(items):
         if part is None or (number % valid_every < 1) == (part == "valid"):

@@ -1,15 +1,15 @@
 """
-How data write brackets, quotes and the like: which forms the training data have, and text brought to them.
+Counts the forms of brackets, quotes and similar signs in the training data, and rewrites raw text in these forms.
 
-Treebanks write `-LRB-` for `(` and two backticks for an opening quote; other data keep signs as they were typed. A
-model knows only the forms that it was trained on.
+Treebanks write `-LRB-` for `(` and two backticks for an opening quote; other data keep the signs as typed. A model
+knows only the forms of its training data.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-#: The forms of each sign that is a word of its own. A vocabulary has them as `sign form`, the commonest first.
+#: The forms of each sign that is a separate word. A vocabulary holds them as `sign form`, most frequent first.
 SIGNS: dict[str, tuple[str, ...]] = {
     "(": ("(", "-LRB-", "-lrb-"),
     ")": (")", "-RRB-", "-rrb-"),
@@ -24,12 +24,12 @@ SIGNS: dict[str, tuple[str, ...]] = {
     "ellipsis": ("...", "\u2026", ". . ."),
     "dash": ("--", "-", "\u2014", "\u2013", "---", "\u2212"),
 }
-#: Signs inside of words, and the character of each that keyboards have.
+#: The forms of each sign inside words, the character of keyboards first.
 INSIDE: dict[str, tuple[str, ...]] = {
     "apostrophe": ("'", "\u2019", "\u02bc", "\u00b4"),
     "hyphen": ("-", "\u2010", "\u2011"),
 }
-#: Whether a hyphenated word is one word, or three.
+#: The entry for hyphenated words, and its two forms: one word, or three.
 HYPHENATED, WHOLE, SPLIT = "hyphenated", "whole", "split"
 
 _SIGNS_OF: dict[str, list[str]] = {}
@@ -39,7 +39,7 @@ for _sign, _forms in SIGNS.items():
 _LETTER = r"[^\W\d_]"
 _APOSTROPHE = re.compile(rf"(?<={_LETTER})[{''.join(INSIDE['apostrophe'])}](?={_LETTER})")
 _HYPHEN = re.compile(rf"(?<={_LETTER})[{''.join(INSIDE['hyphen'])}](?={_LETTER})")
-# Words with an apostrophe at their beginning, or before one letter.
+# English clitics with each form of the apostrophe.
 _CLITICS = {
     clitic.replace("'", sign)
     for clitic in ("n't", "'s", "'re", "'ve", "'ll", "'d", "'m")
@@ -49,35 +49,35 @@ _IN_WORDS = {"apostrophe": _APOSTROPHE, "hyphen": _HYPHEN}
 
 
 def count_forms(words: list[str]) -> dict[str, int]:
-    """The forms that the words of a sentence are written in, each `sign form`, with their number."""
-    found: Counter = Counter()
+    """Counts the forms, each `sign form`, in the words of a sentence."""
+    counts: Counter = Counter()
     for place, word in enumerate(words):
         if word == "-" and 0 < place < len(words) - 1 and words[place - 1].isalpha() and words[place + 1].isalpha():
-            # A dash, where the data have hyphenated words that are whole.
-            found[f"{HYPHENATED} {SPLIT}"] += 1
+            # In data with whole hyphenated words this is a dash: `WrittenForms` adds it to the dashes.
+            counts[f"{HYPHENATED} {SPLIT}"] += 1
             continue
         for sign in _SIGNS_OF.get(word, ()):
-            found[f"{sign} {word}"] += 1
+            counts[f"{sign} {word}"] += 1
         if word.isalnum():
             continue
         for name, pattern in _IN_WORDS.items():
             for match in pattern.finditer(word):
-                found[f"{name} {match.group()}"] += 1
+                counts[f"{name} {match.group()}"] += 1
         if word.lower() in _CLITICS:
-            found[f"apostrophe {next(sign for sign in word if not sign.isalpha())}"] += 1
+            counts[f"apostrophe {next(sign for sign in word if not sign.isalpha())}"] += 1
         if _HYPHEN.search(word):
-            found[f"{HYPHENATED} {WHOLE}"] += 1
-    return dict(found)
+            counts[f"{HYPHENATED} {WHOLE}"] += 1
+    return dict(counts)
 
 
 class WrittenForms:
     """
-    Brings text to the forms of the training data.
+    Rewrites text in the forms of the training data.
 
     # Parameters
 
     forms : `Iterable[str]`
-        Those of `count_forms` over the training data, the commonest first. Without any nothing is changed.
+        The keys of `count_forms` over the training data, most frequent first. If empty, text stays unchanged.
     """
 
     def __init__(self, forms: Iterable[str]) -> None:
@@ -93,11 +93,11 @@ class WrittenForms:
 
     @property
     def keeps_hyphenated(self) -> bool:
-        """Whether hyphenated words are one word in the training data."""
+        """Whether the training data have hyphenated words as one word, in the majority of cases."""
         return self._seen.get(HYPHENATED, [SPLIT])[0] == WHOLE
 
     def characters(self, text: str) -> str:
-        """The text with apostrophes and hyphens inside of words as in the training data; of the same length."""
+        """The text, of the same length, with the apostrophes and hyphens of the training data inside words."""
         for name, pattern in _IN_WORDS.items():
             seen = self._seen.get(name)
             if name == "hyphen" and HYPHENATED in self._seen:
@@ -107,19 +107,20 @@ class WrittenForms:
         return text
 
     def joins(self, word: str) -> bool:
-        """Whether a splitter's words without a blank between them are one sign of this form."""
+        """Whether adjacent words of a splitter, concatenated to `word`, form one sign."""
         return len(word) > 1 and bool(self) and word in _SIGNS_OF
 
     def words(self, words: list[str], text: str, offsets: list[list[int]]) -> list[str]:
         """
-        The words as the training data would write them.
+        The words in the forms of the training data.
 
         # Parameters
 
         words : `list[str]`
         text : `str`
+            The text of the words. The characters around a quote show whether it opens or closes.
         offsets : `list[list[int]]`
-            `[start, end)` of each word in the text, which tells whether a quote opens or closes.
+            `[start, end)` of each word in the text.
         """
         written, quotes = [], 0
         for word, (start, end) in zip(words, offsets):
@@ -129,7 +130,7 @@ class WrittenForms:
                 before, after = text[max(start - 1, 0) : start], text[end : end + 1]
                 opens = not before.strip() or before in "([{-\u2013\u2014/"
                 if opens == (not after.strip()):
-                    # As much room before as behind.
+                    # Blanks on both sides or on neither: quotes open and close in turn.
                     opens = quotes % 2 == 1
                 signs = ("opening",) if opens else ("closing",)
             elif word == "-" and text[start - 1 : end + 1].strip() == text[start - 1 : end + 1] and 0 < start:

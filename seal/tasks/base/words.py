@@ -1,6 +1,4 @@
-"""
-Splits raw text into words with their places, and joins words to text.
-"""
+"""Splits raw text into words with their offsets, and joins words into text."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -23,12 +21,13 @@ if TYPE_CHECKING:
 _LONGEST_RUN = 1000
 _LONG_RUN = re.compile(rf"\S{{{_LONGEST_RUN + 1},}}")
 _RUN = re.compile(r"\S+")
-# A word such as `state-of-the-art`; and the most characters of one, or of a sign.
+# A word such as `state-of-the-art`.
 _HYPHENATED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
+# The most characters of a hyphenated word or a sign that is joined again after splitting.
 _LONGEST_JOINED = 60
 
-# spaCy keeps every string it has seen, and its tokens, for good. To bound the memory, the tokenizer is made anew after
-# this many texts, which takes a quarter of a second; spaCy's own `memory_zone` makes it ten times slower.
+# spaCy's tokenizer caches every string and its tokens and never frees them. To bound the memory, it is rebuilt after
+# this many texts, in a quarter of a second. spaCy's own `memory_zone` makes it ten times slower.
 _TEXTS_PER_TOKENIZER = 200_000
 
 
@@ -40,9 +39,9 @@ class WordSequence(NamedTuple):
 
     text : `str`
     words : `list[str]`
-        `text[start:end]` for each of the offsets.
+        `text[start:end]` of each offset.
     offsets : `list[list[int]]`
-        `[start, end)` of each word in `text`, in characters (Unicode code points, as Python counts them).
+        `[start, end)` of each word in `text`, in characters (Unicode code points).
     """
 
     text: str
@@ -54,28 +53,28 @@ class WordSequence(NamedTuple):
         return self.text[self.offsets[first][0] : self.offsets[last][1]]
 
     def inside(self, text: str, start: int) -> "WordSequence":
-        """The same words in a longer text, of which this one is the part from `start` on."""
+        """The same words with their offsets in a longer `text`, in which this text begins at `start`."""
         return WordSequence(text, self.words, [[begin + start, end + start] for begin, end in self.offsets])
 
     def spans(self, spans: Iterable[Span], name: str = "label") -> list[dict[str, Any]]:
-        """The spans as a record has them: the label under `name`, `start`, `end` and `text`."""
+        """The spans as entries of a record: the label under the key `name`, `start`, `end` (inclusive) and `text`."""
         return [
             {name: label, "start": start, "end": end, "text": self.between(start, end)} for label, start, end in spans
         ]
 
 
 class WordSplitter:
-    """The base of what splits raw text into words."""
+    """The base class of the splitters, which split raw text into words."""
 
-    #: Whether its text may have several sentences.
+    #: Whether `sentences` can split a text into several sentences.
     finds_sentences = False
 
     def sentences(self, text: str) -> list[tuple[int, int]]:
-        """The places `[start, end)` of the sentences of a text, at least one."""
+        """The offsets `[start, end)` of the sentences of a text, at least one."""
         return [(0, len(text))]
 
     def split(self, text: str) -> WordSequence:
-        """The words of a text of valid Unicode (spaCy refuses lone surrogates); white space belongs to none."""
+        """Splits a text of valid Unicode (spaCy refuses lone surrogates) into words without white space."""
         sequence = WordSequence(text, [], [])
         start = 0
         for run in _LONG_RUN.finditer(text):
@@ -92,15 +91,15 @@ class WordSplitter:
             sequence.offsets.append([start + begin, start + end])
 
     def _words(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """The words of a text without long runs, each with its place, `[begin, end)`."""
+        """Yields `(begin, end, word)` for each word of a text without long runs."""
         raise NotImplementedError
 
 
 class EnglishSplitter(WordSplitter):
     """
-    Splits English text into words in the manner of the Penn Treebank (`did n't`, `boy 's`, punctuation apart), by the
-    rules of spaCy. They come with spaCy; no spaCy model is needed. As in CoNLL-2012 hyphenated words are split
-    (`well - known`).
+    Splits English text into words as the Penn Treebank does (`did n't`, `boy 's`, punctuation separate), by the rules
+    of spaCy. They come with spaCy and need no spaCy model. As in CoNLL-2012, hyphenated words are split (`well -
+    known`).
 
     ```python
     EnglishSplitter().split("She didn't.").offsets  # [[0, 3], [4, 7], [7, 10], [10, 11]]
@@ -125,7 +124,7 @@ class EnglishSplitter(WordSplitter):
 
 
 def _english_tokenizer() -> "Tokenizer":
-    # spaCy's command line, and files for thinc, are half of its import.
+    # spaCy's command line and thinc's HDF5 files take half the time of its import.
     with lazy("h5py", "spacy.cli"):
         import spacy
     return spacy.blank("en").tokenizer
@@ -134,12 +133,12 @@ def _english_tokenizer() -> "Tokenizer":
 class TweetSplitter(WordSplitter):
     """
     Splits tweets by the rules of NLTK's `TweetTokenizer`: hashtags, names (`@somebody`), addresses and emoticons stay
-    whole. Its words are parts of the text: repetitions stay as long as they are, and entities (`&amp;`) as they stand.
+    whole. Every word is a substring of the text: repeated letters and entities (`&amp;`) are unchanged.
     """
 
     def _words(self, text: str) -> Iterator[tuple[int, int, str]]:
         pattern = _tweet_words()
-        # Run by run, since NLTK's dots of an ellipsis may have blanks between them.
+        # Each run is matched separately, since NLTK's pattern of an ellipsis allows blanks between the dots.
         for run in _RUN.finditer(text):
             for match in pattern.finditer(run.group()):
                 yield run.start() + match.start(), run.start() + match.end(), match.group()
@@ -147,14 +146,14 @@ class TweetSplitter(WordSplitter):
 
 @lru_cache(maxsize=None)
 def _tweet_words() -> Any:
-    """NLTK's pattern of a word of a tweet. It is made when it is first used, as NLTK takes a while to import."""
+    """NLTK's pattern of a word of a tweet, compiled at the first call because NLTK is slow to import."""
     from nltk.tokenize.casual import TweetTokenizer
 
     return TweetTokenizer().WORD_RE
 
 
 class WhiteSpaceSplitter(WordSplitter):
-    """Splits text at white space alone: for text that is tokenized already."""
+    """Splits text that is already tokenized, at white space."""
 
     def _words(self, text: str) -> Iterator[tuple[int, int, str]]:
         return ((run.start(), run.end(), run.group()) for run in _RUN.finditer(text))
@@ -162,13 +161,13 @@ class WhiteSpaceSplitter(WordSplitter):
 
 class SplitAsTrained:
     """
-    Splits raw text, and writes its words as the training data of a model write theirs (`-LRB-` for a bracket, say).
+    Splits raw text into words and rewrites them in the forms of the training data, such as `-LRB-` for a bracket.
 
     # Parameters
 
     splitter : `WordSplitter`
     vocab : `Vocabulary`
-        The model's, which knows the forms; that of an old model does not, and then words stay as they are.
+        The model's vocabulary. Its namespace `WRITTEN` holds the forms; an old model without it leaves words unchanged.
     """
 
     def __init__(self, splitter: WordSplitter, vocab: Vocabulary) -> None:
@@ -176,7 +175,7 @@ class SplitAsTrained:
         self._forms = WrittenForms(names_of(vocab, WRITTEN) if WRITTEN in vocab.get_namespaces() else ())
 
     def __call__(self, text: str) -> tuple[WordSequence, list[str]]:
-        """The words of the text with their places in it; and the same words as the model knows them."""
+        """The words of the text with their offsets, and the same words in the forms of the training data."""
         if not self._forms:
             sequence = self._splitter.split(text)
             return sequence, sequence.words
@@ -187,7 +186,7 @@ class SplitAsTrained:
         return WordSequence(text, [text[start:end] for start, end in offsets], offsets), written
 
     def _joined(self, sequence: WordSequence) -> list[list[int]]:
-        """The places of words, where those that a splitter has made of one sign, or hyphenated word, are one again."""
+        """The offsets of the words after joining the parts of a split sign or hyphenated word."""
         text, places = sequence.text, sequence.offsets
         hyphens = self._forms.keeps_hyphenated and isinstance(self._splitter, EnglishSplitter)
         joined: list[list[int]] = []
@@ -208,7 +207,7 @@ class SplitAsTrained:
         return joined
 
 
-#: By the names of `dataset_reader.tokenizer` and of the predictors' argument.
+#: The splitters by name, for `dataset_reader.tokenizer` and the predictors' argument `tokenizer`.
 SPLITTERS: dict[str, type[WordSplitter]] = {
     "english": EnglishSplitter,
     "tweets": TweetSplitter,
@@ -228,8 +227,8 @@ def join_words(words: list[str]) -> WordSequence:
 
 def describe(words: list[str], spans: list[Span]) -> str:
     """
-    The words as one line, `[ARG0 The boy] [V broke] [ARG1 the vase] .`, with the spans in brackets: `(label, first
-    word, last word)`, inclusive, from left to right, without overlap.
+    The words as one line with the spans in brackets, `[ARG0 The boy] [V broke] [ARG1 the vase] .`. The spans `(label,
+    first word, last word)`, inclusive, are sorted and do not overlap.
     """
     parts: list[str] = []
     position = 0
