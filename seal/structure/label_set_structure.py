@@ -1,3 +1,5 @@
+"""`LabelSetStructure`, which reranks label sets, and the options that its gate compares."""
+
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -23,37 +25,39 @@ from seal.structure.serialization import take_shapes
 from seal.structure.structure import Structure, declare, logger, make_energies
 from seal.structure.thresholds import best_threshold_for
 
-# Joint scores held at a time, which bounds memory: rows times candidates.
+# The most joint scores in memory at a time: rows times candidates.
 _CELLS = 2**22
-# Log-odds of labels beyond this are taken as this where probabilities are calibrated.
+# The calibration clips log-odds of labels to [-_MOST, _MOST].
 _MOST = 12.0
-# Energies with so few parameters need no more rows than these, chosen at random; and fewer where many sets compete.
+# The energies have few parameters: a random sample of at most `MOST_ROWS` rows is enough, and of `LEAST_ROWS` or more
+# where there are many candidates.
 MOST_ROWS, LEAST_ROWS = 6000, 1500
 ENERGIES = ("label_scores", "set_count", "set_size", "label_pairs")
 BLENDS = (0.25, 0.5, 0.75, 1.0)
-# Of more rows a threshold's score on the rows that have chosen it is hardly better than on others.
+# Up to so many rows, thresholds are scored by cross-fitting: above, the score on the rows that tuned a threshold is
+# hardly too high.
 FEW_ROWS = 3000
-# Where `_outputs` has the label set of a decision; the marginals come first, and the last one may not be there.
+# The index of each decision's label set in `_outputs`. Index 0 is for the marginals; the last one may be missing.
 _PLACES = {"likeliest": 1, "expected_score": 2, "powerset": 3}
 
 
 @Structure.register("label_sets")
 class LabelSetStructure(Structure):
     """
-    Chooses among the label sets that the training data have, and the likeliest ones beside them, on top of any scores
-    of labels.
+    Reranks label sets on top of any classifier's scores of labels. The candidates are the label sets of the training
+    data and, with `num_likely`, each instance's likeliest sets.
 
     For each of the scores `f1` (mean over instances), `micro_f1` and `subset_accuracy` the gate chooses on held-out
-    data between
+    data between these options:
 
-    - `own`: the labels whose probability under the task-net is at least a threshold, tuned for the score; and, if that
-      has the better score, the single likeliest label where none passes;
+    - `own`: the labels `l` whose probability `p_l` under the task-net is at least a threshold, tuned for the score. If
+      no label passes, the single likeliest one is predicted where this has the better score;
     - `blend b`: the same with the probability `(1 - b) p_l + b m_l`, where `m_l = sum_y q(y|x) y_l` is the structured
       marginal;
     - `likeliest` and `expected_score`: see `seal.structure.decisions`;
-    - `predict`: what the classifier itself predicts, where that is given (`ClassifierScores`);
-    - for `subset_accuracy`, `powerset`: the likeliest set by a classifier of whole sets alone, where its probabilities
-      are given (`ClassifierScores`) and no constraint is declared.
+    - `predict`: the classifier's own predictions, if `ClassifierScores` has them;
+    - `powerset`, for `subset_accuracy`: the likeliest set under a classifier of whole sets alone, if
+      `ClassifierScores` has its probabilities and no constraint is declared.
 
     # Parameters
 
@@ -61,24 +65,23 @@ class LabelSetStructure(Structure):
     energies : `list[Union[str, dict]]`, optional (default = `["label_scores", "set_count", "set_size", "label_pairs"]`)
         The terms of the energy by their registered names, alone or with settings.
     most_sets : `int`, optional (default = `20000`)
-        Only so many label sets of the training data compete, the most frequent ones.
+        The most label sets of the training data that are candidates; the most frequent ones are taken.
     num_likely : `int`, optional (default = `0`)
-        For each instance, this many of the likeliest sets under independent labels compete, too, even if they never
+        So many of each instance's likeliest sets under independent labels are candidates too, even if they never
         occurred: for data with hundreds of labels, most of whose sets are new.
     constraints : `list[Constraint]`, optional
-        Rules that a chosen set keeps if any that competes does: see `seal.constraints`. Labels by a threshold that
-        break one are replaced by the likeliest set that keeps them: under the task-net for `own`, under `q` for a
+        Rules that the chosen set keeps if any candidate does: see `seal.constraints`. Where the labels of a threshold
+        break a rule, the likeliest set that keeps it replaces them: under the task-net for `own`, under `q` for a
         blend.
     names : `list[str]`, optional
-        The names of the labels, by which constraints call them; the default is their numbers, from `"0"`.
+        The names of the labels in constraints; the default is their numbers, from `"0"`.
     empty_f1 : `float`, optional (default = `1.0`)
-        The F1, 0 to 1, of a row without labels for which none is predicted. In a config, that of the model.
+        The F1, 0 to 1, of a row without gold labels and without predicted ones. In a config, that of the model.
     most_rows : `int`, optional (default = `20000`)
-        Where `fit` has more rows and no validation data, the gate judges a part of them, once, in place of all of them
-        in turn; see `fit`.
+        If `fit` has more rows and no validation data, the gate judges one part of the rows in place of all folds; see
+        `fit`.
     penalties : `Sequence[float]`, optional (default = `(1, 3, 10)`)
-        As for `Structure`; they are tried from the largest on, each from the parameters of the one before, until one is
-        worse than that.
+        As for `Structure`, but tried from the largest on, each starting at the parameters of the one before.
     least : as for `Structure`
 
     # Raises
@@ -89,7 +92,7 @@ class LabelSetStructure(Structure):
     family, instances = "label sets", "rows"
     more_candidates = "structure.num_likely"
     exact_match = "subset_accuracy"
-    # Few rows choose a large penalty, for which the energies are found in a third of the steps.
+    # With few rows a large penalty is best, and it takes a third of the steps.
     penalties_fall = True
     tolerance = 1e-4
     weighs_products = True
@@ -121,9 +124,9 @@ class LabelSetStructure(Structure):
         self.most_rows = most_rows
         self.register_buffer("sets", torch.zeros(0, num_labels))
         self.register_buffer("counts", torch.zeros(0))
-        # Made when it is first needed, since it takes long where many sets are known.
+        # Made when it is first needed, as it takes long for many known sets.
         self._index: SetIndex | None = None
-        # By which marginals are calibrated.
+        # The coefficients of the calibrated marginals.
         self._label_weights: list[float] | None = None
 
     def _state(self) -> dict:
@@ -153,38 +156,38 @@ class LabelSetStructure(Structure):
         weights: torch.Tensor | None = None,
     ) -> dict:
         """
-        Learns the energies, and lets the gate choose a decision for each score.
+        Learns the energies, and lets the gate choose an option for each score.
 
-        What it takes grows with the rows times the label sets that compete. So the energies are learned from 1,500 to
-        6,000 rows at most, fewer where many sets compete. The gate judges all rows, up to `most_rows`; of more, a third
-        of them at random, or half of `most_rows` where that is less, by energies that are learned from the others. The
-        label sets and their counts are those of all rows.
+        Time and memory grow with the rows times the candidates. So the energies are learned from at most 6,000 rows, or
+        fewer where there are many candidates, down to 1,500. Without validation data the gate judges all rows by
+        cross-fitting. Of more than `most_rows` rows it judges a random third, or half of `most_rows` if that is less,
+        with energies that were learned from the others. The label sets and their counts come from all rows.
 
         # Parameters
 
         logits : `torch.Tensor`, `(rows, labels)`, or `ClassifierScores`
-            Held-out log-odds of the training data: of nets that have not seen the row. As `ClassifierScores` with
-            probabilities of whole sets, here and wherever `logits` are taken, for the energy `powerset`.
+            Held-out log-odds of the training data: of nets that have not seen the row. `ClassifierScores` may add
+            probabilities of whole sets, for the energy `powerset`; all methods with `logits` take them.
         gold : `torch.Tensor`, `(rows, labels)`, 0 or 1
         valid_logits, valid_gold : optional
-            The final task-net's log-odds of the validation data. Without these, the rows are parted into `folds`, and
-            the gate judges each by energies that were learned on the others.
+            The final task-net's log-odds of the validation data, and their gold. Without these, the rows are split into
+            `folds`, and the gate judges each fold by energies that were learned on the others.
         groups : `torch.LongTensor`, `(rows,)`, optional
-            Rows that belong together, such as repeated ones: none is judged by energies that were learned on another
-            one of its group, and what a group's rows count is left out for each of them. By default each is alone.
-            The gate counts the rows of a group as one observation.
+            The number of each row's group, such as one of equal rows. No row is judged by energies that were learned on
+            a row of its group. The counts of label sets leave out a row's whole group. The gate counts a group as one
+            observation. By default each row is a group.
         say : `Callable[[str], None]`, optional (default = the logger's `info`)
-            Is told what is being done.
+            Gets a sentence about each step.
         valid_groups : `torch.LongTensor`, `(valid rows,)`, optional
             `groups` of the validation data.
         weights : `torch.Tensor`, `(rows,)`, optional
-            Above 0: how often each row counts in the energies and, where rows are judged in parts, in thresholds and in
-            the gate.
+            Above 0: how often each row counts in the energies and, without validation data, in thresholds and in the
+            gate.
 
         # Returns
 
         `dict`
-            What was learned and chosen, plain values.
+            The report, plain values: what was learned and chosen.
 
         # Raises
 
@@ -228,11 +231,11 @@ class LabelSetStructure(Structure):
                 report = self._learn(scores, gold, scores, gold, groups, say, chosen, False, weights)
                 report["penalties"] = first["penalties"]
             else:
-                # Those that were judged would not be among the few that energies are learned from.
-                self._know(gold, weights)
+                # The energies stay those of the one part, which has rows enough; the sets and counts are of all rows.
+                self._count_sets(gold, weights)
             valid, valid_gold, q, reached = scores[judged], gold[judged], q[judged], reached[judged]
             valid_groups, valid_weights = _rows_of(groups, judged), _rows_of(weights, judged)
-            # Of a part's energies that were not learned the gate sees nothing that is to come.
+            # A fold whose energies were not learned says nothing about the final structure.
             self._learned = self._learned and learned
         else:
             valid, valid_gold = ClassifierScores.of(valid_logits), require(valid_gold, "valid_gold").bool()
@@ -256,7 +259,7 @@ class LabelSetStructure(Structure):
 
     @torch.no_grad()
     def _observed(self, scores: ClassifierScores, gold: torch.Tensor) -> Observed:
-        """What rows, of which there is at least one, say about the calibration."""
+        """The observations of the calibration in at least one row."""
         parts = zip(scores.split(self._chunk()), gold.split(self._chunk()))
         return Observed.joined([self._observed_of(*part) for part in parts])
 
@@ -265,19 +268,19 @@ class LabelSetStructure(Structure):
         return Observed.of(self.joint_scores(candidates), log_prob_of(candidates), require(candidates.gold, "gold"))
 
     def _with_places(self, scores: ClassifierScores, sets: torch.Tensor) -> LabelSetCandidates:
-        """What competes; `gold` is the place of each of `sets (rows, labels)`."""
+        """The candidates, with the index of each of `sets`, `(rows, labels)`, as `gold`."""
         return self._candidates(scores, self.set_index().of(sets), gold=sets)
 
     def _judged_parts(
         self, rows: int, folds: int, groups: torch.Tensor | None
     ) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """What is learned from and what is judged, each `(rows,)`, boolean; no group is in both."""
+        """For each fold the rows to learn from and the rows to judge, each `(rows,)`, boolean; no group is in both."""
         numbers = torch.arange(rows) if groups is None else torch.from_numpy(in_order(groups.cpu().numpy()))
         units = int(numbers.max()) + 1
         if rows <= self.most_rows:
             places = numbers % max(min(folds, units), 2)
             return [(places != place, places == place) for place in places.unique()]
-        # One part is enough to judge by: groups at random, until there are so many rows.
+        # One held-out part is enough: random groups, up to this number of rows.
         order = torch.randperm(units, generator=torch.Generator().manual_seed(0))
         reached = numbers.bincount()[order].cumsum(0) <= min(rows // 3, max(self.most_rows // 2, 1))
         reached[0] = True
@@ -285,7 +288,7 @@ class LabelSetStructure(Structure):
         return [(~held, held)]
 
     def _reaches(self, logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
-        """Whether gold competes: `(rows,)`."""
+        """Whether gold is a candidate: `(rows,)`."""
         reached = self.set_index().of(gold) >= 0
         if self.num_likely:
             size = self._chunk()
@@ -294,7 +297,8 @@ class LabelSetStructure(Structure):
             reached |= torch.cat([found.any(dim=1) for found in likely])
         return reached
 
-    def _know(self, gold: torch.Tensor, weights: torch.Tensor | None = None) -> None:
+    def _count_sets(self, gold: torch.Tensor, weights: torch.Tensor | None = None) -> None:
+        """Takes the known label sets and their counts from gold."""
         self.sets, self.counts = known_sets(gold, self.most_sets, weights)
         self._index = None
 
@@ -311,16 +315,16 @@ class LabelSetStructure(Structure):
         weights=None,
         valid_weights=None,
     ) -> dict:
-        self._know(gold, weights)
-        # Where the validation rows are the training rows themselves, the penalty must not see their own counts either.
+        self._count_sets(gold, weights)
+        # Where the validation rows are the training rows, their counts too must leave out each row's own occurrence.
         same = valid_scores is scores
         own = torch.ones(len(gold)) if weights is None else weights.float()
         if groups is not None and len(gold):
             own = _occurrences_in_group(groups, self.set_index().of(gold), own)
         most = min(max(self._chunk(), LEAST_ROWS), MOST_ROWS)
         if len(scores) > most:
-            kept = torch.randperm(len(scores), generator=torch.Generator().manual_seed(0))[:most]
-            scores, gold, own, weights = scores[kept], gold[kept], own[kept], _rows_of(weights, kept)
+            sample = torch.randperm(len(scores), generator=torch.Generator().manual_seed(0))[:most]
+            scores, gold, own, weights = scores[sample], gold[sample], own[sample], _rows_of(weights, sample)
         training = self._parts(scores, gold, own, weights)
         validation = training if same else self._parts(valid_scores, valid_gold, weights=valid_weights)
         return self.learn(training, training[0], validation, say, chosen, restart)
@@ -337,7 +341,7 @@ class LabelSetStructure(Structure):
     def _parts(
         self, scores: ClassifierScores, gold, own: torch.Tensor | None = None, weights: torch.Tensor | None = None
     ) -> list[LabelSetCandidates]:
-        """`own`, `(rows,)`, and `weights` are those of `LabelSetCandidates`."""
+        """The candidates of rows, in batches that fit into memory; `own` and `weights` as for `LabelSetCandidates`."""
         index, size = self.set_index().of(gold), self._chunk()
         owns = itertools.repeat(0) if own is None else own.split(size)
         parts = [
@@ -361,8 +365,8 @@ class LabelSetStructure(Structure):
         return self._index
 
     def _chunk(self) -> int:
-        # A likely set is one of an instance's own, with all its labels; a known one is a number. And the expected F1
-        # takes a number for each label with each number of labels.
+        # The numbers in memory for each row: one for each known set, one for each label of each likely set, and for the
+        # expected F1, one for each label and set size.
         sizes = len(self.sets.sum(dim=1).unique()) + self.num_likely
         cells = max(len(self.sets) + self.num_likely * self.num_labels, sizes * self.num_labels)
         return max(_CELLS // max(cells, 1), 1)
@@ -375,6 +379,7 @@ class LabelSetStructure(Structure):
         groups: torch.Tensor | None = None,
         weights: torch.Tensor | None = None,
     ) -> dict:
+        """Lets the gate choose an option for each score, on rows with the outputs `q` of `_outputs`."""
         self.chosen, report = {}, {}
         logits = scores.logits
         own = logits.sigmoid()
@@ -383,11 +388,11 @@ class LabelSetStructure(Structure):
             return self._keeping(logits[rows], labels, blend, lambda: q[rows])
 
         for name in label_set_scores(self.empty_f1):
-            kept = keeping if self.has_rules else None
-            options, settings = options_for(name, own, q, gold, self.empty_f1, kept, groups, weights, scores.labels)
+            repair = keeping if self.has_rules else None
+            options, settings = options_for(name, own, q, gold, self.empty_f1, repair, groups, weights, scores.labels)
             verdict = self._verdict(name, options, groups)
-            of_own = {f"own_{key}": settings["own"][key] for key in ("threshold", "never_nothing")}
-            self.chosen[name] = {"option": verdict.chosen, **of_own, **settings[verdict.chosen]}
+            own_settings = {f"own_{key}": settings["own"][key] for key in ("threshold", "never_nothing")}
+            self.chosen[name] = {"option": verdict.chosen, **own_settings, **settings[verdict.chosen]}
             report[name] = {**self.chosen[name], **self._reasons(name, verdict)}
         return report
 
@@ -399,12 +404,12 @@ class LabelSetStructure(Structure):
     @torch.no_grad()
     def _outputs(self, logits: torch.Tensor | ClassifierScores) -> torch.Tensor:
         """
-        The marginals, the likeliest set, that of the best expected F1 and, where it is offered, the likeliest one of
-        a classifier of whole sets: `(rows, 3 or 4, labels)`.
+        The marginals, the likeliest set, the set of the best expected F1 and, if powerset is an option, the likeliest
+        set of the classifier of whole sets: `(rows, 3 or 4, labels)`.
         """
         scores = ClassifierScores.of(logits)
-        found = [self._outputs_of(part) for part in scores.split(self._chunk())] if len(scores) else []
-        return torch.cat(found) if found else scores.logits.new_zeros(0, len(_PLACES) + 1, self.num_labels)
+        outputs = [self._outputs_of(part) for part in scores.split(self._chunk())] if len(scores) else []
+        return torch.cat(outputs) if outputs else scores.logits.new_zeros(0, len(_PLACES) + 1, self.num_labels)
 
     def _outputs_of(self, scores: ClassifierScores) -> torch.Tensor:
         candidates = self._candidates(scores)
@@ -425,10 +430,11 @@ class LabelSetStructure(Structure):
     @torch.no_grad()
     def marginals(self, logits: torch.Tensor | ClassifierScores, calibrated: bool = False) -> torch.Tensor:
         """
-        The structured marginals `m_l = sum_y q(y|x) y_l`, 0 to 1, `(rows, labels)`, by which decisions are made. With
-        `calibrated` how likely each label is to be gold: `sigmoid(w_0 + w_1 logit m_l + w_2 z_l)`, where `z_l` are the
-        task-net's log-odds and `w` is of the largest likelihood on the rows that the gate has judged; where nothing was
-        learned, `sigmoid(z_l)`.
+        The structured marginals `m_l = sum_y q(y|x) y_l`, 0 to 1, `(rows, labels)`. Decisions use them.
+
+        With `calibrated`, the probability that each label is gold: `sigmoid(w_0 + w_1 logit m_l + w_2 z_l)`, where
+        `z_l` are the task-net's log-odds and `w` has the largest likelihood on the rows that the gate has judged. Where
+        nothing was learned, `sigmoid(z_l)`.
         """
         scores = ClassifierScores.of(logits)
         if calibrated:
@@ -446,8 +452,8 @@ class LabelSetStructure(Structure):
         self, logits: torch.Tensor | ClassifierScores, score: str = "f1"
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """
-        The labels of `decide`, the calibrated `marginals` of all labels, and the `probability_of` the decided sets, at
-        little more than the cost of one.
+        `decide`, the calibrated `marginals`, and `probability_of` the decided sets, at little more than the cost of
+        one of them.
         """
         scores = ClassifierScores.of(logits)
         outputs = cache(partial(self._outputs, scores))
@@ -457,24 +463,24 @@ class LabelSetStructure(Structure):
     @torch.no_grad()
     def probability_of(self, logits: torch.Tensor | ClassifierScores, labels: torch.Tensor) -> torch.Tensor:
         """
-        How likely whole sets, `labels (rows, labels)`, are to be gold, whether they compete or not: `(rows,)`, 0 to 1,
-        as of `Calibration`; where nothing was learned, their probability under the task-net's independent labels.
+        The probability that whole sets, `labels (rows, labels)`, are gold, whether they are candidates or not:
+        `(rows,)`, 0 to 1, by `Calibration`; where nothing was learned, under the task-net's independent labels.
         """
         scores, labels = ClassifierScores.of(logits), labels.bool()
         parts = zip(scores.split(self._chunk()), labels.split(self._chunk()))
-        found = [self._probability_of(*part) for part in parts] if len(labels) else []
-        return torch.cat(found) if found else scores.logits.new_zeros(0)
+        probabilities = [self._probability_of(*part) for part in parts] if len(labels) else []
+        return torch.cat(probabilities) if probabilities else scores.logits.new_zeros(0)
 
     def _probability_of(self, scores: ClassifierScores, labels: torch.Tensor) -> torch.Tensor:
-        own = -F.softplus(torch.where(labels, -scores.logits, scores.logits)).sum(dim=1)
+        task_net = -F.softplus(torch.where(labels, -scores.logits, scores.logits)).sum(dim=1)
         if self.calibration is None:
-            return own.exp()
+            return task_net.exp()
         candidates = self._with_places(scores, labels)
         place = require(candidates.gold, "gold")
         score, log_prob = self.joint_scores(candidates), log_prob_of(candidates)
         inside = self.calibration.log_probabilities(score, log_prob).gather(1, place.clamp(min=0).unsqueeze(1))
-        others = self.calibration.of_others(score, log_prob, own.unsqueeze(1))
-        return torch.where(place >= 0, inside.squeeze(1), others.squeeze(1)).exp().to(own)
+        others = self.calibration.of_others(score, log_prob, task_net.unsqueeze(1))
+        return torch.where(place >= 0, inside.squeeze(1), others.squeeze(1)).exp().to(task_net)
 
     @torch.no_grad()
     def decide(self, logits: torch.Tensor | ClassifierScores, score: str = "f1") -> torch.Tensor:
@@ -483,7 +489,7 @@ class LabelSetStructure(Structure):
 
     @torch.no_grad()
     def decide_by(self, logits: torch.Tensor | ClassifierScores, decision: str) -> torch.Tensor:
-        """The labels by the decision `likeliest` or `expected_score`, whatever the gate chose; as of `decide`."""
+        """The labels by the decision `likeliest` or `expected_score`, in place of the gate's choice; as `decide`."""
         return self._outputs(logits)[:, _PLACES[decision]].bool()
 
     def _follows(self, chosen: dict) -> bool:
@@ -492,18 +498,18 @@ class LabelSetStructure(Structure):
     @torch.no_grad()
     def draw(self, logits: torch.Tensor | ClassifierScores, number: int) -> torch.Tensor:
         """Independent draws from `q(y|x)`: `(rows, number, labels)`, 0 or 1."""
-        found = []
+        draws = []
         for part in ClassifierScores.of(logits).split(self._chunk()):
             candidates = self._candidates(part)
-            found.append(
+            draws.append(
                 candidates.outputs(torch.multinomial(self.probabilities(candidates), number, replacement=True))
             )
-        return torch.cat(found)
+        return torch.cat(draws)
 
     def own(self, logits: torch.Tensor | ClassifierScores, score: str = "f1") -> torch.Tensor:
         """
-        The labels without the structure, by the best threshold for `score`, and by the rule of never none where that is
-        better: `(rows, labels)`, boolean.
+        The labels without the structure, by the best threshold for `score`: `(rows, labels)`, boolean. Where it has the
+        better score, a row without a label above the threshold gets its likeliest one.
         """
         chosen = self.chosen[score]
         return passing(
@@ -514,15 +520,15 @@ class LabelSetStructure(Structure):
 
     @property
     def needs_labels(self) -> bool:
-        """Whether a decision is what the classifier itself predicts, so that `ClassifierScores.labels` are needed."""
+        """Whether the gate chose the classifier's own predictions, so that `ClassifierScores.labels` are needed."""
         return any(settings["option"] == "predict" for settings in self.chosen.values())
 
     @torch.no_grad()
     def deciding(self, logits: torch.Tensor | ClassifierScores, score: str = "f1") -> tuple[torch.Tensor, float] | None:
         """
-        By what labels are chosen for `score`: their probabilities, `(rows, labels)`, and the least one of a chosen
-        label, but for a single one that is chosen where none has so much. `None` where whole sets are chosen, or the
-        classifier's own.
+        The probabilities of labels that decide for `score`, `(rows, labels)`, and their threshold. (A row where no
+        label reaches it may get its likeliest one.) `None` where the decision is by whole sets, or the classifier's
+        own.
         """
         return self._deciding(logits, score, partial(self._outputs, logits))
 
@@ -549,36 +555,36 @@ class LabelSetStructure(Structure):
         if "output" in settings:
             return outputs()[:, settings["output"]].bool()
         if deciding is None:
-            found = require(ClassifierScores.of(logits).labels, "labels of ClassifierScores")
+            labels = require(ClassifierScores.of(logits).labels, "labels of ClassifierScores")
         else:
-            found = passing(*deciding, settings.get("never_nothing", False))
+            labels = passing(*deciding, settings.get("never_nothing", False))
         if self.has_rules:
-            found = self._keeping(ClassifierScores.of(logits).logits, found, settings["blend"], outputs)
-        return found
+            labels = self._keeping(ClassifierScores.of(logits).logits, labels, settings["blend"], outputs)
+        return labels
 
     @torch.no_grad()
     def _keeping(
         self, logits: torch.Tensor, labels: torch.Tensor, blend: float, outputs: Callable[[], torch.Tensor]
     ) -> torch.Tensor:
         """
-        `labels`, `(rows, labels)`, with the likeliest competing set that keeps the rules in each row that breaks one
-        more than this: under the task-net without a `blend`, under `q` with one. `outputs` are those of `_outputs`.
+        `labels`, `(rows, labels)`, with the rows that break rules replaced by the likeliest candidate that keeps them,
+        if it breaks them less: under the task-net if `blend` is 0, else under `q`. `outputs` gives those of `_outputs`.
         """
         breaks = self._breaks(labels)
         rows = breaks.nonzero().squeeze(1)
         if len(rows) == 0:
             return labels
         if blend:
-            found = outputs()[rows, _PLACES["likeliest"]].bool()
+            repaired = outputs()[rows, _PLACES["likeliest"]].bool()
         else:
             parts = (self._candidates(part) for part in ClassifierScores(logits[rows]).split(self._chunk()))
             sets = [part.outputs(self.own_candidate(part).unsqueeze(1)).squeeze(1) for part in parts]
-            found = torch.cat(sets).bool()
-        better = self._breaks(found) < breaks[rows]
-        return labels.index_put((rows[better],), found[better])
+            repaired = torch.cat(sets).bool()
+        better = self._breaks(repaired) < breaks[rows]
+        return labels.index_put((rows[better],), repaired[better])
 
     def _breaks(self, labels: torch.Tensor) -> torch.Tensor:
-        """How far label sets break the rules, `(rows,)`."""
+        """The sum of each label set's violations of the rules, `(rows,)`."""
         rules = require(self.declared, "declared")
         return rules(labels.unsqueeze(1), None).sum(dim=(1, 2))
 
@@ -595,30 +601,34 @@ def options_for(
     predicted: torch.Tensor | None = None,
 ) -> tuple[dict[str, Ratio], dict[str, dict]]:
     """
-    The options for a score, with what each is chosen by: `own` first, blends with their best thresholds, the whole sets
-    of decisions, and what the classifier itself predicts. Of few rows (`FEW_ROWS`) the thresholds that an option is
-    scored with are those of the other thirds of the rows: its own best one would promise more than it keeps, and whole
-    sets have none.
+    The gate's options for a score, each with its settings: `own` first, blends with their best thresholds, the sets of
+    decisions, and the classifier's own predictions.
+
+    With few rows (`FEW_ROWS`) each third of the rows is scored with thresholds that were tuned on the other two: on
+    the rows that tuned it, a threshold's score would be too high, compared with whole sets, which have none.
 
     # Parameters
 
     name : `str`
-        Of `LABEL_SET_SCORES`.
+        One of `LABEL_SET_SCORES`.
     own : `torch.Tensor`, `(rows, labels)`
-        Probabilities.
+        The task-net's probabilities of labels.
     q : `torch.Tensor`, `(rows, 3 or 4, labels)`
         Marginals, and the sets of `likeliest`, `expected_score` and, if there are four, `powerset`.
     gold : `torch.BoolTensor`, `(rows, labels)`
     empty_f1 : `float`, optional (default = `1.0`)
     keeping : `Callable`, optional
-        Given labels that pass a threshold, the blend, and which rows these are: those that are predicted in their
-        place, by rules.
+        Takes labels, the blend and the indices of their rows, and returns labels that keep the rules.
     groups : `torch.LongTensor`, `(rows,)`, optional
-        Rows that are on the same side of the parts.
+        The number of each row's group; a group is in one third.
     weights : `torch.Tensor`, `(rows,)`, optional
         How often each row counts.
     predicted : `torch.BoolTensor`, `(rows, labels)`, optional
-        What the classifier itself predicts.
+        The classifier's own predictions.
+
+    # Returns
+
+    The score of each option, and the settings of each: entries of `LabelSetStructure.chosen`.
     """
 
     every = torch.arange(len(gold))
@@ -637,18 +647,18 @@ def options_for(
         return allowed(labels, setting["blend"], rows)
 
     def best(mixed: torch.Tensor, blend: float, rows: torch.Tensor) -> dict:
-        found = {"blend": blend, "threshold": 0.5, "never_nothing": False}
+        best_setting = {"blend": blend, "threshold": 0.5, "never_nothing": False}
         if len(rows) == 0:
-            return found
-        reached = -1.0
+            return best_setting
+        best_value = -1.0
         for never_nothing in (False, True):
             raised = _never_nothing(mixed[rows]) if never_nothing else mixed[rows]
             threshold = best_threshold_for(name, raised, gold[rows], empty_f1, _rows_of(weights, rows))
             setting = {"blend": blend, "threshold": threshold, "never_nothing": never_nothing}
             value = score(passed(mixed, setting, rows), rows).value
-            if value > reached:
-                found, reached = setting, value
-        return found
+            if value > best_value:
+                best_setting, best_value = setting, value
+        return best_setting
 
     for blend in (0.0, *BLENDS):
         mixed = _blended(own, lambda: q, blend)
@@ -678,20 +688,21 @@ def _weighed(ratio: Ratio, weights: torch.Tensor | None) -> Ratio:
 
 
 def _thirds(rows: int, groups: torch.Tensor | None) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """The rows outside and inside of each third, `(rows,)`, boolean; no group is in both."""
+    """For each third the rows outside and inside it, each `(rows,)`, boolean; no group is in both."""
     numbers = torch.arange(rows) if groups is None else torch.from_numpy(in_order(groups.cpu().numpy()))
     return [(numbers % 3 != part, numbers % 3 == part) for part in range(min(3, int(numbers.max()) + 1))]
 
 
 def _label_features(logits: torch.Tensor, marginals: torch.Tensor) -> torch.Tensor:
-    """1, the log-odds of the marginal, and those of the task-net: `(rows, labels, 3)`, both at most `_MOST` from 0."""
+    """1, the log-odds of the marginal, and the task-net's log-odds, clipped at `_MOST`: `(rows, labels, 3)`."""
     least = 1 / (1 + math.exp(_MOST))
-    of_sets = torch.logit(marginals.double(), eps=least)
-    return torch.stack([torch.ones_like(of_sets), of_sets, logits.double().clamp(-_MOST, _MOST)], dim=-1)
+    marginal_logits = torch.logit(marginals.double(), eps=least)
+    task_net_logits = logits.double().clamp(-_MOST, _MOST)
+    return torch.stack([torch.ones_like(marginal_logits), marginal_logits, task_net_logits], dim=-1)
 
 
 def _label_weights(logits: torch.Tensor, marginals: torch.Tensor, gold: torch.Tensor) -> list[float]:
-    """By which `LabelSetStructure.marginals` are calibrated, from a few million labels at most, of rows at random."""
+    """The coefficients of the calibrated `LabelSetStructure.marginals`, from about a million labels of random rows."""
     rows = torch.randperm(len(gold), generator=torch.Generator().manual_seed(0))
     rows = rows[: max(_CELLS // 4 // gold.shape[1], 1)]
     features = _label_features(logits[rows], marginals[rows])
@@ -699,25 +710,26 @@ def _label_weights(logits: torch.Tensor, marginals: torch.Tensor, gold: torch.Te
 
 
 def _rows_of(values: torch.Tensor | None, rows: torch.Tensor) -> torch.Tensor | None:
-    """Those of some rows, where there are values."""
+    """The values of these rows, or `None` if there are none."""
     return None if values is None else values[rows]
 
 
 def _occurrences_in_group(groups: torch.Tensor, index: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
-    """How often each row's group has its label set, whose place is `index`, if each row counts so much; `(rows,)`."""
+    """The sum of `counts` over the rows of a row's group that have its label set (`index`): `(rows,)`."""
     pairs, pair = torch.stack([groups, index], dim=1).unique(dim=0, return_inverse=True)
     return torch.zeros(len(pairs)).index_add(0, pair, counts)[pair]
 
 
 def _never_nothing(probabilities: torch.Tensor) -> torch.Tensor:
-    """`probabilities`, `(rows, labels)`, but for 1 for each row's likeliest label, which so passes any threshold."""
+    """`probabilities`, `(rows, labels)`, with each row's likeliest label set to 1, so that it passes any threshold."""
     return probabilities.scatter(1, probabilities.argmax(dim=1, keepdim=True), 1.0)
 
 
 def passing(probabilities: torch.Tensor, threshold: float, never_nothing: bool) -> torch.Tensor:
+    """The labels with at least this probability and, with `never_nothing`, each row's likeliest; boolean."""
     return (_never_nothing(probabilities) if never_nothing else probabilities) >= threshold
 
 
 def _blended(own: torch.Tensor, outputs: Callable[[], torch.Tensor], blend: float) -> torch.Tensor:
-    """`(1 - b) p_l + b m_l`, `(rows, labels)`; `outputs`, as of `_outputs`, is called only where `m_l` counts."""
+    """`(1 - b) p_l + b m_l`, `(rows, labels)`; calls `outputs`, which gives those of `_outputs`, only if `b > 0`."""
     return torch.lerp(own, outputs()[:, 0], blend) if blend else own

@@ -1,3 +1,5 @@
+"""Candidates of the structure of label sets: known sets of the training data, and an instance's likeliest sets."""
+
 import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,18 +15,18 @@ from seal.structure.k_best_sets import k_best_sets
 @dataclass
 class ClassifierScores:
     """
-    What a structure chooses by.
+    A classifier's scores of a batch of rows, from which a structure predicts.
 
     # Parameters
 
     logits : `torch.Tensor`, `(rows, labels)`
         Log-odds of each label.
     classes : `torch.Tensor`, `(classes, labels)`, optional
-        0 or 1: label sets of which a classifier of whole sets has given probabilities.
+        0 or 1: the label sets that are classes of a classifier of whole sets.
     log_prob : `torch.Tensor`, `(rows, classes)`, optional
-        In nats; NaN where the classifier that has not seen the row does not know the set.
+        Log-probabilities of that classifier, in nats; NaN where the copy that scored the row was fitted without it.
     labels : `torch.Tensor`, `(rows, labels)`, optional
-        Boolean: what the classifier itself predicts, by its own threshold or rule.
+        Boolean: the labels that the classifier of single labels predicts by its own rule.
     """
 
     logits: torch.Tensor
@@ -47,7 +49,7 @@ class ClassifierScores:
         return [self[rows] for rows in torch.arange(len(self), device=self.logits.device).split(size)]
 
     def of_sets(self, sets: torch.Tensor) -> torch.Tensor | None:
-        """`log_prob` of these sets, `(sets, labels)`: `(rows, sets)`, NaN of those that are no class."""
+        """`log_prob` of these sets, `(sets, labels)`: `(rows, sets)`, NaN for sets that are not classes."""
         if self.classes is None or self.log_prob is None:
             return None
         place = SetIndex(self.classes).of(sets).to(self.log_prob.device)
@@ -57,24 +59,25 @@ class ClassifierScores:
 @dataclass
 class LabelSetCandidates:
     """
-    Label sets that compete: known ones, the same for all instances, and of each instance those that are likely.
+    The candidates of a batch: the known label sets, the same for all instances, and each instance's likeliest sets.
 
     # Parameters
 
     logits : `torch.Tensor`, `(batch, labels)`
         The task-net's log-odds of each label.
     sets : `torch.Tensor`, `(candidates, labels)`
-        The known ones, 0 or 1, floating.
+        The known sets, 0 or 1, floating.
     counts : `torch.Tensor`, `(candidates,)`
         How often each known set occurs in the training data.
     gold : `torch.LongTensor`, `(batch,)`, optional
-        The index of each instance's gold set, -1 where it does not compete; likely sets come after the known ones.
+        The index of each instance's gold set, -1 where it is not a candidate; likely sets come after the known ones.
     own : `int` or `torch.Tensor`, `(batch,)`, optional (default = `0`)
-        How many of the occurrences of each instance's gold are its own, at least 1 in training data: its own row, and
-        those of its group. They are left out: gold counts so many less, and gold that occurs nowhere else is not known.
+        The number (with weights, their sum) of rows in each instance's group, itself included, that have its gold set;
+        above 0 in training data. The counts leave these rows out. A gold set that occurs nowhere else is then not a
+        known set.
     likely : `LikelySets`, optional
     set_log_prob : `torch.Tensor`, `(batch, candidates)`, optional
-        Of the known sets, by a classifier of whole sets; NaN of those that it does not know.
+        The log-probability of the known sets under a classifier of whole sets; NaN for sets that are not its classes.
     weights : `torch.Tensor`, `(batch,)`, optional
         How often each instance counts in the loss.
     """
@@ -87,16 +90,16 @@ class LabelSetCandidates:
     likely: "LikelySets | None" = None
     set_log_prob: torch.Tensor | None = None
     weights: torch.Tensor | None = None
-    #: Whether the training data have none of them, the instance itself left out.
+    #: True for sets that the training data do not have (`LikelySets`).
     unseen = False
 
     def __post_init__(self) -> None:
         dropped = None
         if self.is_own:
             gold = require(self.gold, "gold")
-            alone = (gold >= 0) & (self.counts[gold] <= self.own)
-            dropped = torch.where(alone, gold, -1)
-            self.gold = torch.where(alone, -1, gold)
+            only_here = (gold >= 0) & (self.counts[gold] <= self.own)
+            dropped = torch.where(only_here, gold, -1)
+            self.gold = torch.where(only_here, -1, gold)
         # log P(y|x) = sum_l y_l z_l - softplus(z_l)
         self.log_prob = self.product(self.logits) - F.softplus(self.logits).sum(dim=1, keepdim=True)
         if dropped is not None:
@@ -114,7 +117,7 @@ class LabelSetCandidates:
         return isinstance(self.own, torch.Tensor) or self.own > 0
 
     def parts(self) -> "list[AnyLabelSets]":
-        """The known sets and the likely ones, which energies see apart."""
+        """The known sets and the likely sets, which energies score separately."""
         return [self] if self.likely is None else [self, self.likely]
 
     def outputs(self, index: torch.Tensor) -> torch.Tensor:
@@ -122,26 +125,26 @@ class LabelSetCandidates:
         if self.likely is None:
             return self.sets[index]
         known = index < len(self.sets)
-        found = self.sets[torch.where(known, index, 0)]
+        outputs = self.sets[torch.where(known, index, 0)]
         rows, places = (~known).nonzero(as_tuple=True)
-        found[rows, places] = self.likely.sets[rows, index[rows, places] - len(self.sets)]
-        return found
+        outputs[rows, places] = self.likely.sets[rows, index[rows, places] - len(self.sets)]
+        return outputs
 
     def marginals(self, q: torch.Tensor) -> torch.Tensor:
         """`sum_y q(y|x) y_l`: `(batch, candidates)` to `(batch, labels)`."""
-        found = q[:, : len(self.sets)] @ self.sets
+        marginals = q[:, : len(self.sets)] @ self.sets
         if self.likely is not None:
-            found = found + (q[:, len(self.sets) :].unsqueeze(1) @ self.likely.sets).squeeze(1)
-        return found.clamp(0, 1)
+            marginals = marginals + (q[:, len(self.sets) :].unsqueeze(1) @ self.likely.sets).squeeze(1)
+        return marginals.clamp(0, 1)
 
     def expected_f1(self, q: torch.Tensor, empty_f1: float) -> torch.Tensor:
         """
-        `sum_y' q(y'|x) 2 |y & y'| / (|y| + |y'|)` of each candidate `y`, over all candidates `y'`: `(batch,
-        candidates)`. The sets of `s` labels enter by `m_s = sum_{|y'| = s} q(y'|x) y'` alone, as
+        The expected F1 of each candidate `y`, over all candidates `y'` as gold: `(batch, candidates)`. With `m_s =
+        sum_{|y'| = s} q(y'|x) y'` for the sets of `s` labels,
 
-        `sum_y' ... = sum_s 2 / (|y| + s) sum_l y_l m_sl`
+        `sum_y' q(y'|x) 2 |y & y'| / (|y| + |y'|) = sum_s 2 / (|y| + s) sum_l y_l m_sl`
 
-        (Ye et al. 2012), so that it costs about two products of all instances with all sets.
+        (Ye et al. 2012). The right side costs about two products of all instances with all sets.
 
         # Parameters
 
@@ -151,13 +154,13 @@ class LabelSetCandidates:
         """
         known = len(self.sets)
         order = self.sizes().argsort(stable=True)
-        sets, sizes, of_known = self.sets[order], self.sizes()[order], q[:, order]
-        every = sizes if self.likely is None else torch.cat([sizes, self.likely.sizes().flatten()])
-        distinct = every.unique()
+        sets, sizes, known_q = self.sets[order], self.sizes()[order], q[:, order]
+        all_sizes = sizes if self.likely is None else torch.cat([sizes, self.likely.sizes().flatten()])
+        distinct = all_sizes.unique()
         ends = torch.searchsorted(sizes, distinct, right=True).tolist()
         groups = [slice(start, end) for start, end in zip([0, *ends], ends)]
         # shape: (batch, sizes, labels)
-        sums = torch.stack([of_known[:, group] @ sets[group] for group in groups], dim=1)
+        sums = torch.stack([known_q[:, group] @ sets[group] for group in groups], dim=1)
         if self.likely is not None:
             place = torch.searchsorted(distinct, self.likely.sizes())
             weighted = q[:, known:].unsqueeze(2) * self.likely.sets
@@ -174,29 +177,29 @@ class LabelSetCandidates:
         return expected + empty * empty_f1 * (q * empty).sum(dim=1, keepdim=True)
 
     def outputs_and_mask(self) -> tuple[torch.Tensor, None]:
-        """What constraints are asked about, the same for all instances."""
+        """The known sets for constraints, `(1, candidates, labels)`, the same for all instances; no mask."""
         return self.sets.unsqueeze(0), None
 
     def with_gold(self) -> "LabelSetCandidates":
-        """The instances whose gold competes."""
+        """The instances whose gold is a candidate."""
         gold = require(self.gold, "gold")
         rows = (gold >= 0).nonzero().squeeze(1)
         if len(rows) == len(gold):
             return self
-        some = copy.copy(self)
+        subset = copy.copy(self)
         for name in ("log_counts", "log_counts_of_gold", "known_set_log_prob"):
-            some.__dict__.pop(name, None)
-        some.logits, some.gold, some.log_prob = self.logits[rows], gold[rows], self.log_prob[rows]
-        some.own = self.own[rows] if isinstance(self.own, torch.Tensor) else self.own
-        some.likely = None if self.likely is None else self.likely.of_rows(rows)
-        some.set_log_prob = None if self.set_log_prob is None else self.set_log_prob[rows]
-        some.weights = None if self.weights is None else self.weights[rows]
-        return some
+            subset.__dict__.pop(name, None)
+        subset.logits, subset.gold, subset.log_prob = self.logits[rows], gold[rows], self.log_prob[rows]
+        subset.own = self.own[rows] if isinstance(self.own, torch.Tensor) else self.own
+        subset.likely = None if self.likely is None else self.likely.of_rows(rows)
+        subset.set_log_prob = None if self.set_log_prob is None else self.set_log_prob[rows]
+        subset.weights = None if self.weights is None else self.weights[rows]
+        return subset
 
     def total_weight(self) -> float:
-        """How many instances these count for whose gold competes."""
-        there = require(self.gold, "gold") >= 0
-        return float(there.sum() if self.weights is None else self.weights[there].sum())
+        """The sum of the weights of the instances whose gold is a candidate; their number if there are no weights."""
+        has_gold = require(self.gold, "gold") >= 0
+        return float(has_gold.sum() if self.weights is None else self.weights[has_gold].sum())
 
     def product(self, weights: torch.Tensor) -> torch.Tensor:
         """`sum_l w_l y_l`: `(labels,)` to `(candidates,)`, `(batch, labels)` to `(batch, candidates)`."""
@@ -209,24 +212,24 @@ class LabelSetCandidates:
     @cached_property
     def log_counts(self) -> torch.Tensor:
         """
-        The logarithm of the candidates' counts, an instance's own occurrence left out: `(candidates,)`, or `(batch,
-        candidates)` for training data.
+        The logarithm of the counts of the known sets: `(candidates,)`. For training data `(batch, candidates)`, as each
+        instance's counts leave its group out.
         """
         logs = log_of_counts(self.counts)
-        of_gold = self.log_counts_of_gold
-        if of_gold is None:
+        gold_logs = self.log_counts_of_gold
+        if gold_logs is None:
             return logs
         logs = logs.repeat(len(self.logits), 1)
         gold = require(self.gold, "gold")
         rows = ((gold >= 0) & (gold < len(self.sets))).nonzero().squeeze(1)
-        logs[rows, gold[rows]] = of_gold[rows]
+        logs[rows, gold[rows]] = gold_logs[rows]
         return logs
 
     @cached_property
     def log_counts_of_gold(self) -> torch.Tensor | None:
         """
-        The logarithm of the count of each instance's gold, its own occurrences left out, 0 where it is no known set:
-        `(batch,)`; `None` for data that is no training data.
+        For training data the logarithm of the count of each instance's gold, without its group: `(batch,)`, 0 where
+        gold is not a known set. `None` for other data.
         """
         if not self.is_own:
             return None
@@ -238,7 +241,7 @@ class LabelSetCandidates:
 
     @cached_property
     def known_set_log_prob(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """`set_log_prob` with 0 for sets that the classifier does not know, and 1 for these and 0 for the others."""
+        """`set_log_prob` with 0 for sets that are not classes, and the indicator of these sets, 0 or 1."""
         log_prob = require(self.set_log_prob, "log_prob of ClassifierScores, by the energy 'powerset',")
         absent = log_prob.isnan()
         return log_prob.masked_fill(absent, 0.0), absent.to(log_prob)
@@ -246,47 +249,50 @@ class LabelSetCandidates:
 
 class LikelySets:
     """
-    Of each instance the `k` likeliest sets under the task-net's independent labels, whether training has them or not.
-    Those that are known compete already, and are ruled out here. Energies see them like known sets, but for a dimension
-    more: `(batch, candidates)`.
+    Each instance's `k` likeliest label sets under the task-net's independent labels. Those that are known sets, and so
+    are candidates already, get the log-probability `-inf`. The interface is that of `LabelSetCandidates`, with the
+    instances as one more dimension: `sets` is `(batch, candidates, labels)`.
 
     # Parameters
 
     logits : `torch.Tensor`, `(batch, labels)`
     k : `int`
     known : `SetIndex`
-        That of the known ones.
+        The index of the known sets.
     gold : `torch.Tensor`, `(batch, labels)`, optional
         0 or 1.
     """
 
     unseen = True
-    #: They are no classes.
+    #: A classifier of whole sets has no class for these sets.
     set_log_prob: torch.Tensor | None = None
 
     def __init__(self, logits: torch.Tensor, k: int, known: "SetIndex", gold: torch.Tensor | None = None) -> None:
-        found = k_best_sets(logits, k)
-        self.logits, self.sets = logits, found.to(logits)
-        self._known = known.of(found.flatten(0, 1)).unflatten(0, found.shape[:2])
-        self._is_gold = None if gold is None else (found == gold.bool().unsqueeze(1)).all(dim=2)
+        sets = k_best_sets(logits, k)
+        self.logits, self.sets = logits, sets.to(logits)
+        self._known = known.of(sets.flatten(0, 1)).unflatten(0, sets.shape[:2])
+        self._is_gold = None if gold is None else (sets == gold.bool().unsqueeze(1)).all(dim=2)
         self.log_prob = self.product(logits) - F.softplus(logits).sum(dim=1, keepdim=True)
 
     def leave_out_known(self, dropped: torch.Tensor | None) -> None:
-        """Rules known sets out; `dropped (batch,)` has the index of one that the instance does not know, or -1."""
+        """
+        Sets the log-probability of known sets to `-inf`, except each instance's `dropped` one, `(batch,)`: a known set
+        that occurs only in the instance's group, or -1.
+        """
         known = self._known >= 0
         if dropped is not None:
             known &= self._known != dropped.unsqueeze(1)
         self.log_prob = self.log_prob.masked_fill(known, -torch.inf)
 
     def gold_place(self) -> torch.Tensor:
-        """The place of gold among those that compete, -1 where it is none: `(batch,)`."""
+        """The index of gold among these sets, -1 where it is not one of them, or ruled out: `(batch,)`."""
         is_gold = require(self._is_gold, "gold") & ~self.log_prob.isneginf()
         return torch.where(is_gold.any(dim=1), is_gold.long().argmax(dim=1), -1)
 
     def of_rows(self, rows: torch.Tensor) -> "LikelySets":
-        some = copy.copy(self)
-        some.logits, some.sets, some.log_prob = self.logits[rows], self.sets[rows], self.log_prob[rows]
-        return some
+        subset = copy.copy(self)
+        subset.logits, subset.sets, subset.log_prob = self.logits[rows], self.sets[rows], self.log_prob[rows]
+        return subset
 
     def outputs_and_mask(self) -> tuple[torch.Tensor, None]:
         return self.sets, None
@@ -299,16 +305,16 @@ class LikelySets:
 
     @property
     def log_counts(self) -> torch.Tensor:
-        """0: none of them occurs elsewhere in the training data, which `unseen` says."""
+        """0, as these sets do not occur in the training data (`unseen`)."""
         return self.log_prob.new_zeros(())
 
 
-#: What energies of label sets see.
+#: The candidates that an energy of label sets gets.
 AnyLabelSets: TypeAlias = LabelSetCandidates | LikelySets
 
 
 def log_of_counts(counts: torch.Tensor) -> torch.Tensor:
-    """0 for what does not occur, as for what occurs once."""
+    """The logarithm of each count; 0 for a count of 0."""
     return counts.clamp(min=1).log()
 
 
@@ -316,8 +322,18 @@ def known_sets(
     gold: torch.Tensor, limit: int = 20000, weights: torch.Tensor | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """
-    The label sets that occur in `gold (rows, labels)`, at most `limit`, the most frequent first: `(sets (sets, labels),
-    counts (sets,))`, both floating. Rows count as `weights (rows,)` say, by default 1.
+    The `limit` most frequent label sets of the training data, the most frequent first.
+
+    # Parameters
+
+    gold : `torch.Tensor`, `(rows, labels)`, 0 or 1
+    limit : `int`, optional (default = `20000`)
+    weights : `torch.Tensor`, `(rows,)`, optional (default = 1)
+        How often each row counts.
+
+    # Returns
+
+    `sets`, `(sets, labels)`, and `counts`, `(sets,)`, both floating
     """
     sets, place, counts = gold.bool().unique(dim=0, return_inverse=True, return_counts=True)
     if weights is not None:
@@ -327,12 +343,12 @@ def known_sets(
 
 
 class SetIndex:
-    """Finds label sets among known ones, `(sets, labels)`."""
+    """A dictionary from label sets to their index among known sets, `(sets, labels)`."""
 
     def __init__(self, sets: torch.Tensor) -> None:
         self._places = {row.tobytes(): i for i, row in enumerate(sets.bool().cpu().numpy())}
 
     def of(self, gold: torch.Tensor) -> torch.Tensor:
-        """The place among the known sets of each row of `gold (rows, labels)`, -1 where it is not there: `(rows,)`."""
-        found = [self._places.get(row.tobytes(), -1) for row in gold.bool().cpu().numpy()]
-        return torch.tensor(found, dtype=torch.long, device=gold.device)
+        """The index among the known sets of each row of `gold (rows, labels)`, -1 if it is not one: `(rows,)`."""
+        indices = [self._places.get(row.tobytes(), -1) for row in gold.bool().cpu().numpy()]
+        return torch.tensor(indices, dtype=torch.long, device=gold.device)

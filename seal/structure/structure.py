@@ -1,3 +1,5 @@
+"""`Structure`, the base of structures: candidates, their joint score, the gate, and how the energies are learned."""
+
 import copy
 import inspect
 import logging
@@ -34,35 +36,35 @@ Settings = tuple[float, bool]
 
 class Structure(nn.Module, Registrable):
     """
-    What chooses among whole outputs, on top of a task-net's scores: which outputs compete, their joint score, and the
-    decision. It is learned by `fit` after the task-net, in seconds, and never by the trainer's optimizers.
+    Reranks a task-net's candidates, which are whole outputs: gives each a joint score, and chooses one by a decision.
+    `fit` learns it after the task-net, in seconds; the trainer's optimizers leave it alone.
 
     # Parameters
 
     energies : `Sequence[CandidateEnergy]`
     penalties : `Sequence[float]`, optional (default = `(1, 3, 10, 30, 100)`)
-        The weights of the L2 penalty among which held-out likelihood chooses, one after the other until the next one is
-        worse.
+        The weights of the L2 penalty. They are tried one after the other until held-out likelihood falls.
     declared : `Declared`, optional
-        Constraints: an output that breaks one is chosen only where all that compete do, and then one that breaks them
-        least. Of the task-net's own outputs, those that break one are replaced by its best one that keeps them.
+        Constraints. A candidate that breaks one is chosen only where all candidates break some, and then the candidate
+        that breaks them least. Where the task-net's own output breaks one, its best candidate that keeps them replaces
+        it.
     least : `float`, optional (default = `0.1`)
         As for `seal.structure.decisions.ExpectedScore`.
     """
 
-    #: Of tasks, whose earlier data sets say what an option gains: a key of `PRIORS`.
+    #: The family of tasks, a key of `PRIORS`: the gains of its earlier data sets are the gate's prior.
     family: str
-    #: What instances are called.
+    #: The plural of the name of an instance, for messages.
     instances: str
-    #: The setting by which more outputs compete.
+    #: The setting that raises the number of candidates, for messages.
     more_candidates: str
     #: The score for which the likeliest output is the best one, if the joint score is right.
     exact_match = "exact_match"
-    #: Whether penalties are tried from the largest on, and not from the least on.
+    #: Whether penalties are tried in descending order; else in ascending order.
     penalties_fall = False
-    #: As for `fit`.
+    #: The tolerance of `seal.structure.fitting.fit`.
     tolerance = 1e-7
-    #: Whether energies that are products of parameters are left out where they do not gain on held-out data.
+    #: Whether energies that are products of parameters are left out where held-out data gain nothing by them.
     weighs_products = False
 
     def __init__(
@@ -74,19 +76,19 @@ class Structure(nn.Module, Registrable):
     ) -> None:
         super().__init__()
         self.declared = declared
-        #: Rules like `declared`, of which `fit` found that the training data keep them.
+        #: Rules that `fit` found in the training data. They are applied like `declared`.
         self.kept: Declared | None = None
         self.expected_score = ExpectedScore(least)
         self._violations: Counter = Counter()
         self.joint = JointScore(energies).requires_grad_(False)
         self.penalties = tuple(penalties)
-        #: Whether the gate chooses the task-net's own output, whatever validation data say.
+        #: If true, the gate always chooses the task-net's own output.
         self.is_shut = False
-        #: What was chosen, by score; empty until `fit`.
+        #: The gate's choice for each score; empty until `fit`.
         self.chosen: dict = {}
-        #: What makes probabilities of joint scores; `None` where nothing was learned, or the gate is shut.
+        #: Turns joint scores into probabilities; `None` where nothing was learned, or the gate is shut.
         self.calibration: Calibration | None = None
-        # Whether `learn` had anything to learn from.
+        # Whether gold was a candidate of any training instance of `learn`.
         self._learned = True
 
     @property
@@ -94,54 +96,53 @@ class Structure(nn.Module, Registrable):
         return bool(self.chosen)
 
     def is_followed(self, score: str) -> bool:
-        """Whether it is fitted, and the gate chose it for this score."""
+        """Whether the structure is fitted, and the gate chose it for this score."""
         return self.is_fitted and self._follows(self.chosen[score])
 
     def _follows(self, chosen) -> bool:
-        """Whether an entry of `chosen` says to predict other outputs than the task-net's own."""
+        """True if this entry of `self.chosen` is an option other than the task-net's own output."""
         raise NotImplementedError
 
     def get_extra_state(self) -> torch.Tensor:
         return to_bytes(self._state())
 
     def set_extra_state(self, state: torch.Tensor) -> None:
-        found = from_bytes(state)
-        # Archives from before have what was chosen alone.
-        self._set_state(found if "chosen" in found else {"chosen": found})
+        values = from_bytes(state)
+        # Older archives hold only the value of "chosen".
+        self._set_state(values if "chosen" in values else {"chosen": values})
 
     def _state(self) -> dict:
-        """What was found beside parameters, plain values."""
+        """The choices of the gate and the calibration, as plain values, for the state dict."""
         calibration = None if self.calibration is None else self.calibration.state()
         return {"chosen": self.chosen, "calibration": calibration}
 
     def _set_state(self, state: dict) -> None:
         self.chosen = state["chosen"]
-        # Structures that were learned by earlier versions have none.
-        found = state.get("calibration")
-        self.calibration = None if found is None else Calibration(**found)
+        # Structures of earlier versions have no calibration.
+        calibration = state.get("calibration")
+        self.calibration = None if calibration is None else Calibration(**calibration)
 
     def probabilities(self, candidates: CandidateBatch) -> torch.Tensor:
         """
-        `q(y|x)` of the outputs that compete, `(batch, candidates)`: those of the joint score, which has learned from
-        all outputs, without those that break a declared constraint. Decisions are made by it; how likely an output is
-        to be gold is what `calibrated` says.
+        `q(y|x)` of the candidates, `(batch, candidates)`: the softmax of `joint_scores`, 0 for candidates that break a
+        rule. Decisions use it. It is uncalibrated; `calibrated` gives the probability that a candidate is gold.
         """
         return self.joint_scores(candidates).softmax(dim=1)
 
     def joint_scores(self, candidates: CandidateBatch) -> torch.Tensor:
         """
-        The joint score of the outputs that compete, `(batch, candidates)`; `-inf` of those that break a declared
-        constraint, and of fillers.
+        The joint score of each candidate, `(batch, candidates)`; `-inf` for candidates that break a rule which another
+        candidate keeps, and for fillers.
         """
-        return self._by_rules(self.joint(candidates), candidates)
+        return self._mask_rule_breakers(self.joint(candidates), candidates)
 
     @property
     def has_rules(self) -> bool:
-        """Whether there are rules that outputs keep: declared ones, or those that the training data keep."""
+        """Whether there are rules for outputs: declared constraints, or rules that were found in the training data."""
         return self.declared is not None or self.kept is not None
 
-    def _by_rules(self, score: torch.Tensor, candidates: CandidateBatch) -> torch.Tensor:
-        """`score`, `(batch, candidates)`, with `-inf` for candidates that break a rule where others keep it."""
+    def _mask_rule_breakers(self, score: torch.Tensor, candidates: CandidateBatch) -> torch.Tensor:
+        """`score`, `(batch, candidates)`, with `-inf` for candidates that break a rule which another one keeps."""
         for rules in filter(None, (self.declared, self.kept)):
             broken = [rules(*part.outputs_and_mask()).sum(dim=-1) for part in candidates.parts()]
             score = only_least_broken(score, torch.cat([part.expand(len(score), -1) for part in broken], dim=1))
@@ -150,15 +151,15 @@ class Structure(nn.Module, Registrable):
     def own_candidate(self, candidates: CandidateBatch) -> torch.Tensor:
         """
         The index of the likeliest candidate under the task-net among those that keep the rules, `(batch,)`; where all
-        that compete break some, among those that break them least.
+        candidates break some, among those that break them least.
         """
-        return self._by_rules(log_prob_of(candidates), candidates).argmax(dim=1)
+        return self._mask_rule_breakers(log_prob_of(candidates), candidates).argmax(dim=1)
 
     @torch.no_grad()
     def calibrated(self, candidates: CandidateBatch) -> torch.Tensor:
         """
-        How likely each of the outputs that compete is to be gold, `(batch, candidates)`: as of `Calibration`, so that
-        the sum is the probability that gold competes. Where there is no calibration, `q(y|x)`.
+        The probability that each candidate is gold, `(batch, candidates)`, by `Calibration`. Each row sums to the
+        probability that gold is among the candidates. Without a calibration, `q(y|x)`.
         """
         if self.calibration is None:
             return self.probabilities(candidates)
@@ -166,7 +167,7 @@ class Structure(nn.Module, Registrable):
         return self.calibration.log_probabilities(score, log_prob).exp().to(score)
 
     def _calibrate(self, observed: Sequence[Observed]) -> dict:
-        """Calibrates on the data by which the gate chooses. Returns what is to be reported, plain values."""
+        """Fits the calibration to the gate's validation data. Returns its part of the report, plain values."""
         self.calibration = None
         if not observed or not self._learned or self.is_shut:
             return {}
@@ -175,7 +176,7 @@ class Structure(nn.Module, Registrable):
 
     @torch.no_grad()
     def terms(self, candidates: CandidateBatch) -> list[torch.Tensor]:
-        """What each of `joint.energies` says of the outputs that compete: `(batch, candidates)` each, low is good."""
+        """The value of each of `joint.energies` for each candidate: `(batch, candidates)` each, low is good."""
         return [
             torch.cat([energy(part).expand_as(part.log_prob) for part in candidates.parts()], dim=1)
             for energy in self.joint.energies
@@ -183,17 +184,19 @@ class Structure(nn.Module, Registrable):
 
     @torch.no_grad()
     def expected_scores(self, candidates: CandidateBatch) -> torch.Tensor:
-        """By which `expected_score` decides, `(batch, candidates)`, 0 to 1; NaN of candidates that it leaves out."""
+        """The expected score of each candidate, `(batch, candidates)`, 0 to 1; NaN where `expected_score` skips it."""
         return self._expected(candidates, self.probabilities(candidates))
 
     def _expected(self, candidates: Any, q: torch.Tensor) -> torch.Tensor:
+        """`expected_scores` under the probabilities `q`, `(batch, candidates)`."""
         raise NotImplementedError
 
     # Constraints.
 
     def broken(self, outputs: torch.Tensor, mask: torch.Tensor | None = None) -> dict[str, float]:
         """
-        For each declared constraint its violations, summed over `outputs`: `(batch, labels)`, or `(batch, tokens)`.
+        The violations of each declared constraint by its name, summed over the batch. `outputs` is `(batch, labels)`,
+        or `(batch, tokens)`.
         """
         if self.declared is None:
             return {}
@@ -201,17 +204,17 @@ class Structure(nn.Module, Registrable):
         return dict(zip(self.declared.names, sums))
 
     def count_broken(self, outputs: torch.Tensor, own: torch.Tensor, mask: torch.Tensor | None = None) -> None:
-        """Adds the violations of a batch of predictions, and of the task-net's own, to those of `violations`."""
-        for suffix, these in (("", outputs), ("_own", own)):
-            broken = self.broken(these, mask).items()
+        """Adds the violations of a batch of predictions, and of the task-net's own outputs, to `violations`."""
+        for suffix, predictions in (("", outputs), ("_own", own)):
+            broken = self.broken(predictions, mask).items()
             self._violations.update({f"violations_{name}{suffix}": number for name, number in broken})
 
     def violations(self, reset: bool = False) -> dict[str, float]:
-        """By constraint the violations that were counted, `violations_<name>` and `violations_<name>_own`."""
-        found = dict(self._violations)
+        """The sums of `count_broken` for each constraint: `violations_<name>` and `violations_<name>_own`."""
+        violations = dict(self._violations)
         if reset:
             self._violations.clear()
-        return found
+        return violations
 
     # Learning.
 
@@ -225,28 +228,30 @@ class Structure(nn.Module, Registrable):
         restart: bool = True,
     ) -> dict:
         """
-        Learns the joint score on `training`. `gold` has the training data's gold outputs as its only candidates. Where
-        gold competes in no instance, nothing is learned, and the gate stays shut.
+        Learns the joint score on `training`. If gold is a candidate of no training instance, nothing is learned, and
+        the gate keeps the task-net's own output.
 
-        Held-out likelihood on `validation` chooses the penalty, and, with `weighs_products`, whether energies that are
-        products of parameters are kept, which can lose where they learn what training data have by chance: they are
-        learned last, from the other energies' optimum on.
+        The likelihood of `validation` chooses the penalty. With `weighs_products` it also chooses whether to keep
+        energies that are products of parameters, which may overfit: they are learned last, starting at the optimum of
+        the other energies.
 
         # Parameters
 
         training, validation : `Sequence[CandidateBatch]`
         gold : `CandidateBatch`
+            The gold outputs of the training data, as the only candidates; energies count in them.
         say : `Callable[[str], None]`, optional
-            Is given a sentence of what came out; with `None` nothing is said.
+            Gets a sentence about the result; with `None` nothing is logged.
         chosen : `Settings`, optional
-            What an earlier call chose. Without it, validation data choose.
+            The choice of an earlier call, in place of a search on validation data.
         restart : `bool`, optional (default = `True`)
-            Whether to start at 0, or at the parameters that were learned before.
+            Whether to start at 0; else at the present parameters.
 
         # Returns
 
         `dict`
-            `penalties`, what was tried; `scale`, `l2` and `left_out`, the names of energies that are left out.
+            `penalties`, those that were tried, with their losses; `scale`, `l2` and `left_out`, the names of energies
+            that are left out.
         """
         self.joint.requires_grad_(True)
         for energy in self.joint.energies:
@@ -263,26 +268,28 @@ class Structure(nn.Module, Registrable):
                     self.more_candidates,
                 )
             return {"penalties": [], "scale": 1.0, "l2": None, "left_out": []}
-        found: list[dict] = []
+        trials: list[dict] = []
         if chosen is not None:
             l2, products = chosen
             loss = fit(self.joint, objective, l2, restart=restart, tolerance=self.tolerance, products=products)
-            found.append({"l2": l2, "loss": loss, "scale": self.joint.scale.item()})
+            trials.append({"l2": l2, "loss": loss, "scale": self.joint.scale.item()})
         else:
-            l2, products = self._search(objective, validation, restart, found)
+            l2, products = self._search(objective, validation, restart, trials)
         self.joint.requires_grad_(False)
         self.joint.eval()
         left_out = [] if products else [energy_name(energy) for energy in self.joint.energies if energy.factors]
         scale = self.joint.scale.item()
         if say is not None:
-            told = f", without {', '.join(left_out)}" if left_out else ""
-            say(f"The energy is learned{told}: scale of the log-probability {scale:.2f}, L2 {l2:g}.")
-        return {"penalties": found, "scale": scale, "l2": l2, "left_out": left_out}
+            exceptions = f", without {', '.join(left_out)}" if left_out else ""
+            say(f"The energy is learned{exceptions}: scale of the log-probability {scale:.2f}, L2 {l2:g}.")
+        return {"penalties": trials, "scale": scale, "l2": l2, "left_out": left_out}
 
     def _search(
-        self, objective: Objective, validation: Sequence[CandidateBatch], restart: bool, found: list[dict]
+        self, objective: Objective, validation: Sequence[CandidateBatch], restart: bool, trials: list[dict]
     ) -> Settings:
-        """Learns with each of some settings, one after the other; the best one's parameters stay. Fills `found`."""
+        """
+        Learns with one setting after the other, and leaves the parameters of the best. Appends each to `trials`.
+        """
         best: dict = {}
         weights: dict[str, torch.Tensor] = {}
 
@@ -290,45 +297,45 @@ class Structure(nn.Module, Registrable):
             nonlocal best, weights
             loss = fit(self.joint, objective, l2, restart=restart, tolerance=self.tolerance, products=products)
             heldout = self._mean_loss(validation)
-            found.append({"l2": l2, "loss": loss, "validation_loss": heldout, "scale": self.joint.scale.item()})
+            trials.append({"l2": l2, "loss": loss, "validation_loss": heldout, "scale": self.joint.scale.item()})
             if best and heldout >= best["validation_loss"]:
                 return False
-            best, weights = {**found[-1], "products": products}, copy.deepcopy(self.joint.state_dict())
+            best, weights = {**trials[-1], "products": products}, copy.deepcopy(self.joint.state_dict())
             return True
 
-        last = self.weighs_products and any(energy.factors for energy in self.joint.energies)
+        products_last = self.weighs_products and any(energy.factors for energy in self.joint.energies)
         for number, l2 in enumerate(sorted(self.penalties, reverse=self.penalties_fall)):
-            if not is_better(l2, not last, restart and number == 0):
+            if not is_better(l2, not products_last, restart and number == 0):
                 break
         self.joint.load_state_dict(weights)
-        if last and not is_better(best["l2"], True, False):
+        if products_last and not is_better(best["l2"], True, False):
             self.joint.load_state_dict(weights)
         return best["l2"], best["products"]
 
     def _objective(self, parts: Sequence[CandidateBatch]) -> Objective:
-        """What `learn` minimises."""
+        """The function that `learn` minimises."""
         return objective_of(self.joint, parts)
 
     @torch.no_grad()
     def _mean_loss(self, parts: Sequence[CandidateBatch]) -> float:
-        """The mean of `-log q(gold|x)` over the instances whose gold competes; infinite where there is none."""
+        """The mean of `-log q(gold|x)` over the instances whose gold is a candidate; infinite if there are none."""
         count = sum(int(has_gold(part).sum()) for part in parts)
         return sum(float(self.joint.loss(part)) for part in parts) / count if count else float("inf")
 
     def _verdict(self, score: str, options: dict[str, Ratio], groups: torch.Tensor | None) -> Verdict:
-        """What the gate chooses for a score; the first option is the task-net's own output."""
+        """The gate's verdict for a score; the first option is the task-net's own output."""
         earlier = gains_before(self.family, score, list(options)[1:])
         verdict = gate(options, earlier, groups, self._learned and not self.is_shut)
         logger.info("%s: %s", score, verdict.describe(score, self.instances))
         return verdict
 
     def _reasons(self, score: str, verdict: Verdict) -> dict[str, Any]:
-        """Why this was chosen, plain values and a sentence."""
+        """The numbers behind a verdict, as plain values, and a sentence."""
         return {**verdict.reasons(), "told": verdict.describe(score, self.instances)}
 
 
 def energy_name(energy: CandidateEnergy) -> str:
-    """By which a kind of energy is registered."""
+    """The registered name of an energy's class; the name of the class if it is not registered."""
     names = CandidateEnergy.list_available()
     return next((name for name in names if CandidateEnergy.by_name(name) is type(energy)), type(energy).__name__)
 
@@ -336,7 +343,7 @@ def energy_name(energy: CandidateEnergy) -> str:
 def declare(
     constraints: Sequence[Constraint] | None, labels: Sequence[str], sequences: bool, encoding: str | None = None
 ) -> Declared | None:
-    """What `Structure` takes of the constraints in a config."""
+    """The argument `declared` of `Structure` from the constraints in a config."""
     return Declared(constraints, labels, sequences, encoding) if constraints else None
 
 
@@ -353,7 +360,7 @@ def make_energies(
     size : `int` or `list[str]`
         The number of labels or roles; the labels of constituents.
     kinds : `type[CandidateEnergy]`, optional (default = `CandidateEnergy`)
-        What the energies must be, where a task's are of one base.
+        The base class of the energies that are allowed.
 
     # Raises
 

@@ -1,3 +1,5 @@
+"""Candidates of the structure of tags, and the spans that their tags encode, as batches of tensors."""
+
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +14,7 @@ from seal.structure.span_features import SpanFeatures, looked_up, mixed
 
 class TagScheme:
     """
-    Which spans tags encode, for batches of tensors.
+    Finds the spans that tag sequences encode, in batches of tensors.
 
     # Parameters
 
@@ -48,28 +50,27 @@ class TagScheme:
 
 class Spans:
     """
-    The spans of candidates from left to right.
+    The spans of each candidate from left to right.
 
     # Parameters
 
     begun : `torch.LongTensor`, `(batch, candidates, tokens)`
         The role of the span that begins at each token, `filler` where none does.
     inside : `Callable[[], torch.Tensor]`
-        Whether each token is in a span.
+        Returns whether each token is in a span, `(batch, candidates, tokens)`.
     filler : `int`
-        The number of roles.
+        The index of no role: the number of roles.
     """
 
     def __init__(self, begun: torch.Tensor, inside: Callable[[], torch.Tensor], filler: int) -> None:
         self.filler = filler
-        #: Whether each token is in a span, `(batch, candidates, tokens)`.
         self.inside = inside
         self._starts = begun != filler
-        # From 1; a token that begins no span is put at the end.
+        # Spans are numbered from 1. Tokens that begin no span write to the last slot.
         self._number = self._starts.cumsum(dim=-1)
         self._width = max(int(self._number[..., -1].max()), 1) if begun.numel() else 1
         self._slot = torch.where(self._starts, self._number, self._width + 1)
-        #: `(batch, candidates, spans + 2)`: the role of each, between fillers, and fillers where there is no span.
+        #: The role of each span, `(batch, candidates, spans + 2)`, with a filler at both ends and where there is none.
         self.marked = self._filled(filler).scatter_(2, self._slot, begun)
 
     def _filled(self, value: int) -> torch.Tensor:
@@ -81,23 +82,23 @@ class Spans:
 
     @cached_property
     def of_tokens(self) -> torch.Tensor:
-        """For each token the place of its span among `marked`, `(batch, candidates, tokens)`; the last one of none."""
+        """The index in `marked` of each token's span, `(batch, candidates, tokens)`; the last index for no span."""
         return torch.where(self.inside(), self._number, self._width + 1)
 
     @cached_property
     def roles(self) -> torch.Tensor:
-        """`(batch, candidates, spans)`, as the next two: the role of each, -1 of a filler."""
+        """The role of each span, -1 for a filler: `(batch, candidates, spans)`."""
         roles = self.marked[..., 1:-1]
         return roles.masked_fill(roles == self.filler, -1)
 
     @cached_property
     def first(self) -> torch.Tensor:
-        """Its first token, -1 of a filler."""
+        """The first token of each span, -1 for a filler: `(batch, candidates, spans)`."""
         return self._filled(-1).scatter_(2, self._slot, self._places())[..., 1:-1]
 
     @cached_property
     def last(self) -> torch.Tensor:
-        """Its last token, -1 of a filler."""
+        """The last token of each span, -1 for a filler: `(batch, candidates, spans)`."""
         return self._filled(-1).scatter_reduce_(2, self.of_tokens, self._places(), reduce="amax")[..., 1:-1]
 
     def role_counts(self) -> torch.Tensor:
@@ -105,27 +106,32 @@ class Spans:
         return occurrences(self.marked, self.filler)
 
     def of_rows(self, rows: torch.Tensor | slice) -> "SpansOfRows":
-        """Those of some instances."""
+        """The spans of these instances."""
         return SpansOfRows(self.roles[rows], self.first[rows], self.last[rows])
 
 
 class SpansOfRows(NamedTuple):
-    """Role, first and last token of each span, -1 of a filler: `(rows, candidates, spans)`."""
+    """The role, first and last token of each span, -1 for a filler: `(rows, candidates, spans)` each."""
 
     roles: torch.Tensor
     first: torch.Tensor
     last: torch.Tensor
 
     def codes(self, tokens: int, num_roles: int) -> torch.Tensor:
-        """A number for each span, equal for equal spans; -1 for fillers."""
+        """A code for each span, equal for equal spans; -1 for fillers."""
         code = (self.first * tokens + self.last) * num_roles + self.roles
         return code.masked_fill(self.roles < 0, -1)
 
 
 class ListedSpans(NamedTuple):
     """
-    Spans, each `(spans,)`: the number of the candidate, instance after instance; role, first and last token; and the
-    place among `Spans.marked`.
+    All spans of all candidates in one list. Each field is `(spans,)`.
+
+    # Parameters
+
+    candidate : the number of the span's candidate; candidates are numbered instance after instance
+    role, first, last : its role, first and last token
+    place : its index in `Spans.marked`
     """
 
     candidate: torch.Tensor
@@ -137,8 +143,15 @@ class ListedSpans(NamedTuple):
 
 class DistinctSpans(NamedTuple):
     """
-    Spans that differ: those of several candidates of an instance are one. `role`, `(distinct,)`, what is `seen` of each
-    in its sentence, and `number`, `(spans,)`: which of them each listed span is.
+    The distinct spans of each instance: a span that several candidates share is there once.
+
+    # Parameters
+
+    role : `torch.LongTensor`, `(distinct,)`
+    seen : `SpanFeatures`
+        The features of each distinct span.
+    number : `torch.LongTensor`, `(spans,)`
+        The index of each span of `ListedSpans` among the distinct ones.
     """
 
     role: torch.Tensor
@@ -148,17 +161,17 @@ class DistinctSpans(NamedTuple):
 
 class OwnGold(NamedTuple):
     """
-    The gold that counts of training data leave out for a batch of training instances: that of each instance itself, and
-    of all others with an equal input.
+    The gold that the counts of an energy leave out for a batch of training instances: for each instance that of its
+    group of equal inputs, itself included.
 
     # Parameters
 
     group : `torch.LongTensor`, `(batch,)`
-        The number of each instance's input.
+        The number of each instance's group.
     gold : `TagCandidates`
-        The gold of all training instances with these inputs, as their only candidates.
+        All training instances of these groups, with gold as the only candidate.
     group_of_gold : `torch.LongTensor`, `(golds,)`
-        The number of the input that each of these belongs to.
+        The number of the group of each instance in `gold`.
     """
 
     group: torch.Tensor
@@ -167,16 +180,16 @@ class OwnGold(NamedTuple):
 
     def counts(self, codes: torch.Tensor, rows: torch.Tensor, asked: torch.Tensor, of_rows: torch.Tensor):
         """
-        How often codes occur in the gold of an instance's group.
+        How often each code of the batch occurs in the gold of its instance's group.
 
         # Parameters
 
         codes, rows : `torch.LongTensor`, `(codes,)`
-            What is counted, and in which of the golds it is.
+            The codes that occur in `gold`, and the instance of `gold` of each.
         asked : `torch.LongTensor`, `(..., n)`
-            Codes of things in the batch.
+            Codes of the batch, to be looked up.
         of_rows : `torch.LongTensor`, broadcasts to `asked`
-            The instance of each.
+            The instance of the batch of each.
 
         # Returns
 
@@ -189,7 +202,7 @@ class OwnGold(NamedTuple):
 @dataclass
 class TagCandidates:
     """
-    Tag sequences that compete.
+    The candidates of a batch: tag sequences.
 
     # Parameters
 
@@ -197,9 +210,9 @@ class TagCandidates:
         The tags are long; `token_log_prob` is 0 at padding.
     scheme : `TagScheme`
     gold : `torch.LongTensor`, `(batch,)`, optional
-        The index of the gold sequence, -1 where it does not compete.
+        The index of the gold sequence, -1 where it is not a candidate.
     own : `OwnGold`, optional
-        Of training data, what counts leave out.
+        For training data, the gold that counts leave out.
     """
 
     tags: torch.Tensor
@@ -221,7 +234,7 @@ class TagCandidates:
 
     @cached_property
     def listed_spans(self) -> "ListedSpans":
-        """All spans of all candidates, one after the other."""
+        """All spans of all candidates in one list."""
         batch, candidates, _ = self.spans.roles.shape
         row, candidate, place = (self.spans.roles >= 0).nonzero(as_tuple=True)
         role, first, last = (
@@ -231,7 +244,7 @@ class TagCandidates:
 
     @cached_property
     def distinct_spans(self) -> DistinctSpans:
-        """The listed spans without repetition, in sentences whose words must be known."""
+        """The distinct spans of each instance. Needs `words`."""
         spans, tokens, roles = self.listed_spans, self.mask.shape[1], len(self.scheme.roles)
         row = spans.candidate // self.log_prob.shape[1]
         code = ((row * tokens + spans.first) * tokens + spans.last) * roles + spans.role
@@ -242,7 +255,7 @@ class TagCandidates:
         return DistinctSpans(role, SpanFeatures(row, first, last, self.words, tokens, self.places, self.keys), number)
 
     def of_rows(self, rows: torch.Tensor) -> "TagCandidates":
-        """Some of the instances, padded to the longest of these."""
+        """The instances with these indices, padded to the longest of them."""
         mask, places = self.mask[rows], rows.tolist()
         tokens = max(int(mask.sum(dim=1).amax()), 1) if len(mask) else 1
         scores = self.token_log_prob
@@ -259,24 +272,24 @@ class TagCandidates:
         )
 
     def outputs_and_mask(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """What constraints are asked about."""
+        """The tags and the mask of tokens, for constraints."""
         return self.tags, self.mask
 
     def parts(self) -> list["TagCandidates"]:
         return [self]
 
     def with_gold(self) -> "TagCandidates":
-        """All of them: there are few whose gold does not compete."""
+        """All instances: the gold of nearly all is a candidate."""
         return self
 
     def of_gold(self, values: torch.Tensor) -> torch.Tensor:
-        """The rows of `values (batch, candidates, ...)` that belong to gold, where it competes: `(instances, ...)`."""
+        """The entries of `values (batch, candidates, ...)` for gold, where it is a candidate: `(instances, ...)`."""
         gold = require(self.gold, "gold")
         rows = (gold >= 0).nonzero().squeeze(1)
         return values[rows, gold[rows]]
 
 
 def find_gold(tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """The index among `tags (batch, candidates, tokens)` of `gold (batch, tokens)`, -1 where it is not there."""
+    """The index of `gold (batch, tokens)` among `tags (batch, candidates, tokens)`, -1 if it is not one: `(batch,)`."""
     equal = ((tags == gold.unsqueeze(1)) | ~mask.unsqueeze(1)).all(dim=-1)
     return torch.where(equal.any(dim=1), equal.long().argmax(dim=1), -1)

@@ -1,3 +1,5 @@
+"""`TagStructure`, which reranks the k-best list of a tagger, and `TagPaths`, such a list."""
+
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +26,7 @@ from seal.structure.tag_sequences import OwnGold, SpansOfRows, TagCandidates, Ta
 @dataclass
 class TagPaths:
     """
-    The k best tag sequences of some instances, as a run keeps them of its training data.
+    The k-best lists of tag sequences of a batch of instances. A run keeps those of its training data.
 
     # Parameters
 
@@ -35,22 +37,22 @@ class TagPaths:
     mask : `torch.BoolTensor`, `(batch, tokens)`
     gold : `torch.Tensor`, `(batch, tokens)`, optional
     keys : `list[str]`, optional
-        What each instance is about: the predicate of a frame.
+        The word of each instance's predicate, for frames.
     token_log_prob : `torch.Tensor`, `(batch, candidates, tokens)`, optional
-        What the task-net says of each candidate's tags one by one: `log P(y_t|x)`, the logarithm of the marginal.
+        `log P(y_t|x)`, the logarithm of the task-net's marginal, of each tag of each candidate.
     words : `list[list[str]]`, optional
-        Those of each instance.
+        The words of each instance.
     places : `list[int]`, optional
         The index of each frame's predicate among its words.
     lemmas : `list[Optional[str]]`, optional
         The lemma of each frame's predicate, where the data have it.
     groups : `list[int]`, optional
-        A number for each instance, equal for those that belong together; by default for those of equal words, whatever
-        their case. What an energy counts in training data leaves out all of an instance's group.
+        The number of each instance's group. By default instances of equal words, whatever their case, are one group.
+        An energy's counts of training data leave out all of an instance's group.
 
     # Raises
 
-    `ConfigurationError` if the shapes do not go together.
+    `ConfigurationError` if the shapes do not fit each other.
     """
 
     tags: torch.Tensor
@@ -79,8 +81,8 @@ class TagPaths:
 
     def inputs(self) -> list[Hashable]:
         """
-        What an instance has in common with those of its group: `groups`, or what the task-net has read: its words or,
-        where these are not known, the candidates with their log-probabilities, which are equal for equal inputs.
+        A key for each instance, equal within a group of equal inputs: `groups`, else the words, else the candidates
+        with their log-probabilities, which are equal for equal inputs.
         """
         if self.groups:
             return list(self.groups)
@@ -97,11 +99,11 @@ class TagPaths:
         tags = self.tags.long()
         gold = None if self.gold is None else find_gold(tags, self.gold.long(), self.mask)
         token_log_prob = None if self.token_log_prob is None else self.token_log_prob.float()
-        seen = (token_log_prob, self.words, self.places)
-        return TagCandidates(tags, self.log_prob, self.mask, scheme, gold, self.keys, own, *seen)
+        inputs = (token_log_prob, self.words, self.places)
+        return TagCandidates(tags, self.log_prob, self.mask, scheme, gold, self.keys, own, *inputs)
 
     def record(self, gold: torch.Tensor) -> dict:
-        """These paths with their gold as small tensors on the CPU and plain values: the arguments of `TagPaths`."""
+        """The arguments of `TagPaths` for these paths with `gold`: small tensors on the CPU, and plain values."""
         return {
             "tags": self.tags.to("cpu", torch.int16),
             "log_prob": self.log_prob.float().cpu(),
@@ -115,7 +117,7 @@ class TagPaths:
         }
 
     def gold_alone(self, scheme: TagScheme) -> TagCandidates:
-        """With gold as the only candidate."""
+        """The same instances with gold as the only candidate."""
         gold = require(self.gold, "gold").long().unsqueeze(1)
         first = torch.zeros(len(gold), dtype=torch.long)
         log_prob = torch.zeros(len(gold), 1)
@@ -123,8 +125,8 @@ class TagPaths:
 
 
 _OF_SPANS = ["role_counts", "role_ngrams", "role_sets"]
-#: By whether tags encode spans, and whether instances have keys. New ones come last: structures that were learned
-#: before there were these are loaded without them.
+#: The default energies, by whether tags encode spans and whether instances have keys. Append new ones at the end:
+#: older structures are loaded without them.
 DEFAULT_ENERGIES: dict[tuple[bool, bool], list[Any]] = {
     (True, True): [*_OF_SPANS, "key_roles", "token_scores", "span_context", "span_counts"],
     (True, False): [
@@ -140,43 +142,46 @@ DEFAULT_ENERGIES: dict[tuple[bool, bool], list[Any]] = {
 }
 
 
-#: Of fewer frames no rule is declared, nor where the share that keeps it may be further below `declare_from`.
+#: A rule is declared from at least so many frames, and if the lower confidence bound of the share of frames that keep
+#: it is at most `DECLARED_BELOW` less than `declare_from`.
 LEAST_FRAMES, DECLARED_BELOW = 100, 0.015
 
 
 @Structure.register("tags")
 class TagStructure(CandidateStructure):
     """
-    Chooses among the k best tag sequences of a chain: frames of roles, entities, parts of speech.
+    Reranks the k-best list of tag sequences of a chain: frames of roles, entities, parts of speech.
 
-    For each of the scores `f1` (of spans; of frames that of `seal.common.tag_encodings.arguments_of`, which joins the
-    pieces of an argument, as `SrlScore` has it; `accuracy` of tokens where tags encode no spans) and `exact_match` the
-    gate chooses on validation data between the task-net's `own` output, the `likeliest` one under the joint score, and
-    the one of the best `expected_score`.
+    For each score the gate chooses on validation data between the task-net's `own` output, the `likeliest` candidate
+    under the joint score, and the candidate of the best `expected_score`. The scores are `exact_match` and
+
+    - `f1` of spans; for frames, of arguments (`seal.common.tag_encodings.arguments_of` joins the pieces of an
+      argument), as in `SrlScore`;
+    - `accuracy` of tokens, in place of `f1`, where tags encode no spans.
 
     # Parameters
 
     tags : `list[str]`
-        The names of the tags by index. Given by the model, as are the next two.
+        The names of the tags by index. The model gives `tags`, `encoding` and `keyed`.
     encoding : `str`, optional
         `"BIO"`, `"BIOES"`, or `None` where tags encode no spans.
     keyed : `bool`
         Whether each instance has a key, such as the predicate of a frame.
     energies : `list[Union[str, dict]]`, optional
-        The terms of the energy by their registered names, alone or with settings. By default `role_counts`,
-        `role_ngrams`, `role_sets`, where there are keys `key_roles`, and `token_scores`, `span_context` and
-        `span_counts`, of which entities have settings of their own; without an encoding `role_ngrams`,
+        The terms of the energy by their registered names, alone or with settings. The default is `DEFAULT_ENERGIES`:
+        `role_counts`, `role_ngrams`, `role_sets`, `key_roles` (if there are keys), `token_scores`, `span_context` and
+        `span_counts`, the last two with other settings for entities; without an encoding `role_ngrams`,
         `role_trigrams` and `span_counts` of single words.
     num_candidates : `int`, optional (default = `20`)
-        So many sequences compete, the best ones of the chain.
+        The length of the k-best list.
     constraints : `list[Constraint]`, optional
-        Rules that a chosen sequence keeps if any that competes does: see `seal.constraints`.
+        Rules that the chosen sequence keeps if any candidate does: see `seal.constraints`.
     penalties, least : as for `Structure`
     declare_from : `float`, optional (default = `0.995`)
-        Of frames: a core role (`ARG0` and so on) that occurs at most once in at least this share of the different
-        training frames that have it, at least 100 of them, is declared to do so, as if by a constraint; so that, with a
-        confidence of 95 % (Clopper & Pearson 1934), the share is at most 1.5 percent less. An output that keeps the
-        rule cannot be right where gold breaks it: this is what it costs. Above 1 nothing is declared.
+        For frames: the rule that a core role (`ARG0` and so on) occurs at most once is declared if at least this share
+        of the different training frames with the role keep it. There must be at least 100 such frames, and the lower
+        confidence bound of the share (95 %, Clopper & Pearson 1934) must be at most 0.015 below `declare_from`. The
+        rule makes predictions wrong where gold breaks it. Above 1 no rule is declared.
     """
 
     kind = "tags"
@@ -208,10 +213,10 @@ class TagStructure(CandidateStructure):
         self._tags, self._has_keys, self.declare_from = tags, keyed, declare_from
         self._kept_roles: list[str] = []
         self.scores = ("accuracy" if encoding is None else "f1", self.exact_match)
-        #: The lemma of each key, a predicate's word.
+        #: Gives the lemma of each key, which is a predicate's word.
         self.lemmas = Lemmas()
         roles = self.scheme.roles
-        # The role -1 of fillers is the last entry. The predicate itself is in every output of a frame, right or wrong.
+        # The last entry is for -1, the role of fillers. `V` is not scored: every output of a frame has the predicate.
         scored = [not (keyed and role == "V") for role in roles]
         self.register_buffer("_scored", torch.tensor([*scored, False]), persistent=False)
         piece = [keyed and role[:2] == "C-" for role in roles]
@@ -219,13 +224,25 @@ class TagStructure(CandidateStructure):
 
     @property
     def reads_token_scores(self) -> bool:
-        """Whether it has a use for `TagPaths.token_log_prob`."""
+        """Whether an energy reads `TagPaths.token_log_prob`."""
         return any(energy.reads_token_scores for energy in self.joint.energies)
 
     def best_paths(
         self, space: Any, logits: torch.Tensor, mask: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-        """`tags`, `log_prob` and, if it reads them, `token_log_prob` of the `TagPaths` of a `TagSequence`'s logits."""
+        """
+        The `num_candidates` best tag sequences under the logits of a `TagSequence`.
+
+        # Parameters
+
+        space : `TagSequence`
+        logits : `torch.Tensor`, `(batch, tokens, tags)`
+        mask : `torch.BoolTensor`, `(batch, tokens)`
+
+        # Returns
+
+        `tags`, `log_prob` and `token_log_prob` of `TagPaths`; the last is `None` unless an energy reads it.
+        """
         if self.reads_token_scores:
             return space.k_best_and_marginals(logits, self.num_candidates, mask)
         return (*space.k_best(logits, self.num_candidates, mask), None)
@@ -234,11 +251,11 @@ class TagStructure(CandidateStructure):
         return self.with_lemmas(paths).candidates(self.scheme, own)
 
     def with_lemmas(self, paths: TagPaths) -> TagPaths:
-        """The paths with the keys that were learned: the lemma of each word."""
+        """The paths with lemmas as keys, in place of words."""
         return replace(paths, keys=self.lemmas.of(paths.keys))
 
     def _load_from_state_dict(self, state_dict, prefix, *args) -> None:
-        # Further energies have become defaults since some structures were learned; new ones come last.
+        # Older structures have fewer default energies: the last ones are dropped.
         start = prefix + "joint.energies."
         saved = {int(name[len(start) :].split(".")[0]) for name in state_dict if name.startswith(start)}
         if self._by_default and saved:
@@ -248,7 +265,7 @@ class TagStructure(CandidateStructure):
     # Learning.
 
     def gold_of(self, parts: Sequence[TagPaths]) -> TagCandidates:
-        """Their gold as the only candidates, in one batch."""
+        """One batch of all instances, with gold as the only candidate of each."""
         return joined([self.with_lemmas(part).gold_alone(self.scheme) for part in parts])
 
     def _read(self, training: Sequence[TagPaths], groups: torch.Tensor) -> tuple[TagCandidates, dict]:
@@ -259,29 +276,29 @@ class TagStructure(CandidateStructure):
         return gold, {"declared": {"at most once": kept_by}} if kept_by else {}
 
     def to_learn(self, training: Sequence[TagPaths], gold: TagCandidates, groups: torch.Tensor) -> list[TagCandidates]:
-        found = []
+        parts = []
         for part, group in zip(training, groups.split([len(part.tags) for part in training])):
             rows = torch.isin(groups, group).nonzero().squeeze(1)
-            found.append(self.candidates(part, OwnGold(group, gold.of_rows(rows), groups[rows])))
-        return found
+            parts.append(self.candidates(part, OwnGold(group, gold.of_rows(rows), groups[rows])))
+        return parts
 
     def learn_again(self, training: Sequence[TagPaths], validation: Sequence[TagPaths], l2: float) -> None:
-        """Learns the energies once more after `fit`, from other data and with this penalty; what was chosen stays."""
+        """Learns the energies again after `fit`, on other data with this L2 penalty. The gate's choices stay."""
         gold = self.gold_of(training)
-        choosing = [self.candidates(part) for part in validation]
+        held_out = [self.candidates(part) for part in validation]
         parts = self.to_learn(training, gold, self.groups_of(training))
-        self.learn(parts, gold, choosing, say=None, chosen=(l2, True))
+        self.learn(parts, gold, held_out, say=None, chosen=(l2, True))
 
     def _ratios(
         self, parts: Sequence[TagPaths], candidates: Sequence[TagCandidates], chosen: dict[str, list[torch.Tensor]]
     ) -> dict[str, dict[str, Ratio]]:
         golds = [require(part.gold, "gold").long() for part in parts]
         masks = [part.mask for part in parts]
-        found = {option: list(map(_chosen_tags, candidates, index)) for option, index in chosen.items()}
+        predictions = {option: list(map(_chosen_tags, candidates, index)) for option, index in chosen.items()}
         return {
             name: {
-                option: Ratio.joined([score(*three) for three in zip(outputs, golds, masks)])
-                for option, outputs in found.items()
+                option: Ratio.joined([score(*arguments) for arguments in zip(outputs, golds, masks)])
+                for option, outputs in predictions.items()
             }
             for name, score in zip(self.scores, (self._score, self._exact_match))
         }
@@ -296,14 +313,17 @@ class TagStructure(CandidateStructure):
             ("gold", [require(part.gold, "gold").long() for part in validation]),
         ):
             counts: Counter = Counter()
-            for these, part in zip(outputs, validation):
-                counts.update(self.broken(these, part.mask))
+            for tags, part in zip(outputs, validation):
+                counts.update(self.broken(tags, part.mask))
             violations[name] = dict(counts)
         return {"violations": violations}
 
     def _declare_kept(self, gold: TagCandidates, groups: torch.Tensor) -> dict[str, float]:
-        """Declares the core roles that gold has at most once; returns the share of frames with each of which do."""
-        # A frame that occurs again says nothing new.
+        """
+        Declares that each core role which gold has at most once (`declare_from`) is at most once in an output. Returns
+        the share of the role's frames that keep this, by role.
+        """
+        # Repeated frames count once.
         number = torch.cat([groups.unsqueeze(1), gold.tags[:, 0]], dim=1).unique(dim=0, return_inverse=True)[1]
         different = torch.zeros_like(number).scatter(0, number, torch.arange(len(number))).unique()
         counts, kept = gold.role_counts[different, 0], {}
@@ -340,7 +360,7 @@ class TagStructure(CandidateStructure):
         return Ratio(2 * shared, sizes.sum(dim=1))
 
     def _exact_match(self, tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> Ratio:
-        """The share of frames all of whose arguments are right, as `SrlScore` has it; else that of equal sequences."""
+        """The share of frames with all arguments right, as in `SrlScore`; without frames, of equal sequences."""
         if self._has_keys and self.encoding is not None:
             shared, sizes = self._shared(tags, gold, mask)
             right = (sizes == shared.unsqueeze(1)).all(dim=1).double()
@@ -349,45 +369,57 @@ class TagStructure(CandidateStructure):
         return Ratio.mean(right)
 
     def _shared(self, tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """How many scored spans, or arguments, both have, `(batch,)`, and how many each has, `(batch, 2)`."""
+        """
+        The number of scored spans (of frames, arguments) that `tags` and `gold` share, `(batch,)`, and the number in
+        each of them, `(batch, 2)`.
+        """
         both = torch.stack([tags, gold], dim=1)
         shared, sizes = self._overlaps(self.scheme.spans(both, mask).of_rows(slice(None)), mask.shape[1])
         return shared[:, 0, 1].double(), sizes.double()
 
     def _overlaps(self, spans: SpansOfRows, tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """How many scored spans, or arguments, each two candidates share, and how many each has."""
+        """
+        The number of scored spans (of frames, arguments) that each pair of candidates shares, `(rows, candidates,
+        candidates)`, and the number in each candidate, `(rows, candidates)`.
+        """
         codes = self._codes(spans, tokens)
         real = codes >= 0
-        # The codes of each instance, numbered from 0: there are few, and a product counts those of two candidates.
+        # Number the codes of each instance from 0. They are few, so a product of 0-1 matrices counts shared ones.
         ordered, order = codes.flatten(1).sort(dim=1)
         number = F.pad((ordered[:, 1:] != ordered[:, :-1]).cumsum(dim=1), (1, 0))
         number = torch.empty_like(order).scatter_(1, order, number).view(codes.shape)
         size = int(number.max()) + 1 if number.numel() else 1
-        # Equal ones of one candidate do not occur.
+        # No candidate has the same span twice.
         has = torch.zeros(*codes.shape[:2], size, device=codes.device).scatter_(2, number, real.float())
         shared = has @ has.transpose(1, 2)
         return shared, real.sum(dim=-1)
 
     def _codes(self, spans: SpansOfRows, tokens: int) -> torch.Tensor:
-        """A number for each span, or argument, `(batch, candidates, spans)`: equal for equal ones, -1 of no score."""
+        """
+        A code for each span (of frames, argument), `(batch, candidates, spans)`: equal for equal ones, -1 for those
+        that are not scored.
+        """
         roles = self.scheme.roles
         codes = spans.codes(tokens, len(roles)).masked_fill(~self._scored[spans.roles], -1)
-        # Few frames have an argument in pieces.
-        at = self._is_piece[spans.roles].any(dim=2).nonzero(as_tuple=True)
-        others: dict[tuple, int] = {}
-        found = []
-        for listed in torch.stack([spans.roles[at], spans.first[at], spans.last[at]], dim=2).tolist():
-            arguments = arguments_of([(roles[role], first, last) for role, first, last in listed if role >= 0])
-            of_listed = [-1] * len(listed)
+        # Few frames have an argument in pieces; these are recoded one by one.
+        in_pieces = self._is_piece[spans.roles].any(dim=2).nonzero(as_tuple=True)
+        codes_of_joined: dict[tuple, int] = {}
+        recoded = []
+        for frame in torch.stack(
+            [spans.roles[in_pieces], spans.first[in_pieces], spans.last[in_pieces]], dim=2
+        ).tolist():
+            arguments = arguments_of([(roles[role], first, last) for role, first, last in frame if role >= 0])
+            frame_codes = [-1] * len(frame)
             for place, argument in enumerate(arguments):
                 name, first, last, *pieces = argument
                 if pieces or name not in roles:
-                    of_listed[place] = others.setdefault(argument, tokens * tokens * len(roles) + len(others))
+                    new_code = tokens * tokens * len(roles) + len(codes_of_joined)
+                    frame_codes[place] = codes_of_joined.setdefault(argument, new_code)
                 else:
-                    of_listed[place] = (first * tokens + last) * len(roles) + roles.index(name)
-            found.append(of_listed)
-        if found:
-            codes[at] = torch.tensor(found, device=codes.device)
+                    frame_codes[place] = (first * tokens + last) * len(roles) + roles.index(name)
+            recoded.append(frame_codes)
+        if recoded:
+            codes[in_pieces] = torch.tensor(recoded, device=codes.device)
         return codes
 
     # Prediction.
@@ -399,8 +431,8 @@ class TagStructure(CandidateStructure):
             equal = (tags.unsqueeze(2) == tags.unsqueeze(1)) & mask[:, None, None]
             return equal.sum(dim=-1) / mask.sum(dim=1).clamp(min=1)[:, None, None]
         shared, sizes = self._overlaps(candidates.spans.of_rows(rows), mask.shape[1])
-        every = torch.arange(len(kept), device=kept.device)[:, None, None]
-        shared = shared[every, kept.unsqueeze(2), kept.unsqueeze(1)]
+        instances = torch.arange(len(kept), device=kept.device)[:, None, None]
+        shared = shared[instances, kept.unsqueeze(2), kept.unsqueeze(1)]
         sizes = sizes.gather(1, kept)
         total = sizes.unsqueeze(2) + sizes.unsqueeze(1)
         return torch.where(total == 0, 1.0, 2 * shared / total.clamp(min=1))
@@ -408,8 +440,11 @@ class TagStructure(CandidateStructure):
     @torch.no_grad()
     def decide(self, paths: TagPaths, score: Optional[str] = None) -> tuple[torch.Tensor, torch.Tensor]:
         """
-        The tags by the decision that was chosen for `score` (by default the main one), `(batch, tokens)`, 0 at padding;
-        and their log-probability under the task-net, `(batch,)`.
+        Predicts tags by the decision that the gate chose for `score`, by default the main score.
+
+        # Returns
+
+        `tags`, `(batch, tokens)`, 0 at padding; and `log_prob`, `(batch,)`, under the task-net, in nats.
         """
         return self.decide_with_probability(paths, score, False)[:2]
 
@@ -417,7 +452,7 @@ class TagStructure(CandidateStructure):
     def decide_with_probability(
         self, paths: TagPaths, score: Optional[str] = None, with_probability: bool = True
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-        """The same, and how likely these tags are to be gold, `(batch,)`; `None` where there is no calibration."""
+        """`decide`, and the calibrated probability that these tags are gold, `(batch,)`; `None` without calibration."""
         index, probability = self.choose(paths, score, with_probability)
         rows = torch.arange(len(index), device=index.device)
         tags = paths.tags[rows, index].long()
@@ -435,12 +470,12 @@ class TagStructure(CandidateStructure):
 
 
 def _chosen_tags(candidates: TagCandidates, index: torch.Tensor) -> torch.Tensor:
-    """`(batch, tokens)`."""
+    """The tags of the candidates with these indices, `(batch,)`: `(batch, tokens)`."""
     return candidates.tags[torch.arange(len(index), device=index.device), index]
 
 
 def joined(parts: Sequence[TagCandidates]) -> TagCandidates:
-    """One batch of several, padded to the longest."""
+    """Joins batches into one, padded to the longest."""
     tokens = max(part.mask.shape[1] for part in parts)
     candidates = max(part.tags.shape[1] for part in parts)
 

@@ -279,7 +279,7 @@ def test_the_best_threshold_with_a_label_that_always_passes_by_enumeration():
     probabilities = torch.tensor([[0.0, 0.0, 0.0], [0.4, 0.2, 0.1], [0.9, 0.8, 0.1]])
     gold = torch.tensor([[1, 0, 0], [1, 0, 0], [1, 1, 0]]).bool()
     structure = LabelSetStructure(3)
-    structure._know(gold)
+    structure._count_sets(gold)
     structure._choose(ClassifierScores(probabilities), torch.zeros(3, 3, 3), gold)
     for name in LABEL_SET_SCORES:
         assert structure.chosen[name]["own_never_nothing"] and 0.2 < structure.chosen[name]["own_threshold"] <= 0.8
