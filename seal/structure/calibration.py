@@ -1,4 +1,4 @@
-"""The calibration of `q(y|x)`: how often an output of this probability is gold."""
+"""Calibration of `q(y|x)`: makes the probability of an output the rate at which such outputs are gold."""
 
 import math
 from bisect import bisect
@@ -10,29 +10,30 @@ import numpy
 import torch
 from torch.nn import functional as F
 
-# The inverse temperatures at which the loss is known; the best one is found between them. Steps of half an octave.
+# The grid of inverse temperatures on which the loss is computed, with a factor of sqrt(2) between neighbours. The best
+# one is interpolated.
 _INVERSE = tuple(2 ** (step / 2) for step in range(-8, 7))
-# The standard deviation of the prior of the temperature's logarithm. It counts where few instances choose.
+# The standard deviation of the normal prior of the temperature's logarithm, which matters for few instances.
 _DEVIATION = 0.5
-# Log-odds beyond this are taken as this.
+# Log-odds are clipped to [-_MOST, _MOST].
 _MOST = 14.0
 
 
 @dataclass
 class Observed:
     """
-    What instances with gold say about a calibration.
+    The data of instances with gold to which a calibration is fitted.
 
     # Parameters
 
     losses : `torch.Tensor`, `(instances, temperatures)`
-        `-log q(gold|x)` at each of some temperatures, in nats; 0 where gold does not compete.
-    features : `torch.Tensor`, `(instances, features)`
-        Those of `features_of`.
+        `-log q(gold|x)` at each temperature of a grid, in nats; 0 where gold is not a candidate.
+    features : `torch.Tensor`, `(instances, 3)`
+        The features `features_of`.
     competes : `torch.BoolTensor`, `(instances,)`
         Whether gold is among the candidates of a finite score.
     likeliest : `torch.Tensor`, `(instances, temperatures)`
-        The log-odds of `max_k q(y_k|x)` at each of the temperatures.
+        The log-odds of `max_k q(y_k|x)` at each temperature of the grid.
     is_likeliest : `torch.BoolTensor`, `(instances,)`
         Whether gold is the candidate of the largest score.
     """
@@ -53,16 +54,16 @@ class Observed:
             The index of gold, -1 where it is not among the candidates.
         """
         place = gold.clamp(min=0).unsqueeze(1)
-        of_gold = score.gather(1, place)
-        competes = (gold >= 0) & of_gold.squeeze(1).isfinite()
+        gold_score = score.gather(1, place)
+        competes = (gold >= 0) & gold_score.squeeze(1).isfinite()
         rows = competes.nonzero().squeeze(1)
         losses, likeliest = torch.zeros(2, len(score), len(_INVERSE), dtype=torch.double)
         largest, is_likeliest = score.double().amax(dim=1), competes & (score.argmax(dim=1) == gold)
-        of_gold = of_gold[rows].squeeze(1).double()
+        gold_score = gold_score[rows].squeeze(1).double()
         for number, inverse in enumerate(_INVERSE):
-            total = (inverse * score.double()).logsumexp(dim=1)
-            losses[rows.cpu(), number] = (total[rows] - inverse * of_gold).cpu()
-            likeliest[:, number] = _log_odds((inverse * largest - total).exp()).cpu()
+            log_sum = (inverse * score.double()).logsumexp(dim=1)
+            losses[rows.cpu(), number] = (log_sum[rows] - inverse * gold_score).cpu()
+            likeliest[:, number] = _log_odds((inverse * largest - log_sum).exp()).cpu()
         return cls(losses, features_of(score, log_prob).cpu(), competes.cpu(), likeliest, is_likeliest.cpu())
 
     @classmethod
@@ -73,8 +74,8 @@ class Observed:
 
 def features_of(score: torch.Tensor, log_prob: torch.Tensor) -> torch.Tensor:
     """
-    By which the probability that gold is among the candidates is found: 1, and the log-odds of `sum_k P(y_k|x)` and of
-    `max_k q(y_k|x)`. `(batch, 3)`; parameters as for `Calibration.log_probabilities`.
+    The features from which `Calibration` predicts that gold is among the candidates, `(batch, 3)`: 1, the log-odds of
+    `sum_k P(y_k|x)`, and the log-odds of `max_k q(y_k|x)`. Parameters as for `Calibration.log_probabilities`.
     """
     mass, score = _mass(score, log_prob), score.double()
     likeliest = (score.amax(dim=1) - score.logsumexp(dim=1)).exp()
@@ -82,33 +83,37 @@ def features_of(score: torch.Tensor, log_prob: torch.Tensor) -> torch.Tensor:
 
 
 def _log_odds(probability: torch.Tensor) -> torch.Tensor:
-    """Those of a sum that rounding has brought to 1 or above are the largest ones."""
+    """The log-odds of probabilities, clipped at `_MOST`; a sum that rounding has brought above 1 gives `_MOST`."""
     return torch.logit(probability, eps=math.exp(-_MOST))
 
 
 def _mass(score: torch.Tensor, log_prob: torch.Tensor) -> torch.Tensor:
+    """`sum_k P(y_k|x)` over the candidates with a finite score, `(batch,)`."""
     return log_prob.double().masked_fill(score.isneginf(), -torch.inf).exp().sum(dim=1)
 
 
 @dataclass
 class Calibration:
     """
-    A distribution over all outputs of which the joint score is one part, and the task-net the other:
+    A calibrated distribution over all outputs: the joint score ranks the candidates `y_k`, and the task-net gives the
+    other outputs.
 
-    `P(y|x) = r(x) softmax_k(score(x, y_k) / T)_y` where `y` competes,
+    `P(y|x) = r(x) softmax_k(score(x, y_k) / T)_y` if `y` is a candidate,
 
-    `P(y|x) = (1 - r(x)) P(y|x; task-net) / (1 - sum_k P(y_k|x; task-net))` where it does not,
+    `P(y|x) = (1 - r(x)) P(y|x; task-net) / (1 - sum_k P(y_k|x; task-net))` if it is not,
 
-    `r(x) = sigmoid(w_0 + w_1 logit sum_k P(y_k|x; task-net) + w_2 logit max_k q(y_k|x))`, the probability that gold
-    competes; `q` is the softmax of the joint score. Then the likeliest candidate `y_1`, of probability `p` so far, gets
+    `r(x) = sigmoid(w_0 + w_1 logit sum_k P(y_k|x; task-net) + w_2 logit max_k q(y_k|x))`.
+
+    `r(x)` is the probability that gold is a candidate, and `q` is the softmax of the joint score. After this step the
+    likeliest candidate `y_1` has a probability `p`, which becomes
 
     `P(y_1|x) = sigmoid(v_0 + v_1 logit p)`
 
-    (Platt, 1999, "Probabilistic outputs for support vector machines"), but at least as much as leaves it the likeliest
-    candidate, and all other outputs share the rest as before.
+    (Platt, 1999, "Probabilistic outputs for support vector machines"), or the least value that keeps `y_1` the
+    likeliest candidate. The probabilities of all other outputs are scaled by one factor to sum to the rest.
 
-    The temperature `T` (Guo et al., 2017, "On calibration of modern neural networks") and the weights `w` and `v`
-    are those of the largest likelihood on instances from which neither the task-net nor the energies have learned.
+    The temperature `T` (Guo et al., 2017, "On calibration of modern neural networks") and the coefficients `w` and `v`
+    maximise the likelihood of held-out data, from which neither the task-net nor the energies have learned.
 
     # Parameters
 
@@ -117,7 +122,7 @@ class Calibration:
     weights : `list[float]`
         `w`. Calibrations of earlier versions have no `w_2`.
     likeliest : `list[float]`, optional
-        `v`. Those of earlier versions have none, and `P(y_1|x)` is `p`.
+        `v`. Calibrations of earlier versions have none, and `P(y_1|x)` is `p`.
     """
 
     temperature: float
@@ -126,7 +131,10 @@ class Calibration:
 
     @classmethod
     def fit(cls, observed: Observed) -> "Calibration":
-        """Of the largest likelihood under weak priors, for which a few hundred instances are enough."""
+        """
+        The calibration of the largest likelihood, under weak priors; a few hundred instances are enough. The parameters
+        are fitted one after the other: `w`, then `T`, then `v`.
+        """
         weights = logistic(observed.features, observed.competes.double())
         temperature = _temperature(observed.losses.sum(dim=0))
         share = (observed.features @ weights).sigmoid()
@@ -142,9 +150,9 @@ class Calibration:
         # Parameters
 
         score : `torch.Tensor`, `(batch, candidates)`
-            The joint score, `-inf` of what does not compete: fillers, and outputs that a rule excludes.
+            The joint score, `-inf` for fillers and for outputs that a rule excludes; these do not count as candidates.
         log_prob : `torch.Tensor`, `(batch, candidates)`
-            `log P(y|x)` under the task-net, in nats; `-inf` of fillers.
+            `log P(y|x)` under the task-net, in nats; `-inf` for fillers.
         """
         inside = self._inside(score, log_prob)
         if self.likeliest is not None:
@@ -154,47 +162,52 @@ class Calibration:
 
     def of_others(self, score: torch.Tensor, log_prob: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
         """
-        `log P(y|x)` of outputs that do not compete, `(batch, some)`, of double precision; `others`, of that shape, is
-        their log-probability under the task-net. The candidates are as for `log_probabilities`.
+        `log P(y|x)` of outputs that are not candidates, in nats: `(batch, n)`, of double precision.
+
+        # Parameters
+
+        score, log_prob : as for `log_probabilities`
+        others : `torch.Tensor`, `(batch, n)`
+            The log-probabilities of these outputs under the task-net, in nats.
         """
         rest = (1 - _mass(score, log_prob)).unsqueeze(1).clamp(min=1e-300).log()
-        found = self._log_share(score, log_prob, -1) + (others.double() - rest).clamp(max=0)
+        calibrated = self._log_share(score, log_prob, -1) + (others.double() - rest).clamp(max=0)
         if self.likeliest is not None:
-            found = found + self._of_likeliest(self._inside(score, log_prob), self.likeliest)[1]
-        return found
+            calibrated = calibrated + self._of_likeliest(self._inside(score, log_prob), self.likeliest)[1]
+        return calibrated
 
     def _inside(self, score: torch.Tensor, log_prob: torch.Tensor) -> torch.Tensor:
-        """`log P(y|x)` of what competes, before the likeliest one is calibrated; `(batch, candidates)`."""
+        """`log P(y|x)` of the candidates before the step for the likeliest one: `(batch, candidates)`."""
         return (score.double() / self.temperature).log_softmax(dim=1) + self._log_share(score, log_prob, 1)
 
     @staticmethod
     def _of_likeliest(inside: torch.Tensor, weights: list[float]) -> tuple[torch.Tensor, torch.Tensor]:
-        """`log P(y_1|x)`, and what is added to the log-probability of every other output; `(batch, 1)` each."""
-        most = inside.topk(min(2, inside.shape[1]), dim=1).values.exp()
-        p, second = most[:, :1], most[:, 1:].sum(dim=1, keepdim=True)
+        """`log P(y_1|x)`, and the change of the log-probability of all other outputs; `(batch, 1)` each."""
+        top_two = inside.topk(min(2, inside.shape[1]), dim=1).values.exp()
+        p, second = top_two[:, :1], top_two[:, 1:].sum(dim=1, keepdim=True)
         rest = (1 - p).clamp(min=math.exp(-_MOST))
-        found = (weights[0] + weights[1] * _log_odds(p)).sigmoid()
+        calibrated = (weights[0] + weights[1] * _log_odds(p)).sigmoid()
         # With less the second candidate would be likelier.
-        found = found.maximum(second / (rest + second))
-        return found.log(), (1 - found).log() - rest.log()
+        calibrated = calibrated.maximum(second / (rest + second))
+        return calibrated.log(), (1 - calibrated).log() - rest.log()
 
     def _log_share(self, score: torch.Tensor, log_prob: torch.Tensor, sign: int) -> torch.Tensor:
-        """`log r(x)`, or of `sign` -1 `log (1 - r(x))`: `(batch, 1)`."""
+        """`log r(x)` for `sign` 1, and `log (1 - r(x))` for `sign` -1: `(batch, 1)`."""
         features = features_of(score, log_prob)[:, : len(self.weights)]
         return F.logsigmoid(sign * features @ features.new_tensor(self.weights)).unsqueeze(1)
 
     def state(self) -> dict[str, Any]:
-        """The parameters, plain values."""
+        """The arguments of `Calibration`, plain values."""
         return {"temperature": self.temperature, "weights": self.weights, "likeliest": self.likeliest}
 
 
 def _temperature(losses: torch.Tensor) -> float:
-    """The temperature of the least loss; `losses (temperatures,)` are the sums over instances."""
-    at = numpy.log(_INVERSE)
-    sums = losses.numpy() + at**2 / (2 * _DEVIATION**2)
-    first = min(max(int(sums.argmin()) - 2, 0), len(at) - 5)
-    near, values = at[first : first + 5], sums[first : first + 5]
-    # The minimum of the polynomial through the five values about the least one.
+    """The temperature of the least loss plus prior; `losses (temperatures,)` are sums over instances on the grid."""
+    log_inverse = numpy.log(_INVERSE)
+    sums = losses.numpy() + log_inverse**2 / (2 * _DEVIATION**2)
+    first = min(max(int(sums.argmin()) - 2, 0), len(log_inverse) - 5)
+    near, values = log_inverse[first : first + 5], sums[first : first + 5]
+    # The minimum of the polynomial of degree 4 through the five grid points around the least value.
     fine = numpy.linspace(near[0], near[-1], 1001)
     curve = numpy.polyval(numpy.polyfit(near - near[2], values - values.min(), 4), fine - near[2])
     return float(numpy.exp(-fine[curve.argmin()]))
@@ -202,8 +215,8 @@ def _temperature(losses: torch.Tensor) -> float:
 
 def _at(inverse: float, values: torch.Tensor) -> torch.Tensor:
     """
-    `values (instances, temperatures)` at another inverse temperature, `(instances,)`: on a line between the nearest
-    two, which is exact for the log-odds of two candidates.
+    Interpolates `values (instances, temperatures)` at an inverse temperature: `(instances,)`. Linear between the two
+    nearest grid points, which is exact for the log-odds of two candidates.
     """
     place = min(max(bisect(_INVERSE, inverse), 1), len(_INVERSE) - 1)
     before, after = _INVERSE[place - 1 : place + 1]
@@ -214,13 +227,13 @@ def logistic(
     features: torch.Tensor, targets: torch.Tensor, center: torch.Tensor | None = None, steps: int = 50
 ) -> torch.Tensor:
     """
-    The weights `w` of `P(1|f) = sigmoid(w . f)` under Gaussian priors of variance 1, and 10 for the first weight, by
-    Newton's method: `(features,)`.
+    Logistic regression: the coefficients `w` of `P(1|f) = sigmoid(w . f)`, `(features,)`, by Newton's method, under
+    Gaussian priors of variance 1, and 10 for the first coefficient.
 
     # Parameters
 
     features : `torch.Tensor`, `(instances, features)`
-        The first one is 1.
+        The first feature is 1.
     targets : `torch.Tensor`, `(instances,)`, 0 to 1
     center : `torch.Tensor`, `(features,)`, optional (default = 0)
         The mean of the priors.
@@ -234,8 +247,8 @@ def logistic(
 
     def loss_of(weights: torch.Tensor) -> float:
         logits = features @ weights
-        of_prior = (prior * (weights - center).square()).sum() / 2
-        return float((F.softplus(logits) - targets * logits).sum() + of_prior)
+        penalty = (prior * (weights - center).square()).sum() / 2
+        return float((F.softplus(logits) - targets * logits).sum() + penalty)
 
     loss = loss_of(weights)
     for _ in range(steps):

@@ -1,6 +1,6 @@
 """
-What structures gained on the test data of earlier data sets, over the task-net's own output. Written by
-`scripts/gates.py`, which has the data sets and how they were scored.
+The gains of structures over the task-net's own output on the test data of earlier data sets, which are the gate's
+prior. `scripts/gates.py` writes them; it lists the data sets, and how they were scored.
 """
 
 from typing import NamedTuple
@@ -8,8 +8,13 @@ from typing import NamedTuple
 
 class Gains(NamedTuple):
     """
-    The gains of an option over the task-net's own output, as shares of 1: their mean over data sets, their spread
-    without the error of the test data, and the deviation of a single instance's difference.
+    The gains of an option over the task-net's own output, as shares of 1.
+
+    # Parameters
+
+    mean : the mean over data sets
+    spread : the standard deviation over data sets, without the error of the test data
+    deviation : the standard deviation of one instance's difference
     """
 
     mean: float
@@ -17,9 +22,9 @@ class Gains(NamedTuple):
     deviation: float
 
 
-#: Of an option that no earlier data set had.
+#: The prior of an option that no earlier data set had.
 UNKNOWN = Gains(0.0, 0.03, 0.3)
-#: By family of tasks and score.
+#: The gains of each option, by family of tasks and score.
 PRIORS: dict[tuple[str, str], dict[str, Gains]] = {
     ("label sets", "f1"): {
         "blend 0.25": Gains(0.0168, 0.0308, 0.1129),

@@ -1,5 +1,5 @@
 """
-The gate: which option a structure follows for a score, the task-net's own output or one that the structure chooses.
+The gate: chooses for each score between the task-net's own output and the outputs that a structure chooses.
 """
 
 import math
@@ -12,16 +12,16 @@ import torch
 from seal.structure.gain_priors import PRIORS, UNKNOWN, Gains
 from seal.structure.scores import Ratio
 
-#: As many further groups of instances, whose scores differ as they did in earlier data sets, count in the error of a
-#: gain: a handful of instances cannot tell how far its gain is by chance.
+#: The error of a gain counts so many further groups, with the deviation of earlier data sets: a few instances cannot
+#: estimate their own deviation.
 EARLIER_GROUPS = 10
-#: By their names in reports; the others are called as they are.
+#: The titles of scores in reports; by default a score's name.
 _TITLES = {"f1": "F1", "micro_f1": "micro F1", "exact_match": "% exact", "subset_accuracy": "% exact"}
 
 
 @dataclass
 class Gain:
-    """What is known of a gain over the task-net's own output: its mean and deviation, as shares of 1."""
+    """The distribution of a gain over the task-net's own output: its mean and standard deviation, as shares of 1."""
 
     mean: float
     deviation: float
@@ -33,24 +33,24 @@ class Gain:
 @dataclass
 class Verdict:
     """
-    What the gate chose, and why.
+    The gate's choice for a score, and the numbers behind it.
 
     # Parameters
 
     chosen : `str`
-        The name of the option.
+        The name of the chosen option.
     values : `dict[str, float]`
         The score of each option on the validation data, 0 to 1.
     gains : `dict[str, Gain]`
-        The expected test gain of each option over the task-net's own output, after the validation data have been seen.
+        The posterior of each option's test gain over the task-net's own output, given the validation data.
     earlier : `dict[str, Gain]`
-        The same by earlier data sets alone.
+        The prior of each gain, by earlier data sets.
     observed : `dict[str, Gain]`
         The gain on the validation data, with its standard error.
     instances, groups : `int`
-        How many validation instances there are, and how many groups of these.
+        The numbers of validation instances and of their groups.
     learned : `bool`
-        Whether there was anything to choose: otherwise the others stand for nothing.
+        Whether there was an option other than the task-net's own output. If not, the gains mean nothing.
     """
 
     chosen: str
@@ -64,36 +64,34 @@ class Verdict:
 
     @property
     def reported(self) -> str:
-        """The option whose gain is reported: the chosen one, or the best other one where none is followed."""
+        """The option whose gain is reported: the chosen one or, if that is `own`, the best other option."""
         return self.chosen if self.chosen in self.gains else max(self.gains, key=lambda name: self.gains[name].mean)
 
     def reasons(self) -> dict[str, Any]:
-        """All but the name of what was chosen, as plain values; `gain` is the chosen option's."""
+        """The verdict for the report, as plain values, without `chosen`; `gain` is the chosen option's."""
         followed = self.chosen in self.gains
-        found: dict[str, Any] = {"values": self.values, "gain": self.gains[self.chosen].mean if followed else 0.0}
+        report: dict[str, Any] = {"values": self.values, "gain": self.gains[self.chosen].mean if followed else 0.0}
         if self.gains:
-            found["of"] = self.reported
+            report["of"] = self.reported
             sources = {"expected": self.gains, "earlier": self.earlier}
             if self.instances:
                 sources["validation"] = self.observed
             for name, gains in sources.items():
-                found[name] = {"gain": gains[self.reported].mean, "deviation": gains[self.reported].deviation}
-        return {**found, "instances": self.instances, "groups": self.groups, "learned": self.learned}
+                report[name] = {"gain": gains[self.reported].mean, "deviation": gains[self.reported].deviation}
+        return {**report, "instances": self.instances, "groups": self.groups, "learned": self.learned}
 
     def describe(self, score: str, instances: str = "instances") -> str:
-        """The choice in a sentence; `instances` is the plural of what a validation instance is."""
+        """The choice in a sentence; `instances` is the plural of the name of an instance."""
         if not self.learned:
             return "chosen: own, as nothing else was learned"
         name = self.reported
-        of = "expected gain" if name == self.chosen else f"expected gain of {name}, the best other option,"
-        seen = f"these {self.instances} validation {instances}"
+        subject = "expected gain" if name == self.chosen else f"expected gain of {name}, the best other option,"
+        data = f"these {self.instances} validation {instances}"
         if self.groups < self.instances:
-            seen += f" of {self.groups} inputs"
-        seen = f"{seen}: {self.observed[name]}" if self.instances else "no validation data"
-        title = _TITLES.get(score, score)
-        return (
-            f"{of} {self.gains[name]} {title} (earlier data sets: {self.earlier[name]}; {seen}); chosen: {self.chosen}"
-        )
+            data += f" of {self.groups} inputs"
+        data = f"{data}: {self.observed[name]}" if self.instances else "no validation data"
+        sources = f"earlier data sets: {self.earlier[name]}; {data}"
+        return f"{subject} {self.gains[name]} {_TITLES.get(score, score)} ({sources}); chosen: {self.chosen}"
 
 
 def gate(
@@ -103,30 +101,31 @@ def gate(
     learned: bool = True,
 ) -> Verdict:
     """
-    Chooses the option of the highest expected test score, of some options scored on the same validation instances. The
+    Chooses the option of the highest expected test score. All options are scored on the same validation instances. The
     first option is the task-net's own output, whose gain is 0.
 
-    The gain `g` of each other option over it has the prior `N(m, s^2)`, by earlier data sets. Its difference on the
-    validation data is `d ~ N(g, e^2)`, where `e^2` is the variance of the influence functions, summed by group. So the
-    expected gain is their mean, weighed by how sure each is:
+    The gain `g` of another option over it has the prior `N(m, s^2)`, by earlier data sets. The difference of the scores
+    on the validation data is `d ~ N(g, e^2)`, where `e^2` is the variance of the influence functions, summed by group.
+    The posterior mean is
 
-    `E[g | d] = (m / s^2 + d / e^2) / (1 / s^2 + 1 / e^2)`
+    `E[g | d] = (m / s^2 + d / e^2) / (1 / s^2 + 1 / e^2)`.
 
-    Where there are validation data, `g` is at most what the own output leaves, 1 less its score: the expected gain is
-    that of the normal distribution below this bound.
+    `g` is at most 1 minus the score of the task-net's own output: where there are validation data, the posterior is the
+    normal distribution truncated at this bound.
 
-    Options are weighed one by one. All of them at once, as one normal distribution, were no better over many data sets,
-    and an option that gains much more than it ever did then changes what is expected of the others.
+    Each option has a posterior of its own. A joint normal distribution of all options was no better over many data
+    sets, and an unusual gain of one option then changes the expected gain of the others.
 
     # Parameters
 
     options : `Mapping[str, Ratio]`
     earlier : `Mapping[str, Gains]`
-        Of each option but the first, as of `gains_before`.
+        The prior of each option but the first, by `gains_before`.
     groups : `torch.LongTensor`, `(instances,)`, optional
-        The number of each instance's group: its sentence, or those of equal input. By default each is alone.
+        The number of each instance's group: its sentence, or a group of equal inputs. By default each instance is a
+        group.
     learned : `bool`, optional (default = `True`)
-        Whether the others were learned; if not, the task-net's own output is chosen.
+        Whether the other options were learned; if not, the task-net's own output is chosen.
     """
     own, *others = options
     values = {name: ratio.value for name, ratio in options.items()}
@@ -143,7 +142,7 @@ def gate(
 
 
 def posterior(before: Gain, observed: Gain) -> Gain:
-    """The gain after `observed`, of which the deviation is the standard error; infinite where nothing was."""
+    """The gain given an observed one, whose deviation is its standard error, infinite without observations."""
     weight = before.deviation**2 / (before.deviation**2 + observed.deviation**2)
     if weight == 0.0:
         return before
@@ -153,8 +152,8 @@ def posterior(before: Gain, observed: Gain) -> Gain:
 
 def at_most(gain: Gain, most: float) -> Gain:
     """
-    The mean and deviation of `N(mean, deviation^2)` below `most`: with `a = (most - mean) / deviation` and
-    `r = phi(a) / Phi(a)`, `mean - deviation r` and `deviation sqrt(1 - a r - r^2)`.
+    The mean and deviation of `N(mean, deviation^2)` truncated to values below `most`: `mean - deviation r` and
+    `deviation sqrt(1 - a r - r^2)`, with `a = (most - mean) / deviation` and `r = phi(a) / Phi(a)`.
     """
     if gain.deviation == 0.0 or math.isinf(most):
         return Gain(min(gain.mean, most), gain.deviation)
@@ -168,9 +167,9 @@ def paired(
     options: list[Ratio], own: Ratio, earlier: list[Gains], groups: torch.Tensor | None = None
 ) -> tuple[list[Gain], int]:
     """
-    The gains of some options over `own` on the same instances, with their standard errors, and the number of groups.
-    The errors are those of the sums of the influence functions over the groups, with `EARLIER_GROUPS` further ones
-    whose deviation is that of earlier data sets.
+    The gain of each option over `own` on the same instances, with its standard error, and the number of groups. The
+    error is that of a sum over groups of the influence functions. `EARLIER_GROUPS` further groups count in it, with the
+    deviation of earlier data sets.
     """
     instances = len(own.numerators)
     if not instances:
@@ -178,18 +177,18 @@ def paired(
     base, number = own.influence(), groups
     if groups is not None:
         _, number = groups.cpu().unique(return_inverse=True)
-    found, count = [], instances if number is None else int(number.max()) + 1
+    gains, count = [], instances if number is None else int(number.max()) + 1
     for option, before in zip(options, earlier):
         sums = (option.influence() - base).double().cpu()
         if number is not None:
             sums = sums.new_zeros(count).index_add(0, number, sums)
         further = EARLIER_GROUPS * (before.deviation * instances / count) ** 2
-        of_group = (float(sums.square().sum()) + further) / (count - 1 + EARLIER_GROUPS)
-        found.append(Gain(option.value - own.value, (of_group * count) ** 0.5 / instances))
-    return found, count
+        group_variance = (float(sums.square().sum()) + further) / (count - 1 + EARLIER_GROUPS)
+        gains.append(Gain(option.value - own.value, (group_variance * count) ** 0.5 / instances))
+    return gains, count
 
 
 def gains_before(family: str, score: str, options: list[str]) -> dict[str, Gains]:
-    """What earlier data sets of the family say of each option's gain; `UNKNOWN` of those of which they say nothing."""
+    """The prior of each option's gain by earlier data sets of the family; `UNKNOWN` where there were none."""
     known = PRIORS.get((family, score), {})
     return {name: known.get(name, UNKNOWN) for name in options}
