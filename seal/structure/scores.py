@@ -1,4 +1,4 @@
-"""Scores of predictions as ratios of sums over instances, so that two decisions can be compared by a paired test."""
+"""Scores of predictions (F1, accuracy) as ratios of sums over instances, which a paired test can compare."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -11,8 +11,8 @@ import torch
 @dataclass
 class Ratio:
     """
-    A score `sum_i n_i / sum_i d_i` of some predictions, 0 to 1: micro F1 has `n = 2 correct` and `d = predicted +
-    gold`; a mean over instances has `d = 1`.
+    A score `sum_i n_i / sum_i d_i` over instances `i`, 0 to 1. Micro F1 has `n = 2 correct` and `d = predicted + gold`;
+    a mean over instances has `d = 1`.
 
     # Parameters
 
@@ -24,7 +24,7 @@ class Ratio:
 
     @classmethod
     def mean(cls, values: torch.Tensor) -> "Ratio":
-        """The mean of values of instances."""
+        """The mean of one value for each instance, `(instances,)`."""
         return cls(values, torch.ones_like(values))
 
     @classmethod
@@ -42,14 +42,13 @@ class Ratio:
         return float(self.numerators.sum()) / total if total else 0.0
 
     def influence(self) -> torch.Tensor:
-        """How far each instance moves the score, to first order: `(n_i - value d_i) / mean(d)`, of mean 0."""
+        """The influence function: each instance's first-order effect on the score, `(n_i - value d_i) / mean(d)`."""
         mean = self.denominators.mean().clamp(min=1e-12)
         return (self.numerators - self.value * self.denominators) / mean
 
     def gain_over(self, other: "Ratio") -> tuple[float, float]:
         """
-        The difference of the scores, and its standard error over the instances, which both scores share; not a number
-        where there is but one.
+        The difference of two scores of the same instances, and its standard error; NaN for a single instance.
         """
         difference, number = self.influence() - other.influence(), len(self.numerators)
         error = float(difference.std(correction=1)) / number**0.5 if number > 1 else math.nan
@@ -58,9 +57,10 @@ class Ratio:
 
 def most_of_rate(found: int, number: int, confidence: float = 0.95) -> float:
     """
-    The upper confidence bound of a rate, 0 to 1, of which `found` in `number` independent cases are seen: the largest
-    rate `r` with `P(at most found | r) = sum_{i <= found} binom(number, i) r^i (1 - r)^(number - i) >= 1 - confidence`
-    (Clopper & Pearson 1934).
+    The upper confidence bound of a rate, 0 to 1, after `found` positives in `number` independent trials (Clopper &
+    Pearson 1934): the largest rate `r` with
+
+    `sum_{i <= found} binom(number, i) r^i (1 - r)^(number - i) >= 1 - confidence`.
     """
     if found >= number:
         return 1.0
@@ -75,8 +75,8 @@ def most_of_rate(found: int, number: int, confidence: float = 0.95) -> float:
 
 def gold_among_candidates(competes: torch.Tensor, first: torch.Tensor) -> dict[str, float]:
     """
-    The share of instances whose gold `competes`, and the share of these in which it comes `first`; both 0 to 1.
-    `(instances,)`, boolean.
+    The share of instances whose gold is a candidate (`competes`), and among these the share whose gold is the likeliest
+    candidate (`first`); both 0 to 1. Arguments are boolean, `(instances,)`.
     """
     return {
         "gold_competes": float(competes.float().mean()) if len(competes) else 0.0,
@@ -85,19 +85,22 @@ def gold_among_candidates(competes: torch.Tensor, first: torch.Tensor) -> dict[s
 
 
 def example_f1(predicted: torch.Tensor, gold: torch.Tensor, empty_f1: float = 1.0) -> Ratio:
-    """F1 of each instance's labels, averaged; `empty_f1` where both are empty. `(instances, labels)`, boolean."""
+    """
+    The mean of the instances' F1, `empty_f1` where gold and prediction are empty. Arguments are boolean, `(instances,
+    labels)`.
+    """
     correct, total = (predicted & gold).sum(dim=1).double(), (predicted.sum(dim=1) + gold.sum(dim=1)).double()
     return Ratio.mean(torch.where(total == 0, empty_f1, 2 * correct / total.clamp(min=1)))
 
 
 def micro_f1(predicted: torch.Tensor, gold: torch.Tensor) -> Ratio:
-    """F1 of all instances' labels together. `(instances, labels)`, boolean."""
+    """F1 over the labels of all instances. Arguments are boolean, `(instances, labels)`."""
     correct, total = (predicted & gold).sum(dim=1).double(), (predicted.sum(dim=1) + gold.sum(dim=1)).double()
     return Ratio(2 * correct, total)
 
 
 def subset_accuracy(predicted: torch.Tensor, gold: torch.Tensor) -> Ratio:
-    """The share of instances with exactly their gold labels. `(instances, labels)`, boolean."""
+    """The share of instances with exactly their gold labels. Arguments are boolean, `(instances, labels)`."""
     return Ratio.mean((predicted == gold).all(dim=1).double())
 
 
@@ -105,5 +108,5 @@ LABEL_SET_SCORES = {"f1": example_f1, "micro_f1": micro_f1, "subset_accuracy": s
 
 
 def label_set_scores(empty_f1: float) -> dict[str, Callable[[torch.Tensor, torch.Tensor], Ratio]]:
-    """`LABEL_SET_SCORES` with this F1 of an instance that has no label and for which none is predicted."""
+    """`LABEL_SET_SCORES`, with `empty_f1` as the F1 of an instance without gold labels and without predicted ones."""
     return {**LABEL_SET_SCORES, "f1": partial(example_f1, empty_f1=empty_f1)}

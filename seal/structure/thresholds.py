@@ -1,4 +1,4 @@
-"""Thresholds for multi-label predictions, tuned on rows with gold: one for all labels, or one for each."""
+"""Tunes thresholds of multi-label predictions on rows with gold: one for all labels, or one for each label."""
 
 from typing import Optional
 
@@ -21,10 +21,10 @@ def best_threshold(
 
     `max_t 1/n sum_i 2 |y^_i(t) & y_i| / (|y^_i(t)| + |y_i|)`, `y^_i(t) = {l: p_il >= t}`.
 
-    Exact over all thresholds in (0, 1) and not only over a grid. F1 changes only where `t` passes one of the
-    probabilities: each row's are sorted once, which gives what each further label adds to the row's F1; then
-    those of all rows are sorted together and what they add is summed. That takes `O(nl log(nl))` time for `n`
-    rows of `l` labels, and about 85 bytes for each of the `nl` probabilities.
+    It is exact over all thresholds in (0, 1). F1 changes only where `t` passes a probability. Sorting each row gives
+    the change of the row's F1 with each further label; sorting all probabilities and summing the changes gives the F1
+    at each threshold. That takes `O(nl log(nl))` time for `n` rows of `l` labels, and about 85 bytes for each of the
+    `nl` probabilities.
 
     # Parameters
 
@@ -33,35 +33,35 @@ def best_threshold(
     gold : `torch.Tensor`
         `(rows, labels)`, 0 or 1 of any type.
     empty_f1 : `float`, optional (default = `1.0`)
-        The F1, 0 to 1, of a row that has no label while none is predicted for it.
+        The F1, 0 to 1, of a row without gold labels and without predicted ones.
     missed : `torch.Tensor`, optional
-        `(rows,)`, the number of further labels that each row has in gold and that cannot be predicted.
+        `(rows,)`, the number of further gold labels of each row that have no probability and cannot be predicted.
     weights : `torch.Tensor`, optional
-        `(rows,)`, at least 0: how often each row counts, as if it were there so often.
+        `(rows,)`, at least 0: how often each row counts.
 
     # Returns
 
     `float`
-        In (0, 1): midway between the lowest probability that is taken (1 if none is) and the highest one that
-        is not (0 if all are), because in other data the probabilities on both sides move. It is a number of
-        the type of `probabilities`, so comparing in that type takes just these labels. Where several
-        thresholds are equally good, one of them.
+        In (0, 1): the middle between the lowest predicted probability (1 if none is predicted) and the highest other
+        one (0 if all are), as probabilities differ a little in other data. It is a number of the type of
+        `probabilities`, so a comparison in that type predicts exactly these labels. If several thresholds are equally
+        good, one of them.
 
     # Raises
 
     `ValueError`
-        Where there is no row, the shapes differ or something is not a probability.
+        If there is no row, the shapes differ, or a value is not a probability.
     """
     probabilities, gold = _checked(probabilities, gold, "best_threshold")
     values, f1, num_gold = _f1_of_most_probable(probabilities, gold, missed)
     # shape: (rows, 1)
     f1_of_none = (num_gold == 0).double() * empty_f1
-    # What a label adds is wrong within a group of equal probabilities, whose order is arbitrary, but the
-    # group's sum is right, and no threshold parts the group.
+    # Among equal probabilities the order is arbitrary, and so is the gain of each. Their sum is right, and no threshold
+    # separates them.
     gains = f1.diff(dim=1, prepend=f1_of_none)
     if weights is not None:
-        of_row = weights.detach().cpu().double().unsqueeze(1)
-        gains, f1_of_none = gains * of_row, f1_of_none * of_row
+        row_weights = weights.detach().cpu().double().unsqueeze(1)
+        gains, f1_of_none = gains * row_weights, f1_of_none * row_weights
 
     values = values.flatten()
     order = _descending(values)
@@ -84,11 +84,11 @@ def best_micro_threshold(
 
     # Parameters, Returns, Raises
 
-    As for `best_label_thresholds`, of which this is the case of one label, and
+    As for `best_label_thresholds`, which this function calls with all labels as one; but
 
     missed : `torch.Tensor`, optional
-        `(rows,)`, the number of further labels that each row has in gold and that cannot be predicted; they have no
-        weight.
+        `(rows,)`, the number of further gold labels of each row that have no probability. `weights` do not apply to
+        them.
     """
     _checked(probabilities, gold, "best_micro_threshold")
     total = None if missed is None else missed.sum().reshape(1)
@@ -110,25 +110,23 @@ def best_label_thresholds(
 
     `max_t 2 tp_l(t) / (predicted_l(t) + gold_l)`, with counts over rows.
 
-    Exact over all thresholds in (0, 1). The mean over labels is then the best macro F1 that thresholds can
-    reach on these rows.
+    It is exact over all thresholds in (0, 1). The mean over labels is the best macro F1 by thresholds on these rows.
 
     # Parameters
 
     probabilities, gold : as for `best_threshold`
     default : `float`, optional (default = `0.5`)
-        The threshold of a label whose F1 is 0 at every threshold: no row has the label, or those that have it are
-        given the probability 0.
+        The threshold of a label whose F1 is 0 at every threshold: no row has the label, or its rows all have the
+        probability 0.
     missed : `torch.Tensor`, optional
-        `(labels,)`, the number of further rows that have each label in gold, but no probability.
+        `(labels,)`, the number of further rows with this gold label that have no probability.
     weights : `torch.Tensor`, optional
         As for `best_threshold`.
 
     # Returns
 
     `torch.Tensor`
-        `(labels,)`, of the type of `probabilities`, on the CPU. Thresholds lie in (0, 1), each midway between
-        probabilities as in `best_threshold`.
+        `(labels,)`, of the type of `probabilities`, on the CPU; each threshold as that of `best_threshold`.
 
     # Raises
 
@@ -138,7 +136,7 @@ def best_label_thresholds(
     # shape: (labels, rows)
     probabilities, gold = probabilities.t().contiguous(), gold.t().contiguous()
     values, f1, _ = _f1_of_most_probable(probabilities, gold, missed, weights)
-    # Nothing is correct where nothing is predicted.
+    # F1 is 0 where nothing is predicted.
     f1 = torch.cat([f1.new_zeros(len(f1), 1), f1], dim=1)
     thresholds, best = _best_cut(values, f1)
     return thresholds.masked_fill(best == 0, default)
@@ -149,9 +147,9 @@ def best_subset_threshold(
     probabilities: torch.Tensor, gold: torch.Tensor, weights: Optional[torch.Tensor] = None
 ) -> float:
     """
-    The threshold for which most rows have exactly their gold labels, midway between two probabilities. A row is right
-    for the thresholds above all of its wrong labels' probabilities and up to the least of its right ones'; the best
-    threshold lies in most of these intervals. Parameters and errors as for `best_threshold`.
+    The threshold for which the most rows have exactly their gold labels, in the middle between two probabilities. A row
+    is right for thresholds in an interval: above the probabilities of its wrong labels, and up to the lowest one of its
+    gold labels. The best threshold lies in the most intervals. Parameters and errors as for `best_threshold`.
     """
     probabilities, gold = _checked(probabilities, gold, "best_subset_threshold")
     low = probabilities.masked_fill(gold, 0.0).amax(dim=1)
@@ -181,7 +179,7 @@ def best_threshold_for(
     empty_f1: float = 1.0,
     weights: Optional[torch.Tensor] = None,
 ) -> float:
-    """The best threshold for `f1`, `micro_f1` or `subset_accuracy` on rows with gold, which count as `weights` say."""
+    """The best threshold for the score `name` of `LABEL_SET_SCORES`; other parameters as for `best_threshold`."""
     if score == "f1":
         return best_threshold(probabilities, gold, empty_f1, weights=weights)
     if score == "micro_f1":
@@ -196,14 +194,18 @@ def _f1_of_most_probable(
     weights: Optional[torch.Tensor] = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """
-    For each row of `(batch, n)`: the probabilities, descending; the F1 of taking the most probable 1, 2, ..., n, which
-    count as `weights (n,)` say; and how many are in gold, with `missed` further ones, `(batch, 1)`.
+    The F1 of predicting the most probable 1, 2, ..., n entries of each row of `(batch, n)`.
+
+    # Returns
+
+    The probabilities in descending order, `(batch, n)`; the F1, `(batch, n)`; and the number of gold entries including
+    `missed`, `(batch, 1)`. With `weights (n,)` entries count by their weights.
     """
     order = _descending(probabilities)
     taken = torch.arange(1, gold.shape[1] + 1)
     if weights is not None:
-        of_place = weights.detach().cpu().double()
-        gold, taken = gold * of_place, of_place[order].cumsum(dim=1)
+        column_weights = weights.detach().cpu().double()
+        gold, taken = gold * column_weights, column_weights[order].cumsum(dim=1)
     hits = gold.gather(1, order).cumsum(dim=1)
     num_gold = gold.sum(dim=1, keepdim=True)
     if missed is not None:
@@ -214,18 +216,18 @@ def _f1_of_most_probable(
 
 def _best_cut(values: torch.Tensor, scores: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """
-    For each row of descending `values`, `(batch, n)`, the threshold in (0, 1) that takes the best number of them, and
-    the score of taking so many: `(batch,)` each. `scores`, `(batch, n + 1)`, are those of taking 0, 1, ..., n values.
+    The best threshold in (0, 1) for each row of descending `values`, `(batch, n)`, and its score: `(batch,)` each.
+    `scores`, `(batch, n + 1)`, are the scores of predicting the first 0, 1, ..., n values.
     """
     edge = values.new_ones(len(values), 1)
-    # shape: (batch, n + 1), the lowest value taken and the highest one left
+    # The lowest predicted value, and the highest one that is not predicted. shape: (batch, n + 1)
     lowest = torch.cat([edge, values], dim=1)
     left = torch.cat([values, edge - 1], dim=1)
     thresholds = left + (lowest - left) / 2
-    # Between two neighbouring floating-point numbers there is none, and their midpoint is rounded to one of them.
+    # The middle of two neighbouring floating-point numbers is rounded to one of them; take the larger one.
     thresholds = torch.where(thresholds > left, thresholds, lowest)
-    # Equal values are taken together. Every threshold in (0, 1) takes the values of 1 and leaves those of 0:
-    # those behave as if equal to the edge. A threshold of 1 would leave no room above a value next to 1.
+    # No threshold separates equal values. A threshold in (0, 1) always predicts values of 1 and never values of 0, so
+    # these count as equal to the edge. The threshold 1, from rounding next to 1, is excluded.
     possible = (lowest > left) & (thresholds < 1)
     best, cut = scores.masked_fill(~possible, -1.0).max(dim=1, keepdim=True)
     return thresholds.gather(1, cut).squeeze(1), best.squeeze(1)
@@ -238,7 +240,7 @@ def _descending(values: torch.Tensor) -> torch.Tensor:
 
 
 def _checked(probabilities: torch.Tensor, gold: torch.Tensor, name: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Both on the CPU, `gold` as booleans."""
+    """Checks the arguments of the function `name`, and returns them on the CPU, `gold` as booleans."""
     if probabilities.dim() != 2 or probabilities.shape != gold.shape:
         raise ValueError(
             f"{name} needs probabilities and gold of the same shape (rows, labels), found "
@@ -246,7 +248,7 @@ def _checked(probabilities: torch.Tensor, gold: torch.Tensor, name: str) -> tupl
         )
     if len(gold) == 0:
         raise ValueError(f"{name} found no rows; a threshold is tuned on at least one row with gold labels.")
-    # `all` of a comparison, for which not-a-number is not a probability either.
+    # Written with `all`, so that NaN is refused too.
     if not (probabilities.is_floating_point() and ((probabilities >= 0) & (probabilities <= 1)).all()):
         raise ValueError(f"{name} needs probabilities, floating and from 0 to 1; pass logits through sigmoid.")
     return probabilities.detach().cpu(), gold.detach().cpu().bool()

@@ -1,3 +1,5 @@
+"""An energy of how often spans in the same context have a role in the training data."""
+
 from collections.abc import Sequence
 
 import torch
@@ -11,36 +13,38 @@ from seal.structure.tag_sequences import TagCandidates
 
 CONTEXTS_OF_ROLES = (("key", "side", "first"), ("last",), ("first", "last"), ("side", "first"))
 CONTEXTS_OF_ENTITIES = (("string",), ("last",), ("first", "last"), ("before",))
-#: Of tags of single words, such as parts of speech.
+#: For tags of single words, such as parts of speech.
 CONTEXTS_OF_WORDS = (("string",), ("before",), ("after",), ("before", "first"), ("first", "after"))
 _NUMBERS = ("side", "distance", "length", "key", "string")
-# Strings of more words are counted where they are spans, and not in all texts.
+# Longer strings are counted only where they are spans.
 _LONGEST = 8
-# Spreads the roles over the codes; any odd number does.
-_OF_ROLE = 0x14057B7EF767814F
+# A role is added to a code as a multiple of this odd number, so that the codes of different roles differ.
+_ROLE_FACTOR = 0x14057B7EF767814F
 
 
 @CandidateEnergy.register("span_counts")
 class SpanCounts(LinearEnergy[TagCandidates]):
     """
-    Which role (or type of entity) spans like this one have in training data. `n_c` spans there have the same context as
-    a span, such as its last word or its predicate, side and first word, and `n_cr` of them its role `r`, whose share of
-    all spans is `p_r`:
+    Scores the role (or type of entity) of each span by the training spans in the same context:
 
     `E(x, y) = -sum_spans sum_contexts (w_context + w_{context, r}) log [(n_cr + a p_r) / (n_c + a) / p_r]`.
 
-    The gold of training instances with an equal input is left out of the counts. Of the context `string` alone `n_c` is
-    the number of times that the span's words occur in the training texts, in a span or not: an entity is known by its
-    name. Strings of more than eight words are counted where they are spans. Where the words are not given, the energy
-    is 0.
+    A context is a combination of features, such as the last word, or the predicate, side and first word. `n_c` is the
+    number of training spans with the same context as the span, `n_cr` the number of these with the span's role `r`, and
+    `p_r` the share of `r` among all training spans. The counts leave out an instance's group of equal inputs.
+
+    For the context `string`, the words of the span, `n_c` is the number of times that the words occur in the training
+    texts, in a span or not; strings of more than eight words are counted only where they are spans. Without words the
+    energy is 0.
 
     # Parameters
 
     num_roles : `int`
     contexts : `Sequence[Sequence[str]]`, optional
-        Each of some of `first`, `last`, `before`, `after` (words of a span and beside it), `string` (all of its words),
-        `length`, `key` (the predicate's lemma), `side` and `distance` (of the predicate), `predicate_before` and
-        `predicate_after`. By default those of roles: `[[key, side, first], [last], [first, last], [side, first]]`.
+        The contexts, each a list of features: `first`, `last`, `before`, `after` (words of a span and beside it),
+        `string` (all of its words), `length`, `key` (the predicate's lemma), `side` and `distance` (to the predicate),
+        `predicate_before` and `predicate_after`. The default is for roles: `[[key, side, first], [last], [first, last],
+        [side, first]]`.
     shrinkage : `float`, optional (default = `2.0`)
         `a`, above 0.
 
@@ -64,10 +68,10 @@ class SpanCounts(LinearEnergy[TagCandidates]):
                 raise ConfigurationError(f"structure.energies: 'span_counts' has no context '{name}'; it has {known}.")
         self._contexts = [tuple(context) for context in contexts]
         self._shrinkage = shrinkage
-        # Of all roles first.
+        # The first column, `w_context`, is for all roles.
         self.weight = nn.Parameter(torch.zeros(len(self._contexts), num_roles + 1))
         self.register_buffer("share", torch.full((num_roles,), 1 / num_roles))
-        # Ascending; those of contexts and those of contexts with a role are told apart by chance.
+        # Ascending hashes of contexts, and of contexts with a role; that two are equal is improbable.
         self.register_buffer("codes", torch.zeros(0, dtype=torch.long))
         self.register_buffer("counts", torch.zeros(0))
 
@@ -81,36 +85,37 @@ class SpanCounts(LinearEnergy[TagCandidates]):
         self.codes, self.counts = codes, counts.to(self.counts)
 
     def _counted(self, gold: TagCandidates) -> tuple[torch.Tensor, torch.Tensor]:
-        """The code of each thing in gold that counts, once for each time that it occurs, and its instance."""
+        """The code of each occurrence of a context, with and without its role, in gold, and its instance."""
         role, seen, _ = gold.distinct_spans
-        found = []
+        occurrences = []
         for context, codes in zip(self._contexts, self._codes(seen)):
-            found.append((codes + (role + 1) * _OF_ROLE, seen.row))
+            occurrences.append((codes + (role + 1) * _ROLE_FACTOR, seen.row))
             if context != ("string",):
-                found.append((codes, seen.row))
+                occurrences.append((codes, seen.row))
                 continue
             longest = _LONGEST if gold.scheme.encoding else 1
             long = seen.last - seen.first >= longest
-            found += [seen.strings(longest), (codes[long], seen.row[long])]
-        codes, rows = map(torch.cat, zip(*found))
+            occurrences += [seen.strings(longest), (codes[long], seen.row[long])]
+        codes, rows = map(torch.cat, zip(*occurrences))
         return codes, rows
 
     def _codes(self, seen: SpanFeatures) -> list[torch.Tensor]:
-        """Of each context the code of each span."""
-        found = []
+        """For each context the code of each span, `(spans,)`."""
+        context_codes = []
         for number, context in enumerate(self._contexts):
             parts = [getattr(seen, name) if name in _NUMBERS else seen.word(name) for name in context]
-            found.append(parts[0] if context == ("string",) else mixed(parts, number))
-        return found
+            context_codes.append(parts[0] if context == ("string",) else mixed(parts, number))
+        return context_codes
 
     def _values(self, candidates: TagCandidates) -> torch.Tensor:
-        """The logarithms, `(distinct, contexts)`."""
+        """The logarithm for each distinct span and context, `(distinct, contexts)`."""
         role, seen, _ = candidates.distinct_spans
-        of_contexts = torch.stack(self._codes(seen))
-        of_both = torch.stack([of_contexts, of_contexts + (role + 1) * _OF_ROLE])
-        counts = looked_up(self.codes, self.counts, of_both)
+        context_codes = torch.stack(self._codes(seen))
+        # shape: (2, contexts, distinct), without and with the role
+        codes = torch.stack([context_codes, context_codes + (role + 1) * _ROLE_FACTOR])
+        counts = looked_up(self.codes, self.counts, codes)
         if candidates.own is not None:
-            counts = counts - candidates.own.counts(*self._counted(candidates.own.gold), of_both, seen.row)
+            counts = counts - candidates.own.counts(*self._counted(candidates.own.gold), codes, seen.row)
         # shape: (distinct, contexts)
         n, n_r = counts.clamp(min=0).transpose(1, 2)
         share = self.share[role].unsqueeze(1)
@@ -120,6 +125,6 @@ class SpanCounts(LinearEnergy[TagCandidates]):
         if not candidates.words:
             return []
         (role, _, number), (contexts, width) = candidates.distinct_spans, self.weight.shape
-        of_all = (torch.arange(contexts, device=role.device) * width).expand(len(role), -1)
-        place = torch.cat([of_all, of_all + role.unsqueeze(1) + 1], dim=1)
+        first_column = (torch.arange(contexts, device=role.device) * width).expand(len(role), -1)
+        place = torch.cat([first_column, first_column + role.unsqueeze(1) + 1], dim=1)
         return [Features(place, -self._values(candidates).repeat(1, 2), candidates.listed_spans.candidate, number)]
