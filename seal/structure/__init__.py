@@ -1,12 +1,12 @@
 """
-Structure in prediction: a small energy chooses among a few whole outputs that compete, and a test on validation data
-decides how far to follow it. Needs torch alone.
+Reranking of whole outputs: a small energy chooses among a task-net's candidates, and a test on validation data decides
+whether to follow it. The only dependency is torch.
 
-For an input `x` with the task-net's log-probability `log P(y|x)`, the outputs `y` that compete (known label sets, the k
-best paths of a chain) get the *joint score* `s log P(y|x) - E(y)`, and a softmax over them gives `q(y|x)`. The energy
-`E` has tens to thousands of parameters and is learned by exact conditional likelihood on *held-out* scores, those of
-nets that have not seen the instance. A *decision* makes one output of `q`; the *gate* chooses the decision on
-validation data, and falls back to the task-net's own.
+Let `log P(y|x)` be the task-net's log-probability of an output `y`. The *candidates* for an input `x` (known label
+sets, a k-best list of tag sequences or trees) get the *joint score* `s log P(y|x) - E(x, y)`, and a softmax over them
+gives `q(y|x)`. The energy `E` has tens to thousands of parameters. It is learned by exact conditional likelihood on
+*held-out* scores, which come from nets that have not seen the instance. A *decision* chooses one candidate from `q`.
+The *gate* chooses the decision on validation data, or the task-net's own output.
 """
 
 from seal.structure import energies

@@ -1,3 +1,5 @@
+"""`CandidateStructure`, the base of structures that rerank a k-best list of the task-net."""
+
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -14,28 +16,28 @@ from seal.structure.joint_score import CandidateBatch, CandidateEnergy, has_gold
 from seal.structure.scores import Ratio, gold_among_candidates
 from seal.structure.structure import Structure
 
-#: The option of the gate that is the task-net's own output, the first candidate.
+#: The gate's option for the task-net's own output, which is the first candidate.
 OWN = "own"
 
 
 class CandidateStructure(Structure):
     """
-    The base of structures that choose among the task-net's best outputs. For each score the gate chooses the name of a
+    The base of structures that rerank a k-best list of the task-net. For each score the gate chooses the name of a
     decision, or `own`.
 
     # Parameters
 
     energies, penalties, declared, least : as for `Structure`
     num_candidates : `int`
-        So many outputs compete, at least 2.
+        The length of the k-best list, at least 2.
 
     # Raises
 
-    `ConfigurationError` if the number of outputs that compete is no whole number of at least 2.
+    `ConfigurationError` if `num_candidates` is not a whole number of at least 2.
     """
 
     more_candidates = "structure.num_candidates"
-    #: For a message: of what it is.
+    #: The kind of output, for messages.
     kind: str
 
     def __init__(
@@ -50,7 +52,7 @@ class CandidateStructure(Structure):
         super().__init__(energies, penalties, declared, least)
         self.num_candidates = num_candidates
 
-    #: The scores for each of which the gate chooses a decision; the first is predicted for, if nothing else is said.
+    #: The gate chooses a decision for each of these scores. The first one is the default of `main_score`.
     scores: tuple[str, ...] = ("f1", Structure.exact_match)
     _main_score: str | None = None
 
@@ -67,7 +69,7 @@ class CandidateStructure(Structure):
     # Learning.
 
     def candidates(self, outputs: Any) -> Any:
-        """As the energies see them."""
+        """The k-best lists (`TagPaths`, `KBestTrees`) as a batch for energies."""
         raise NotImplementedError
 
     def fit(self, training: Sequence[Any], validation: Sequence[Any]) -> dict:
@@ -77,14 +79,14 @@ class CandidateStructure(Structure):
         # Parameters
 
         training : `Sequence[TagPaths]` or `Sequence[KBestTrees]`
-            With gold; the outputs of nets that have not seen the instance.
+            Held-out k-best lists with gold: each by a net that has not seen the instance.
         validation : as `training`
-            With gold; the outputs of the final task-net. Without any, the gains of earlier data sets choose.
+            K-best lists of the final task-net, with gold. If empty, the gains of earlier data sets decide.
 
         # Returns
 
         `dict`
-            What was learned and chosen, plain values.
+            The report, plain values: what was learned and chosen.
 
         # Raises
 
@@ -99,9 +101,9 @@ class CandidateStructure(Structure):
         candidates = [self.candidates(part) for part in validation]
         report = {**self.learn(self.to_learn(training, gold, groups), gold, candidates), **declared}
         chosen = self._indices_of_options(candidates)
-        together = self.groups_of(validation)
+        validation_groups = self.groups_of(validation)
         verdicts = {
-            score: self._verdict(score, options, together)
+            score: self._verdict(score, options, validation_groups)
             for score, options in self._ratios(validation, candidates, chosen).items()
         }
         self.chosen = {name: verdict.chosen for name, verdict in verdicts.items()}
@@ -111,9 +113,9 @@ class CandidateStructure(Structure):
         none = torch.zeros(0, dtype=torch.bool)
         likeliest = zip(candidates, chosen[Likeliest.name])
         first = [require(part.gold, "gold") == index for part, index in likeliest]
-        found = gold_among_candidates(torch.cat([none, *map(has_gold, candidates)]), torch.cat([none, *first]))
+        recall = gold_among_candidates(torch.cat([none, *map(has_gold, candidates)]), torch.cat([none, *first]))
         further = self._further(validation, candidates, chosen)
-        return {**report, **further, **found, **self._calibrate_on(candidates)}
+        return {**report, **further, **recall, **self._calibrate_on(candidates)}
 
     @torch.no_grad()
     def _calibrate_on(self, validation: Sequence[CandidateBatch]) -> dict:
@@ -122,18 +124,18 @@ class CandidateStructure(Structure):
         )
 
     def options(self, parts: Sequence[Any]) -> dict[str, dict[str, Ratio]]:
-        """What each option scores on data with gold, by score; `own` is the first of them."""
+        """For each score, the score of each option on data with gold; the first option is `own`."""
         candidates = [self.candidates(part) for part in parts]
         return self._ratios(parts, candidates, self._indices_of_options(candidates))
 
     def _indices_of_options(self, candidates: Sequence[Any]) -> dict[str, list[torch.Tensor]]:
-        """By the name of each option the index of its candidate, `(batch,)` for each part of the data."""
-        found: dict[str, list[torch.Tensor]] = {OWN: [], Likeliest.name: [], ExpectedScore.name: []}
+        """For each option the indices of the candidates that it chooses, `(batch,)` for each batch."""
+        indices: dict[str, list[torch.Tensor]] = {OWN: [], Likeliest.name: [], ExpectedScore.name: []}
         for part in candidates:
-            indices = self._own_indices(part), *self._indices(part, Likeliest(), self.expected_score)
-            for places, index in zip(found.values(), indices):
-                places.append(index)
-        return found
+            part_indices = self._own_indices(part), *self._indices(part, Likeliest(), self.expected_score)
+            for option_indices, index in zip(indices.values(), part_indices):
+                option_indices.append(index)
+        return indices
 
     @staticmethod
     def groups_of(parts: Sequence[Any]) -> torch.Tensor:
@@ -142,13 +144,14 @@ class CandidateStructure(Structure):
 
     def _read(self, training: Sequence[Any], groups: torch.Tensor) -> tuple[CandidateBatch, dict]:
         """
-        Gold of the training data as the only candidates, of all in one; and what is to be reported of what these keep.
+        One batch of all training instances with gold as the only candidate of each; and the report about rules that
+        were found in them.
         """
         raise NotImplementedError
 
     def to_learn(self, training: Sequence[Any], gold: Any, groups: torch.Tensor) -> list[Any]:
         """
-        The training data as energies learn from them: counts, which are those of all `gold`, leave out that of an
+        The batches from which the energies learn. Their counts, which come from all of `gold`, leave out the gold of an
         instance's group.
         """
         raise NotImplementedError
@@ -156,13 +159,13 @@ class CandidateStructure(Structure):
     def _ratios(
         self, parts: Sequence[Any], candidates: Sequence[Any], chosen: dict[str, list[torch.Tensor]]
     ) -> dict[str, dict[str, Ratio]]:
-        """As of `options`; `chosen` is that of `_indices_of_options`."""
+        """The result of `options`, given the result `chosen` of `_indices_of_options`."""
         raise NotImplementedError
 
     def _further(
         self, validation: Sequence[Any], candidates: Sequence[Any], chosen: dict[str, list[torch.Tensor]]
     ) -> dict:
-        """What else is to be reported."""
+        """Further entries of the report."""
         return {}
 
     # Prediction.
@@ -173,7 +176,7 @@ class CandidateStructure(Structure):
 
     @torch.no_grad()
     def _indices(self, candidates: CandidateBatch, *decisions: Decision) -> list[torch.Tensor]:
-        """The index of the candidate that each of the decisions chooses, `(batch,)`, at the cost of one."""
+        """For each decision the index of the candidate that it chooses, `(batch,)`; `q(y|x)` is computed once."""
         q = self.probabilities(candidates)
         return [decision.choose(q, partial(self.similarity, candidates)) for decision in decisions]
 
@@ -182,28 +185,29 @@ class CandidateStructure(Structure):
         self, outputs: Any, score: str | None = None, with_probability: bool = False
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """
-        Chooses by the decision for `score`, by default the main one.
+        Chooses a candidate by the decision for `score`, by default the main score.
 
         # Parameters
 
         outputs : `TagPaths` or `KBestTrees`
         score : `str`, optional
         with_probability : `bool`, optional (default = `False`)
-            Whether the second result is wanted where the decision itself does not need the joint scores.
+            Whether to compute `probability`.
 
         # Returns
 
         index : `torch.LongTensor`, `(batch,)`
-            That of the chosen candidate.
+            The index of the chosen candidate.
         probability : `torch.Tensor`, `(batch,)`, optional
-            How likely this candidate is to be gold, calibrated; `None` where there is no calibration.
+            The calibrated probability that this candidate is gold; `None` without a calibration, or if it was not
+            asked for.
         """
         option, calibration = self.chosen.get(score or self.main_score, OWN), self.calibration
-        asked = with_probability and calibration is not None
-        if not asked and not self.uses_candidates(score):
+        needs_probability = with_probability and calibration is not None
+        if not needs_probability and not self.uses_candidates(score):
             return torch.zeros(len(outputs.log_prob), dtype=torch.long, device=outputs.log_prob.device), None
         candidates = self.candidates(outputs)
-        joint = self.joint_scores(candidates) if asked or option != OWN else None
+        joint = self.joint_scores(candidates) if needs_probability or option != OWN else None
         if option == OWN:
             index = self._own_indices(candidates)
         else:
@@ -211,17 +215,17 @@ class CandidateStructure(Structure):
             index = self._decision(option).choose(q, partial(self.similarity, candidates))
         if calibration is None or joint is None or not with_probability:
             return index, None
-        found = calibration.log_probabilities(joint, candidates.log_prob).exp()
-        return index, found.gather(1, index.unsqueeze(1)).squeeze(1)
+        probabilities = calibration.log_probabilities(joint, candidates.log_prob).exp()
+        return index, probabilities.gather(1, index.unsqueeze(1)).squeeze(1)
 
     def _own_indices(self, candidates: CandidateBatch) -> torch.Tensor:
-        """The index of the task-net's own output, of those that keep the rules if there are any: `(batch,)`."""
+        """The index of the task-net's own output, or of its best candidate that keeps the rules: `(batch,)`."""
         if not self.has_rules:
             return torch.zeros(len(candidates.log_prob), dtype=torch.long, device=candidates.log_prob.device)
         return self.own_candidate(candidates)
 
     def similarity(self, candidates: Any, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
-        """The `similarity` of `Decision.choose`: F1 or accuracy, 0 to 1."""
+        """The argument `similarity` of `Decision.choose`: F1 or accuracy, 0 to 1."""
         raise NotImplementedError
 
     def _expected(self, candidates: Any, q: torch.Tensor) -> torch.Tensor:
@@ -229,7 +233,7 @@ class CandidateStructure(Structure):
 
     def uses_candidates(self, score: str | None = None) -> bool:
         """
-        Whether the outputs for `score`, by default the main one, are chosen among candidates: the gate chose so, or
+        Whether predictions for `score`, by default the main score, need the candidates: the gate chose a decision, or
         there are rules that the task-net's own output may break.
         """
         return self.is_followed(score or self.main_score) or (self.is_fitted and self.has_rules)

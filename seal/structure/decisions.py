@@ -1,27 +1,31 @@
+"""Decisions: how one candidate is chosen from the probabilities `q(y|x)`."""
+
 import torch
 
 from seal.common.setting_checks import check_range
 from seal.registry import Registrable
 
-#: Which of a batch's instances.
+#: A selection of a batch's instances.
 Rows = torch.Tensor | slice
 
 
 class Decision(Registrable):
-    """How one output is chosen among those that compete."""
+    """The base of decisions."""
 
-    #: Its name in reports.
+    #: The name of the decision in reports.
     name: str
 
     def choose(self, probabilities: torch.Tensor, similarity) -> torch.Tensor:
         """
+        Chooses a candidate of each instance.
+
         # Parameters
 
         probabilities : `torch.Tensor`, `(batch, candidates)`
             `q(y|x)`.
         similarity : `Callable[[torch.Tensor, torch.Tensor | slice], torch.Tensor]`
-            Given indices of candidates `(rows, some)`, and of which instances these are, `(rows,)`: the score, 0 to 1,
-            of each of them as a prediction where each of them is gold, `(rows, some predicted, some gold)`.
+            Takes indices of candidates, `(rows, n)`, and the instances that they belong to, `(rows,)`. Returns the
+            score, 0 to 1, of each of these candidates as prediction with each of them as gold, `(rows, n, n)`.
 
         # Returns
 
@@ -43,15 +47,15 @@ class Likeliest(Decision):
 @Decision.register("expected_score")
 class ExpectedScore(Decision):
     """
-    `argmax_y sum_y' q(y'|x) score(y, y')`: the candidate of the best expected score, such as F1 (minimum Bayes risk),
-    among those that are likely enough. Any candidate is possible gold; but one of hardly any probability hedges between
-    others, and breaks rules that all of these keep.
+    `argmax_y sum_y' q(y'|x) score(y, y')`: the candidate `y` of the best expected score, such as F1 (minimum Bayes
+    risk). `y'` runs over all candidates, `y` over the likely ones only: an improbable `y` may hedge between probable
+    ones, and break rules that all of these keep.
 
     # Parameters
 
     least : `float`, optional (default = `0.1`)
-        From 0 to 1: a predicted candidate has at least this share of the likeliest one's probability. At 1 the
-        likeliest one is predicted.
+        0 to 1: `q(y|x)` of the prediction is at least this share of the likeliest candidate's. At 1 the likeliest
+        candidate is predicted.
     """
 
     name = "expected_score"
@@ -62,7 +66,7 @@ class ExpectedScore(Decision):
 
     def choose(self, probabilities: torch.Tensor, similarity) -> torch.Tensor:
         chosen = probabilities.argmax(dim=1)
-        # Where only the likeliest one is likely enough, which is mostly so, no score is asked for.
+        # Mostly only the likeliest candidate is likely enough, and no score is computed.
         rows = ((~self._left_out(probabilities)).sum(dim=1) > 1).nonzero().squeeze(1)
         if len(rows):
             expected = self.scores(probabilities[rows], similarity, rows)
@@ -71,16 +75,16 @@ class ExpectedScore(Decision):
 
     def scores(self, probabilities: torch.Tensor, similarity, rows: Rows = slice(None)) -> torch.Tensor:
         """
-        The expected score of each candidate, `(batch, candidates)`, 0 to 1; NaN of those that are no prediction. As for
-        `choose`.
+        The expected score of each candidate, `(batch, candidates)`, 0 to 1; NaN for candidates that are not likely
+        enough. Parameters as for `choose`.
         """
-        # Fillers, which have no probability, are the last ones here.
-        q, kept = probabilities.sort(dim=1, descending=True)
-        there = max(int((q > 0).sum(dim=1).max()), 1)
-        q, kept = q[:, :there], kept[:, :there]
-        expected = torch.einsum("bpg,bg->bp", similarity(kept, rows).to(q), q)
+        # Fillers have the probability 0 and come last.
+        q, index = probabilities.sort(dim=1, descending=True)
+        width = max(int((q > 0).sum(dim=1).max()), 1)
+        q, index = q[:, :width], index[:, :width]
+        expected = torch.einsum("bpg,bg->bp", similarity(index, rows).to(q), q)
         expected = self.within(q, expected)
-        return torch.full_like(probabilities, torch.nan).scatter(1, kept, expected)
+        return torch.full_like(probabilities, torch.nan).scatter(1, index, expected)
 
     def within(self, probabilities: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
         """`expected`, with NaN for the candidates that are not likely enough; all `(batch, candidates)`."""

@@ -1,3 +1,5 @@
+"""Fits a joint score to data by maximum likelihood with an L2 penalty."""
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +11,7 @@ from seal.structure.linear_system import LinearSystem, Objective
 
 
 class ByPasses(Objective):
-    """The loss of any joint score, each time by a pass over all data and autograd."""
+    """The loss of any joint score; each evaluation is a pass over all data, with autograd."""
 
     def __init__(self, joint: JointScore, parts: Sequence[CandidateBatch]) -> None:
         super().__init__(joint)
@@ -30,18 +32,18 @@ class ByPasses(Objective):
         return total, torch.cat([gradient.flatten() for gradient in gradients])
 
     def _weight(self, part: Any) -> float:
-        """How many instances a part counts for whose gold competes."""
+        """The number of instances of a batch whose gold is a candidate, or the sum of their weights."""
         return int(has_gold(part).sum())
 
     def _loss(self, part: Any) -> torch.Tensor:
-        """The loss of a part, in nats, summed over instances; a scalar with a graph."""
+        """The loss of a batch, in nats, summed over instances: a scalar with gradient."""
         return self._joint.loss(part)
 
 
 def objective_of(joint: JointScore, parts: Sequence[CandidateBatch]) -> Objective:
     """
-    What `fit` minimises: held-out data, in parts that fit into memory. Where the energies are linear, it takes a
-    fraction of the time.
+    The loss that `fit` minimises, on held-out data in batches: a `LinearSystem` if all energies are linear, which takes
+    a fraction of the time, else `ByPasses`.
     """
     linear = all(isinstance(energy, LinearEnergy) for energy in joint.energies)
     return (LinearSystem if linear else ByPasses)(joint, parts)
@@ -61,27 +63,28 @@ def fit(
 
     `sum_i -log q(gold_i | x_i) + l2/2 |theta|^2`,
 
-    the parameters `theta` of the energies having a Gaussian prior of variance `1 / l2` around 0, with L-BFGS; but those
-    that an energy declares to have none.
+    by L-BFGS. The penalty is a Gaussian prior of variance `1 / l2` on the parameters `theta` of the energies, except
+    those that an energy lists in `without_prior`.
 
     # Parameters
 
     joint : `JointScore`
     objective : `Objective`
-        Of `objective_of`.
+        The result of `objective_of`.
     l2 : `float`
+        The weight of the L2 penalty.
     max_steps : `int`, optional (default = `60`)
     restart : `bool`, optional (default = `True`)
-        Whether to start at 0, or at the parameters as they are: those for another penalty are a good start.
+        Whether to start at 0; else at the present parameters, of which those for another penalty are a good start.
     tolerance : `float`, optional (default = `1e-7`)
-        In nats an instance: a step that gains less is the last one.
+        A step that lowers the mean loss by less, in nats, is the last one.
     products : `bool`, optional (default = `True`)
         Whether energies that are products of parameters (`factors`) are learned; otherwise they stay 0.
 
     # Returns
 
     `float`
-        The mean loss of an instance whose gold competes, without the penalty, in nats.
+        The mean loss of an instance whose gold is a candidate, without the penalty, in nats.
     """
     if restart:
         reset(joint)
@@ -115,7 +118,7 @@ def reset(joint: JointScore) -> None:
 
 @torch.no_grad()
 def _leave_zero(joint: JointScore) -> None:
-    """Gives factors of products that are 0 everywhere, where a product has no slope, a little noise to start from."""
+    """Adds a little noise to factors of products that are all 0, where the gradient of the product is 0."""
     for energy in joint.energies:
         for name in energy.factors:
             parameter = energy.get_parameter(name)
@@ -124,15 +127,15 @@ def _leave_zero(joint: JointScore) -> None:
 
 
 def _has_prior(joint: JointScore) -> torch.Tensor:
-    """1 or 0 for each number of `Objective.theta`; the scale, which comes first, has none."""
-    found = [torch.zeros(1)]
+    """1 for each entry of `Objective.theta` with a prior, else 0; the scale, which comes first, has none."""
+    has_prior = [torch.zeros(1)]
     for energy in joint.energies:
         for name, parameter in energy.named_parameters():
-            found.append(torch.full((parameter.numel(),), float(name not in energy.without_prior)))
-    return torch.cat(found)
+            has_prior.append(torch.full((parameter.numel(),), float(name not in energy.without_prior)))
+    return torch.cat(has_prior)
 
 
 def _jitter(parameter: torch.Tensor) -> None:
-    """The same small start every time."""
+    """Sets a parameter to small noise, the same every time."""
     noise = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(0)) * 0.1
     parameter.copy_(noise.to(parameter))
