@@ -80,7 +80,7 @@ class Attribute:
 @dataclass
 class ArffHeader:
     """
-    What an ARFF file declares.
+    The declarations of an ARFF file: its relation and its attributes.
 
     # Parameters
 
@@ -104,11 +104,11 @@ class ArffTable(ArffHeader):
     path, relation, attributes :
         As for `ArffHeader`.
     codes : `Union[numpy.ndarray, scipy.sparse.csr_array]`
-        float32, shape (rows, attributes); sparse where any row of the piece is. A numeric value is itself, a
-        nominal value its place in its list (so what a sparse row leaves out is 0, as the format has it), a string its
-        place in `texts`; a missing value is NaN.
+        float32, `(rows, attributes)`; sparse if any row of the piece is sparse. The code of a number is the number, of
+        a nominal value its index in the attribute's list, of a string its index in `texts`, and of a missing value NaN.
+        As the format says, a value that a sparse row leaves out has the code 0.
     texts : `dict[int, list[str]]`
-        For every string, date and hierarchical column the texts of these rows; place 0 is the empty text.
+        The texts of these rows for every string, date and hierarchical column; the text at index 0 is empty.
     lines : `numpy.ndarray`
         The line number of each row, counted from 1.
     """
@@ -143,7 +143,7 @@ def read_arff(path: str, repeated_names: str = "error") -> Iterator[ArffTable]:
 
 
 def read_header(path: str, repeated_names: str = "error") -> ArffHeader:
-    """What a file declares before its rows; as for `read_arff`."""
+    """Reads the declarations of a file; parameters as in `read_arff`."""
     return _opened(path, repeated_names)[0]
 
 
@@ -157,7 +157,7 @@ def _opened(path: str, repeated_names: str) -> tuple[ArffHeader, Iterator[tuple[
 
 
 def _header(path: str, lines: Iterator[tuple[int, str]], repeated_names: str) -> tuple[str, list[Attribute], int]:
-    """The relation, the attributes and the number of the line `@data`, up to which lines are read."""
+    """Reads the lines up to `@data`: the relation, the attributes and the number of the line `@data`."""
     relation, number = "", 0
     attributes: dict[str, Attribute] = {}
     for number, line in lines:
@@ -187,7 +187,7 @@ def _header(path: str, lines: Iterator[tuple[int, str]], repeated_names: str) ->
 
 
 def _renamed(where: str, attribute: Attribute, names: Collection[str], repeated_names: str) -> Attribute:
-    """The attribute, whose name is one of `names`, by the first `name#2`, `name#3`, ... that is free."""
+    """Renames an attribute whose name is already in `names` to the first free one of `name#2`, `name#3`, ..."""
     if repeated_names == "error":
         raise ConfigurationError(
             f"{where}: the attribute name {attribute.name!r} comes a second time; rename it, or set 'repeated_names' "
@@ -198,7 +198,7 @@ def _renamed(where: str, attribute: Attribute, names: Collection[str], repeated_
 
 
 def unquote(text: str) -> str:
-    """A name or value without its quotes and escapes; bare text as it is."""
+    """A name or value without its quotes and escapes; text without quotes is unchanged."""
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return unescape(text[1:-1])
     return text
@@ -244,11 +244,11 @@ def unescape(text: str) -> str:
 
 
 def uncommented(line: str) -> str:
-    """The line up to its comment, if it has one, without white space at the end."""
+    """The line without its comment and the white space before it."""
     if "%" not in line:
         return line
-    kept = None if line[0] == "%" else UNCOMMENTED.match(line)
-    return "" if kept is None else kept[0].rstrip()
+    match = None if line[0] == "%" else UNCOMMENTED.match(line)
+    return "" if match is None else match[0].rstrip()
 
 
 def split_values(where: str, text: str) -> list[tuple[str, bool]]:
@@ -285,7 +285,7 @@ class _Rows:
         self._forget_texts()
 
     def read(self, lines: Iterable[tuple[int, str]]) -> Iterator[ArffTable]:
-        """The pieces, of numbered lines without white space at either end; empty ones are skipped."""
+        """Yields the pieces of numbered, stripped lines; empty lines are skipped."""
         rows: list[tuple[int, Optional[numpy.ndarray], numpy.ndarray]] = []
         count = 0
         for number, line in lines:
@@ -308,14 +308,14 @@ class _Rows:
     def _table(
         self, lines: Sequence[int], columns: Sequence[Optional[numpy.ndarray]], values: Sequence[numpy.ndarray]
     ) -> ArffTable:
-        """A piece, with the texts that were found since the last one."""
+        """Makes a piece of rows, with the texts that were read since the last piece."""
         header, texts = self._header, self._texts
         self._forget_texts()
         codes = self._codes(columns, values)
         return ArffTable(header.path, header.relation, header.attributes, codes, texts, numpy.array(lines, numpy.int64))
 
     def _codes(self, columns: Sequence[Optional[numpy.ndarray]], values: Sequence[numpy.ndarray]) -> Matrix:
-        """The rows as a matrix; a row without `columns` has a value for each."""
+        """The rows as a matrix; a dense row has `None` as its `columns`."""
         width = len(self.attributes)
         if all(some is None for some in columns):
             return numpy.array(values, numpy.float32).reshape(len(values), width)

@@ -1,6 +1,6 @@
 """
-Where an ARFF file's labels are named: in the settings, in Mulan's XML, in a hierarchical attribute of KU Leuven's, or
-in MEKA's name of the relation.
+Finds the labels of an ARFF file: from the settings, from Mulan's XML, from a hierarchical attribute (KU Leuven), or
+from the name of the relation (MEKA).
 """
 
 import re
@@ -32,7 +32,7 @@ class ArffLabels(NamedTuple):
     names : `list[str]`
     taxonomy : `Optional[Taxonomy]`
     hierarchical : `Optional[int]`
-        The column of the hierarchical attribute whose nodes the labels are; else each label is an attribute.
+        The column of the hierarchical attribute whose nodes are the labels; `None` if each label is an attribute.
     wheres : `dict[str, str]`
         `file:line` of each label of an XML.
     """
@@ -50,7 +50,7 @@ def labels_of(
     drop_attributes: Sequence[str],
     hierarchy: str,
 ) -> ArffLabels:
-    """The labels by `labels`, else by the XML, else by a hierarchical attribute, else by MEKA's relation."""
+    """The labels from the first source given: `labels`, the XML, a hierarchical attribute, MEKA's relation."""
     if labels is not None:
         names = list(labels)
         fits = bool(names) and len(set(names)) == len(names)
@@ -67,14 +67,14 @@ def labels_of(
             taxonomy = hierarchy_of(where, nodes, hierarchy)
             return ArffLabels(taxonomy.labels, taxonomy, column)
     where = f"{header.path}:{header.attributes[-1].line}"
-    found = meka_columns(where, header.relation, len(header.attributes))
-    return ArffLabels([composed(header.attributes[column].name) for column in found])
+    label_columns = meka_columns(where, header.relation, len(header.attributes))
+    return ArffLabels([composed(header.attributes[column].name) for column in label_columns])
 
 
 def read_mulan_xml(path: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """
-    The labels of a Mulan XML file, `<labels><label name="a"><label name="b"/></label></labels>`, in its order, each
-    with its line; and `(parent, child)` for every label that is nested in another.
+    Reads a Mulan XML file, `<labels><label name="a"><label name="b"/></label></labels>`. Returns the line of each
+    label, in the file's order, and an edge `(parent, child)` for every nested label.
     """
     text = "\n".join(line for _, line in stripped_lines(path))
     labels: dict[str, int] = {}
@@ -114,8 +114,11 @@ def read_mulan_xml(path: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
 
 def meka_columns(where: str, relation: str, number_of_attributes: int) -> list[int]:
     """
-    The label columns that MEKA writes into the relation's name: `-C 3` for the first 3, `-C -3` for the last. It is an
-    error if there is none, or a later filter of Weka has made it wrong.
+    The label columns by MEKA's option in the relation's name: `-C 3` for the first 3, `-C -3` for the last 3.
+
+    # Raises
+
+    `ConfigurationError` if there is no option, or a later filter of Weka has moved the columns.
     """
     counts = _COUNT.findall(relation)
     if not counts:
@@ -140,11 +143,11 @@ def meka_columns(where: str, relation: str, number_of_attributes: int) -> list[i
 
 def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxonomy:
     """
-    The taxonomy that a `hierarchical` attribute lists, with labels in the order in which the list first names them.
+    The taxonomy of a `hierarchical` attribute, with labels in the order of their first occurrence in its list.
 
     A tree lists each node by its path (`01`, `01/02`, `01/02/03`): a node's parent is its path without the last part,
     listed or not. A graph lists edges (`root/a`, `a/b`, `c/b`): its nodes are the single parts, and `root` is not a
-    label. `"auto"` takes it for a graph where every entry has two parts and one starts with `root`.
+    label. `"auto"` assumes a graph if every entry has two parts and one starts with `root`, otherwise a tree.
     """
     paths = [node.split("/") for node in nodes]
     for node, path in zip(nodes, paths):

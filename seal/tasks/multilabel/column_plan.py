@@ -1,6 +1,4 @@
-"""
-Which columns of feature-based multi-label files are features, and which labels.
-"""
+"""Divides the columns of an ARFF file into features and labels."""
 
 import logging
 from collections.abc import Sequence
@@ -25,28 +23,29 @@ _MANY_VALUES = 100
 
 class ColumnPlan:
     """
-    Which columns of a split's first file are features and which labels; its other files must agree.
+    Divides the columns of the files of a split into features and labels. The first file determines the division; the
+    other files must declare the same attributes.
 
     # Parameters
 
     header : `ArffHeader`
-        Of the first file.
+        The header of the first file.
     label_xml, labels, drop_attributes, hierarchy :
-        As for `read_multilabel`.
+        As in `read_multilabel`.
 
     # Attributes
 
     features : `list[int]`
-        The columns that are features, in the order of the file.
+        The columns of the features, in the order of the file.
     feature_names : `list[str]`
         An attribute's name, or `name=value` for a value of a nominal attribute that is not yes/no.
     label_names : `list[str]`
     taxonomy : `Optional[Taxonomy]`
-        That of a hierarchical attribute or a nested XML.
+        The taxonomy of a hierarchical attribute or a nested XML.
 
     # Raises
 
-    `ConfigurationError` where the file has no attribute of a name, or one of a type that is of no use.
+    `ConfigurationError` if a named attribute is missing, or an attribute has an unusable type.
     """
 
     def __init__(
@@ -57,20 +56,21 @@ class ColumnPlan:
         drop_attributes: Sequence[str],
         hierarchy: str,
     ) -> None:
-        self._first = header
+        self._header = header
         columns = {composed(attribute.name): column for column, attribute in enumerate(header.attributes)}
         for name in drop_attributes:
             if name not in columns:
                 raise ConfigurationError(f"{header.path}:1: no attribute {name!r} to drop.")
-        found = labels_of(header, label_xml, labels, drop_attributes, hierarchy)
-        self.label_names, self.taxonomy, self._hierarchical = found.names, found.taxonomy, found.hierarchical
+        arff_labels = labels_of(header, label_xml, labels, drop_attributes, hierarchy)
+        self.label_names, self.taxonomy = arff_labels.names, arff_labels.taxonomy
+        self._hierarchical = arff_labels.hierarchical
         # The column of each label.
         if self._hierarchical is not None:
             self._label_columns = [self._hierarchical] * len(self.label_names)
         else:
             for name in self.label_names:
                 if name not in columns:
-                    where = found.wheres.get(name, "dataset_reader.labels")
+                    where = arff_labels.wheres.get(name, "dataset_reader.labels")
                     raise ConfigurationError(f"{where}: {header.path} has no attribute for the label {name!r}.")
                 clean_name(name, f"{header.path}:{header.attributes[columns[name]].line}: the label")
             self._label_columns = [columns[name] for name in self.label_names]
@@ -110,35 +110,38 @@ class ColumnPlan:
                 )
 
     def wheres(self) -> dict[str, str]:
-        """`file:line` of the attribute of each feature and label."""
+        """`file:line` of the declaration of each feature's and label's attribute, by name."""
         names = [*self.feature_names, *self.label_names]
         columns = [*self._feature_plan.columns, *self._label_columns]
-        lines = (self._first.attributes[column].line for column in columns)
-        return {name: f"{self._first.path}:{line}" for name, line in zip(names, lines)}
+        lines = (self._header.attributes[column].line for column in columns)
+        return {name: f"{self._header.path}:{line}" for name, line in zip(names, lines)}
 
     def check_same(self, table: ArffHeader) -> None:
-        """Refuses another file of the split whose attributes in use differ from the first one's."""
-        if len(table.attributes) != len(self._first.attributes):
+        """Raises a `ConfigurationError` if another file of the split declares features or labels differently."""
+        if len(table.attributes) != len(self._header.attributes):
             raise ConfigurationError(
-                f"{table.path}:1: the file has {len(table.attributes)} attributes, {self._first.path} has "
-                f"{len(self._first.attributes)}."
+                f"{table.path}:1: the file has {len(table.attributes)} attributes, {self._header.path} has "
+                f"{len(self._header.attributes)}."
             )
         for column in self._used:
-            ours, other = self._first.attributes[column], table.attributes[column]
-            if (ours.name, ours.kind, ours.values) != (other.name, other.kind, other.values):
+            first, other = self._header.attributes[column], table.attributes[column]
+            if (first.name, first.kind, first.values) != (other.name, other.kind, other.values):
                 raise ConfigurationError(
                     f"{table.path}:{other.line}: the attribute {other.name!r} is not declared as its "
-                    f"counterpart {ours.name!r} in {self._first.path}:{ours.line}."
+                    f"counterpart {first.name!r} in {self._header.path}:{first.line}."
                 )
 
     def features_of(self, table: ArffTable) -> Matrix:
-        """The features, `(rows, features)`: NaN where a value is missing, sparse where the table is."""
+        """The features of a table, `(rows, features)`: NaN for a missing value, sparse if the table is sparse."""
         return self._feature_plan.features_of(table.codes)
 
     def labels_of(self, table: ArffTable) -> "sparse.csr_array":
         """
-        The labels of rows of the split: boolean, shape (rows, labels), indices sorted. Each must be 0 or 1, or a node
-        of the hierarchy.
+        The labels of a table, `(rows, labels)`: boolean, sparse, indices sorted.
+
+        # Raises
+
+        `ConfigurationError` if a label is neither 0 nor 1, or is not a node of the hierarchy.
         """
         if self._label_plan is None:
             return self._nodes_of(table)
@@ -156,20 +159,35 @@ class ColumnPlan:
 
     def check_names(self, what: str, names: list[str], in_training: list[str], training: str) -> None:
         """
-        Refuses names of features or labels (`what`) of which the split or the training file lacks one, whatever their
-        order.
+        Compares the names of the split with those of the training file, in any order.
+
+        # Parameters
+
+        what : `str`
+            `"feature"` or `"label"`, for messages.
+        names, in_training : `list[str]`
+            The names in the split and in the training file.
+        training : `str`
+            The path of the training file.
+
+        # Raises
+
+        `ConfigurationError` for the first name that one of the two lacks.
         """
-        ours, theirs, wheres = set(names), set(in_training), self.wheres()
+        in_split, known, wheres = set(names), set(in_training), self.wheres()
         for name in names + in_training:
-            if name not in ours or name not in theirs:
-                found = f"has a {what} {name!r} that is not in" if name in ours else f"lacks the {what} {name!r} of"
-                where = wheres.get(name, f"{self._first.path}:1")
+            if name not in in_split or name not in known:
+                problem = f"lacks the {what} {name!r} of"
+                if name in in_split:
+                    problem = f"has a {what} {name!r} that is not in"
+                where = wheres.get(name, f"{self._header.path}:1")
                 raise ConfigurationError(
-                    f"{where}: the file {found} {training}, the training file that dataset_reader.statistics_from "
+                    f"{where}: the file {problem} {training}, the training file that dataset_reader.statistics_from "
                     "names."
                 )
 
     def _nodes_of(self, table: ArffTable) -> "sparse.csr_array":
+        """The labels of a hierarchical attribute, with all their ancestors."""
         columns = {name: place for place, name in enumerate(self.label_names)}
         column = require(self._hierarchical, "a hierarchical attribute")
         codes = table.codes[:, [column]]

@@ -1,4 +1,4 @@
-"""Feature-based multi-label files as arrays: ARFF with the labels of Mulan, MEKA or KU Leuven."""
+"""Reads feature-based multi-label data into arrays: ARFF files with the labels of Mulan, MEKA or KU Leuven."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -22,13 +22,13 @@ from seal.tasks.multilabel.feature_columns import fill_missing
 
 class RowSources(Sequence[str]):
     """
-    `file:line` of each row of a split, made of the numbers when it is asked for.
+    A sequence with `file:line` of each row of a split. The strings are made on access.
 
     # Parameters
 
     files : `Sequence[str]`
     rows_of_files : `numpy.ndarray`, `(files,)`
-        How many rows each file has.
+        The number of rows in each file.
     lines : `numpy.ndarray`, `(rows,)`
         The line of each row.
     """
@@ -60,9 +60,9 @@ class MultilabelData:
     # Parameters
 
     features : `Union[numpy.ndarray, scipy.sparse.csr_array]`
-        float32, shape (rows, features), finite; sparse where the file is.
+        float32, `(rows, features)`, finite; sparse if the file is sparse.
     labels : `scipy.sparse.csr_array`
-        Boolean, shape (rows, labels), indices sorted.
+        Boolean, `(rows, labels)`, indices sorted.
     feature_names : `list[str]`
         An attribute's name, or `name=value` for a value of a nominal attribute that is not yes/no.
     label_names : `list[str]`
@@ -123,11 +123,12 @@ def read_multilabel(
     drop_attributes : `Sequence[str]`, optional (default = `()`)
         Names of attributes to leave out, such as identifiers.
     missing : `str`, optional (default = `"mean"`)
-        What a missing feature is: `"mean"`, the mean of the column over the values that are not missing; `"zero"`, 0;
-        `"error"`, an error. The columns of a nominal attribute have means, too: the share of each value.
+        What replaces a missing feature: `"mean"`, the mean of the column over the values that are not missing;
+        `"zero"`, 0. `"error"`: a missing feature is an error. The mean of a column of a nominal attribute is the share
+        of its value.
     statistics : `Optional[MultilabelData]`
-        The split whose means to take (the training split); this one's own where it is left out. Its features
-        and labels must have the same names, in any order.
+        The training split, whose means replace missing features; `None`: the means of the split that is read. Its
+        features and labels must have the same names, in any order.
     hierarchy : `str`, optional (default = `"auto"`)
         `"tree"`, `"graph"` or `"auto"`; see `hierarchy_of`.
     repeated_names : `str`, optional (default = `"error"`)
@@ -135,13 +136,12 @@ def read_multilabel(
     root : `str`, optional (default = `None`)
         The name of an additional label above all others, which every row has.
     arrays : `Arrays`, optional (default = `None`)
-        Where all that grows with the rows is put; `None`: in memory. If they hold what an earlier call with the same
-        content and settings has put there, the files are not read again, but for the header of the first.
+        Storage for the arrays whose size grows with the rows; `None`: memory. If an earlier call with the same files
+        and settings has filled it, only the header of the first file is read.
 
     # Raises
 
-    `ConfigurationError`
-        At everything in the files or the parameters that is not as above.
+    `ConfigurationError` if a file or a parameter is faulty.
     """
     check_choice("dataset_reader.missing", missing, ("mean", "zero", "error"))
     check_choice("dataset_reader.hierarchy", hierarchy, HIERARCHIES)
@@ -163,13 +163,13 @@ def read_multilabel(
     tables = ((file, table) for file, path in enumerate(paths) for table in read_arff(path, repeated_names))
     plan, features = _put_rows(tables, plan_of, root, arrays)
     data = _data(plan, root, paths, arrays)
-    given = None
+    training_means = None
     if statistics is not None:
         training = statistics.source[0].rpartition(":")[0]
         plan.check_names("label", data.label_names, statistics.label_names, training)
         plan.check_names("feature", data.feature_names, statistics.feature_names, training)
-        given = statistics.means[statistics.columns_of(data.feature_names)]
-    means = fill_missing(data.features, data.feature_names, data.source, missing, given, features.write)
+        training_means = statistics.means[statistics.columns_of(data.feature_names)]
+    means = fill_missing(data.features, data.feature_names, data.source, missing, training_means, features.write)
     arrays.append("means", means)
     return replace(data, features=features.matrix(), means=means)
 
@@ -181,8 +181,8 @@ def _put_rows(
     arrays: Arrays,
 ) -> tuple[ColumnPlan, GrowingMatrix]:
     """
-    Puts the rows of tables, each with the number of its file, into the arrays: features before missing ones are filled,
-    labels, lines. Returns the plan of the first table, by which all are read, and the features.
+    Writes the rows of `(file number, table)` pairs into the arrays: features, in which values may still be missing,
+    labels and lines. Returns the column plan, made from the first table, and the features.
     """
     plan: Optional[ColumnPlan] = None
     rows_of_files: list[int] = []
@@ -204,7 +204,7 @@ def _put_rows(
 
 
 def _data(plan: ColumnPlan, root: Optional[str], paths: Sequence[str], arrays: Arrays) -> MultilabelData:
-    """What the arrays hold, with the names of the plan."""
+    """The split that the arrays hold, with the names of the plan and the optional root label."""
     names, taxonomy = plan.label_names, plan.taxonomy
     if root is not None:
         names = [root, *names]
@@ -227,6 +227,6 @@ def _data(plan: ColumnPlan, root: Optional[str], paths: Sequence[str], arrays: A
 
 
 def _with_root(labels: "sparse.csr_array") -> "sparse.csr_array":
-    """The labels with a first one that every row has."""
+    """The labels with an additional first column of ones, the root."""
     everywhere = sparse.csr_array(numpy.ones((labels.shape[0], 1), dtype=bool))
     return sparse.csr_array(sparse.hstack([everywhere, labels], format="csr"))

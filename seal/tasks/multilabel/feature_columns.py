@@ -1,6 +1,4 @@
-"""
-How columns of ARFF files become features: nominal values are zeros and ones, and missing values are filled.
-"""
+"""Converts columns of ARFF files to features: encodes nominal values as 0 and 1, and replaces missing values."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Optional
@@ -12,17 +10,17 @@ from scipy import sparse
 from seal.files.matrices import Matrix, pieces
 from seal.tasks.multilabel.arff import Attribute
 
-# No, then yes. The words decide, and not their order in the file: Mulan's genbase lists {YES, NO}.
+# (no, yes), whatever their order in the file: Mulan's genbase lists {YES, NO}.
 _PAIRS = (("no", "yes"), ("false", "true"), ("0", "1"))
 
 
 def is_binary(attribute: Attribute) -> bool:
-    """Whether the attribute is nominal with YES and NO, TRUE and FALSE or 1 and 0, in any case and order."""
+    """Whether the attribute is nominal with the values YES and NO, TRUE and FALSE or 1 and 0, in any case and order."""
     return attribute.kind == "nominal" and _place_of_yes(attribute) is not None
 
 
 def _place_of_yes(attribute: Attribute) -> Optional[int]:
-    """The place of "yes" in the list of a binary attribute, -1 where it lists "no" alone; `None` of any other list."""
+    """The index of "yes" in the list of a binary attribute, -1 if it lists only "no"; `None` if it is not binary."""
     lower = [value.lower() for value in attribute.values]
     for no, yes in _PAIRS:
         if sorted(lower) in ([no], [yes], [no, yes]):
@@ -32,28 +30,28 @@ def _place_of_yes(attribute: Attribute) -> Optional[int]:
 
 class FeaturePlan:
     """
-    How columns of numeric or nominal attributes become features: a numeric attribute one column as it is, a binary one
-    a column of 0 and 1, and any other nominal one a column for each value.
+    Converts numeric and nominal attributes to features: a numeric attribute to one column, unchanged; a binary one to a
+    column of 0 and 1; any other nominal one to a column of 0 and 1 for each value.
 
     # Parameters
 
     attributes : `Sequence[Attribute]`
-        All of a file.
+        All attributes of a file.
     columns : `Sequence[int]`
-        The places of those that become features.
+        The columns that become features.
 
     # Attributes
 
     names : `list[str]`
-        The features' names.
+        The names of the features.
     columns : `list[int]`
-        The column that each feature is of.
+        The column in the file of each feature.
     """
 
     def __init__(self, attributes: Sequence[Attribute], columns: Sequence[int]) -> None:
         self.names: list[str] = []
         self.columns: list[int] = []
-        # Of the features that are not the codes of their column: the code that makes a 1.
+        # The code that becomes 1, for each feature that differs from its column's codes.
         self._ones: dict[int, int] = {}
         for column in columns:
             attribute, first = attributes[column], len(self.names)
@@ -70,7 +68,7 @@ class FeaturePlan:
             self.columns += [column] * (len(self.names) - first)
 
     def features_of(self, codes: Matrix) -> Matrix:
-        """Of codes, `(rows, features)`: NaN where a value is missing, sparse where the codes are."""
+        """Converts codes `(rows, attributes)` to features `(rows, features)`: NaN if missing, sparse if codes are."""
         if sparse.issparse(codes):
             return self._of_sparse(codes)
         result = codes[:, self.columns]
@@ -81,8 +79,7 @@ class FeaturePlan:
     def _of_sparse(self, codes: "sparse.csr_array") -> "sparse.csr_array":
         result = sparse.csc_array(codes)[:, self.columns]
         if self._ones:
-            # Whole columns of codes, and not only the stored entries: a value that a sparse row leaves out has code 0,
-            # which may be a yes.
+            # Columns are made dense, since a value that a sparse row leaves out has code 0, which may mean "yes".
             parts, start = [], 0
             for feature, code in self._ones.items():
                 parts.append(result[:, start:feature])
@@ -103,12 +100,12 @@ def fill_missing(
     write: Callable[[int, numpy.ndarray], None],
 ) -> numpy.ndarray:
     """
-    Replaces missing values, piece by piece.
+    Replaces missing values, in pieces of rows.
 
     # Parameters
 
     matrix : `Union[numpy.ndarray, scipy.sparse.csr_array]`
-        NaN where a value is missing.
+        NaN marks a missing value.
     names : `Sequence[str]`
         The names of the columns, for messages.
     sources : `Sequence[str]`
@@ -116,10 +113,11 @@ def fill_missing(
     missing : `str`
         `"mean"`, `"zero"` or `"error"`.
     means : `Optional[numpy.ndarray]`
-        The values to fill in with `"mean"`. `None`: the matrix's own means over the values that are not missing (0 for
-        a column where all are missing).
+        The replacements for `"mean"`. `None`: the means of the matrix's columns over the values that are not missing (0
+        for a column without values).
     write : `Callable[[int, numpy.ndarray], None]`
-        Puts values in the place of the matrix's rows, or stored values, from one on.
+        `write(start, values)` overwrites the rows of a dense matrix, or the stored values of a sparse one, from
+        `start`.
 
     # Returns
 
@@ -128,23 +126,22 @@ def fill_missing(
 
     # Raises
 
-    `ConfigurationError`
-        At the first missing value with `"error"`.
+    `ConfigurationError` for the first missing value, with `"error"`.
     """
     # Summed in float64: the rows of a large file would round in float32.
     totals, absent = numpy.zeros(len(names)), numpy.zeros(len(names), dtype=numpy.int64)
     for start, values, columns in _pieces(matrix):
         holes = numpy.isnan(values)
         if holes.any():
-            of_hole = columns[holes]
-            absent += numpy.bincount(of_hole, minlength=len(names))
+            hole_columns = columns[holes]
+            absent += numpy.bincount(hole_columns, minlength=len(names))
             if missing == "error":
                 row = start + int(holes.nonzero()[0][0])
                 if not isinstance(matrix, numpy.ndarray):
                     row = int(numpy.searchsorted(matrix.indptr, row, side="right")) - 1
                 raise ConfigurationError(
-                    f"{sources[row]}: the value of {names[of_hole[0]]!r} is missing; set dataset_reader.missing to "
-                    "'zero', or to 'mean' and dataset_reader.statistics_from to the training file."
+                    f"{sources[row]}: the value of {names[hole_columns[0]]!r} is missing; set dataset_reader.missing "
+                    "to 'zero', or to 'mean' and dataset_reader.statistics_from to the training file."
                 )
         if isinstance(matrix, numpy.ndarray):
             totals += numpy.nansum(values, axis=0, dtype=numpy.float64)
@@ -163,7 +160,7 @@ def fill_missing(
 
 
 def _pieces(matrix: Matrix) -> Iterator[tuple[int, numpy.ndarray, numpy.ndarray]]:
-    """Pieces of the rows, or of the stored values: where each begins, its values, and the column of each value."""
+    """Yields pieces of the rows, or of the stored values: `(start, values, column of each value)`."""
     if isinstance(matrix, numpy.ndarray):
         columns = numpy.arange(matrix.shape[1])
         for start, end in pieces(*matrix.shape):

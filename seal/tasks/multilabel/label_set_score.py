@@ -22,8 +22,16 @@ Tuner = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], Thresholds]
 
 class Counts(NamedTuple):
     """
-    The sum of the rows' example F1, the number of rows with exactly their gold labels and, `(labels,)` each, how many
-    rows have a label both in the prediction and in gold, in the prediction, and in gold.
+    Sums over rows.
+
+    # Parameters
+
+    example_f1 : `float`
+        The sum of the rows' example F1.
+    exact : `float`
+        The number of rows with exactly their gold labels.
+    correct, predicted, gold : `torch.Tensor`, `(labels,)`
+        The number of rows that have each label in both prediction and gold, in the prediction, and in gold.
     """
 
     example_f1: float
@@ -36,32 +44,32 @@ class Counts(NamedTuple):
 @Metric.register("multilabel_score")
 class MultilabelScore(Metric):
     """
-    Example, micro and macro F1 and mean average precision of rows with any number of labels, from the
-    probabilities of the labels. The labels `p >= t` are predicted, by default with `t = 0.5`, or those that are given.
-    With `F1 = 2 correct / (predicted + gold)`:
+    Example, micro and macro F1 and mean average precision of rows with any number of labels, from the probabilities `p`
+    of the labels. The predicted labels are given or, by default, those with `p >= 0.5`. With
+    `F1 = 2 correct / (predicted + gold)`:
 
     - `f1` (example F1): the F1 of a row's labels, averaged over rows. This is the F1 that SEAL reports.
     - `micro_f1`: the F1 of all rows' labels together.
-    - `macro_f1`: the F1 of a label's rows, averaged over the labels that gold or prediction has at least once, as
+    - `macro_f1`: the F1 of a label's rows, averaged over the labels that occur in gold or prediction, as
       `sklearn.metrics.f1_score(average="macro", zero_division=nan)`. The F1 of the other labels is undefined.
-    - `macro_f1_all`: the same over all labels, with 0 for those of undefined F1, as sklearn's default
+    - `macro_f1_all`: the same over all labels, where an undefined F1 counts as 0, as sklearn's default
       `f1_score(average="macro", zero_division=0)`. Rare labels that do not occur lower it.
     - `subset_accuracy`: the share of rows with exactly their gold labels, as `sklearn.metrics.accuracy_score`.
     - `mean_average_precision`: the average precision of a row's labels ranked by probability,
       `sum_k (recall_k - recall_{k-1}) precision_k` over the distinct probabilities `k` of the row, averaged
       over rows that have a label. Labels of equal probability share one rank.
 
-    Gold may have labels that no probability stands for, as training never had them. They are missed: every F1 counts
-    them among gold, `macro_f1` with an F1 of 0 each, and precision at their rank is 0.
+    Gold labels without a probability, because training lacked them, count as missed: every F1 counts them among gold,
+    `macro_f1` gives each an F1 of 0, and the precision at their rank is 0.
 
-    Ranks and further thresholds need every row, so rows are kept until the pass over data ends: `5 * rows * labels`
-    bytes; at the end of a distributed pass every worker has the rows of all.
+    Ranks and further thresholds need every row. Rows are therefore stored until the pass over the data ends, in
+    `5 * rows * labels` bytes. At the end of a distributed pass every worker holds the rows of all workers.
 
     # Parameters
 
     empty_f1 : `float`, optional (default = `1.0`)
-        The example F1, 0 to 1, of a row that has no label while none is predicted for it. 1 counts the row as
-        the perfect prediction it is; the code of SEAL's authors counts 0.
+        The example F1, 0 to 1, of a row without gold and predicted labels. 1 counts it as a perfect prediction; the
+        code of SEAL's authors counts 0.
 
     # Raises
 
@@ -79,9 +87,9 @@ class MultilabelScore(Metric):
         """Forgets the rows."""
         self._rows = 0
         self._counts: Optional[Counts] = None
-        # Of each batch, or of several: probabilities, gold and the number of labels without a column.
+        # For each batch, or several: probabilities, gold and the number of gold labels without a column.
         self._kept: list[tuple[torch.Tensor, ...]] = []
-        # How many rows have each of the labels without a column.
+        # The number of rows with each gold label that has no column.
         self._missed_labels: Counter = Counter()
 
     @torch.no_grad()
@@ -93,19 +101,19 @@ class MultilabelScore(Metric):
         predicted: Optional[torch.Tensor] = None,
     ) -> None:
         """
-        Count a batch of rows, and keep them.
+        Counts and stores a batch of rows.
 
         # Parameters
 
         probabilities : `torch.Tensor`
-            `(batch, labels)`, floating, in [0, 1]. Compared with 0.5 in their own precision, but kept,
-            ranked and compared with other thresholds in single precision.
+            `(batch, labels)`, floating, in [0, 1]. Compared with 0.5 in the given precision; stored, ranked and
+            compared with other thresholds in single precision.
         gold : `torch.Tensor`
             `(batch, labels)`, 0 or 1 of any type.
         missed : `Sequence[Sequence[str]]`, optional (default = `()`)
-            The gold labels of each row that no column stands for; `()`: no row has any.
+            The gold labels of each row without a column; `()`: none in any row.
         predicted : `torch.Tensor`, optional (default = `None`)
-            `(batch, labels)`, boolean: the labels that are predicted. `None`: those of a probability of at least 0.5.
+            `(batch, labels)`, boolean: the predicted labels. `None`: the labels with a probability of at least 0.5.
 
         # Raises
 
@@ -117,7 +125,7 @@ class MultilabelScore(Metric):
                 f"{tuple(probabilities.shape)} and {tuple(gold.shape)}."
             )
         probabilities = probabilities.detach().cpu()
-        # Copies: what is kept must neither change with the caller's tensors nor keep a larger one alive.
+        # Copies: the stored rows must neither change with the caller's tensors nor keep a larger tensor alive.
         gold = gold.detach().to("cpu", torch.bool, copy=True)
         numbers = torch.tensor([len(labels) for labels in missed] or [0] * len(gold), dtype=torch.long)
         self._kept.append((probabilities.to(torch.float, copy=True), gold, numbers))
@@ -139,17 +147,16 @@ class MultilabelScore(Metric):
             Whether the pass is over. Without it, as for a progress bar, only `f1` and `micro_f1` of this
             process are returned, from running sums.
         thresholds : `dict[str, Union[float, torch.Tensor]]`, or a function that returns such, optional
-            Further thresholds by name: one for all labels, or `(labels,)`. They are only used with `reset`. A
-            function is given the rows of all workers, single-precision probabilities and boolean gold, `(rows,
-            labels)`, on the CPU, with the number of labels that each has without a column, `(rows,)`; it is not called
-            without rows.
+            Further thresholds by name: one for all labels, or `(labels,)`. They are only used with `reset`. A function
+            gets the rows of all workers on the CPU, if there are any: single-precision probabilities and boolean gold,
+            `(rows, labels)`, and the number of each row's gold labels without a column, `(rows,)`.
 
         # Returns
 
         `dict[str, float]`
             `f1` and `micro_f1`; with `reset` also `macro_f1`, `macro_f1_all`, `subset_accuracy`,
-            `mean_average_precision` and, for each of the `thresholds`, the same but the last as `f1_<name>` and so on.
-            In percent (0 to 100); 0 where there is nothing to score.
+            `mean_average_precision` and, for each of the `thresholds`, all but the last as `f1_<name>` and so on. In
+            percent (0 to 100); 0 without rows.
         """
         if not reset:
             scores = _f1_scores(self._counts, self._rows, self._missed_labels)
@@ -165,20 +172,20 @@ class MultilabelScore(Metric):
         precision = [average_precision(*chunk) for chunk in chunks] or [torch.zeros(0)]
         scores["mean_average_precision"] = _mean(torch.cat(precision))
         for name, limit in limits.items():
-            found = [_count(p >= limit, y, none, self._empty_f1) for p, y, none in chunks]
-            further = _f1_scores(_sum(found) if found else None, rows, missed_labels)
-            scores.update({f"{key}_{name}": value for key, value in further.items()})
+            chunk_counts = [_count(p >= limit, y, numbers, self._empty_f1) for p, y, numbers in chunks]
+            threshold_scores = _f1_scores(_sum(chunk_counts) if chunk_counts else None, rows, missed_labels)
+            scores.update({f"{key}_{name}": value for key, value in threshold_scores.items()})
         self.reset()
         return scores
 
     def _gather(self) -> tuple[int, Optional[Counts], Counter, tuple[torch.Tensor, ...]]:
         """
-        The number of rows of all workers, their counts, those of labels without a column, and what is kept of the rows;
-        nothing where there is none.
+        Gathers the rows of all workers: their number, their counts, the counts of gold labels without a column, and
+        the stored tensors. Without rows, `(0, None, Counter(), ())`.
         """
         own = None
         if self._rows:
-            # In the place of the batches, so that rows are not there twice.
+            # Replaces the batches, so that rows are not in memory twice.
             self._kept = [_joined(self._kept)]
             own = (self._rows, self._counts, self._missed_labels, self._kept[0])
         parts = [worker for worker in gathered(own) if worker is not None]
@@ -196,12 +203,21 @@ def average_precision(
     probabilities: torch.Tensor, gold: torch.Tensor, missed: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
     """
-    The average precision, 0 to 1, of each row that has a label: `(rows with a label,)`. `probabilities`,
-    floating, and `gold`, boolean, are `(rows, labels)`, on the CPU; `missed`, `(rows,)`, is the number of further
-    labels that each row has in gold and that are nowhere among the ranks.
+    The average precision of each row that has a gold label.
 
-    `sklearn.metrics.average_precision_score(average="samples")` is its mean, but loops over rows in Python: on one
+    Its mean is `sklearn.metrics.average_precision_score(average="samples")`, which loops over rows in Python: on one
     core it takes about 250 times as long for 159 labels, and 50 times as long for 983.
+
+    # Parameters
+
+    probabilities, gold : `torch.Tensor`, `(rows, labels)`
+        Floating and boolean, on the CPU.
+    missed : `torch.Tensor`, `(rows,)`, optional
+        The number of each row's gold labels without a probability.
+
+    # Returns
+
+    `torch.Tensor`, `(rows with a gold label,)`: 0 to 1.
     """
     if missed is None:
         missed = torch.zeros(len(gold), dtype=torch.long)
@@ -213,12 +229,12 @@ def average_precision(
     num_gold = gold.sum(dim=1)
     filled = torch.arange(int(num_gold.max())) < num_gold.unsqueeze(1)
     # shape: (rows, most gold labels), padded with a value below all probabilities
-    of_gold = probabilities.new_full(filled.shape, -1.0)
-    of_gold[filled] = probabilities[gold]
+    gold_probabilities = probabilities.new_full(filled.shape, -1.0)
+    gold_probabilities[filled] = probabilities[gold]
     # NumPy's sort takes a tenth of the time of torch's.
     correct, predicted = (
-        values.shape[1] - torch.searchsorted(torch.from_numpy(numpy.sort(values.numpy(), axis=1)), of_gold)
-        for values in (of_gold, probabilities)
+        values.shape[1] - torch.searchsorted(torch.from_numpy(numpy.sort(values.numpy(), axis=1)), gold_probabilities)
+        for values in (gold_probabilities, probabilities)
     )
     return (correct.double() / predicted).masked_fill(~filled, 0.0).sum(dim=1) / (num_gold + missed)
 
@@ -234,9 +250,9 @@ def example_f1(
     predicted, gold : `torch.Tensor`, `(rows, labels)`
         Boolean.
     empty_f1 : `float`
-        The F1 of a row that has no label while none is predicted for it.
-    missed : `torch.Tensor`, optional
-        `(rows,)`, the number of further labels that each row has in gold.
+        The F1 of a row without gold and predicted labels.
+    missed : `torch.Tensor`, `(rows,)`, optional
+        The number of each row's gold labels without a column.
 
     # Returns
 
@@ -260,18 +276,18 @@ def _sum(counts: list[Counts]) -> Counts:
 
 
 def _f1_scores(counts: Optional[Counts], rows: int, missed: Counter) -> dict[str, float]:
-    """`missed`: how many rows have each of the gold labels without a column."""
+    """The scores of `rows` rows in percent. `missed`: the number of rows with each gold label that has no column."""
     if counts is None or rows == 0:
         return {"f1": 0.0, "micro_f1": 0.0, "macro_f1": 0.0, "macro_f1_all": 0.0, "subset_accuracy": 0.0}
     total = torch.cat([counts.predicted + counts.gold, torch.tensor(list(missed.values()), dtype=torch.long)])
     correct = torch.cat([counts.correct, torch.zeros(len(missed), dtype=torch.long)]).double()
-    of_label = (2.0 * correct / total).masked_fill(total == 0, 0.0)
+    label_f1 = (2.0 * correct / total).masked_fill(total == 0, 0.0)
     return {
         "f1": 100.0 * counts.example_f1 / rows,
         "micro_f1": 200.0 * correct.sum().item() / max(total.sum().item(), 1),
-        "macro_f1": _mean(of_label[total > 0]),
+        "macro_f1": _mean(label_f1[total > 0]),
         "subset_accuracy": 100.0 * counts.exact / rows,
-        "macro_f1_all": _mean(of_label),
+        "macro_f1_all": _mean(label_f1),
     }
 
 
@@ -281,14 +297,14 @@ def _mean(shares: torch.Tensor) -> float:
 
 class LabelSetScore(SummedScore):
     """
-    A score of predicted label sets, in percent; 0 where there is nothing to score.
+    A score of predicted label sets, in percent; 0 without rows.
 
     # Parameters
 
     name : `str`
         `"f1"`, `"micro_f1"` or `"subset_accuracy"`, as in `seal.structure.scores`.
     empty_f1 : `float`, optional (default = `1.0`)
-        The F1, 0 to 1, of a row without labels for which none is predicted.
+        The F1, 0 to 1, of a row without gold and predicted labels.
     """
 
     def __init__(self, name: str, empty_f1: float = 1.0) -> None:
@@ -304,11 +320,11 @@ class LabelSetScore(SummedScore):
         predicted, gold : `torch.Tensor`, `(rows, labels)`
             0 or 1 of any type.
         missed : `Sequence[Sequence[str]]`, optional (default = `()`)
-            The gold labels of each row that no column stands for; `()`: no row has any.
+            The gold labels of each row without a column; `()`: none in any row.
         """
         predicted, gold = predicted.bool().cpu(), gold.bool().cpu()
         if any(missed):
-            # Columns more, which nothing predicts.
+            # Additional columns for the missed labels, which are never predicted.
             numbers = torch.tensor([len(labels) for labels in missed])
             further = torch.arange(int(numbers.max())) < numbers.unsqueeze(1)
             predicted = torch.cat([predicted, torch.zeros_like(further)], dim=1)

@@ -18,7 +18,7 @@ from seal.tasks.base.seal_model import SealModel, check_scored
 from seal.tasks.multilabel.label_set_score import LabelSetScore, MultilabelScore
 from seal.two_player.objectives import TaskState
 
-#: The threshold by which probabilities become labels: 0.5, one tuned for all labels, or one tuned for each label.
+#: The thresholds for the probabilities: 0.5, one tuned for all labels, or one tuned for each label.
 DECISIONS = ("half", "tuned", "per_label")
 #: The metrics for which the threshold for all labels can be tuned.
 TUNING_METRICS = ("f1", "micro_f1")
@@ -29,23 +29,23 @@ class MultilabelModel(SealModel):
     """
     Multi-label classification of feature vectors (`seal_multilabel` reader).
 
-    Thresholds other than 0.5 are tuned on validation data by the trainer callback `tune_thresholds` and are part of
-    the model's weights; once they are tuned, every F1 score is also reported with them. A score without a suffix, such
-    as `f1`, is of the labels that are predicted.
+    The trainer callback `tune_thresholds` tunes thresholds on validation data and stores them in the model's weights.
+    From then on every F1 score is also reported with them. A score without a suffix, such as `f1`, measures the
+    predicted labels.
 
     # Parameters
 
-    As for `SealModel`, and
+    As in `SealModel`, and
 
     decision : `str`, optional (default = `None`)
         The least probability of a predicted label: 0.5 as in the papers (`"half"`), the tuned threshold (`"tuned"`) or
-        the label's own tuned threshold (`"per_label"`). Any of these decides alone, whatever a structure would choose.
-        `None`: a structure that has been learned decides, and 0.5 without one.
+        the label's own tuned threshold (`"per_label"`). A threshold overrules the structure. `None`: a fitted structure
+        decides; without one the threshold is 0.5.
     empty_f1 : `float`, optional (default = `1.0`)
-        The F1, 0 to 1, of a row without labels for which none is predicted.
+        The F1, 0 to 1, of a row without gold and predicted labels.
     score : `str`, optional (default = `"f1"`)
-        With a structure: the score for which labels are predicted, `"f1"`, `"micro_f1"` or `"subset_accuracy"`. Each of
-        the three is also reported as it would be were it this score (`f1_decided` and so on).
+        The score that the structure's decision maximises: `"f1"`, `"micro_f1"` or `"subset_accuracy"`. Each of the
+        three is also reported for the decision that maximises it (`f1_decided` and so on).
     """
 
     default_predictor = "seal_multilabel"
@@ -78,15 +78,15 @@ class MultilabelModel(SealModel):
         self.empty_f1 = empty_f1
         super().__init__(vocab, output_space, **settings)
         check_choice("model.score", score, tuple(LABEL_SET_SCORES))
-        #: As the parameter; may be changed later.
+        #: The parameter; it may be changed later.
         self.score = score
         self._decided = {name: LabelSetScore(name, empty_f1) for name in LABEL_SET_SCORES}
         self._own = {name: LabelSetScore(name, empty_f1) for name in LABEL_SET_SCORES}
-        #: As the parameter; may be changed later.
+        #: The parameter; it may be changed later.
         self.decision = decision
         self._score = MultilabelScore(empty_f1)
-        #: The metric for which `get_metrics` tunes the thresholds (the one for all labels, and one for each); `None`:
-        #: no tuning. Set it while validation data is scored, never for other data.
+        #: The metric for which `get_metrics` tunes the threshold for all labels; it also tunes one for each label.
+        #: `None`: no tuning. Set it only while validation data are scored.
         self.tuned_metric: Optional[str] = None
         self.register_buffer("is_tuned", torch.tensor(False))
         self.register_buffer("tuned_threshold", torch.tensor(0.5))
@@ -135,25 +135,25 @@ class MultilabelModel(SealModel):
         # Returns
 
         probabilities : `torch.FloatTensor`, `(rows, labels)`
-            Those of the task-net; or the relaxed labels that `inference` found.
+            The task-net's probabilities, or the relaxed labels from `inference`.
         predicted : `torch.BoolTensor`, `(rows, labels)`
         marginals : `torch.FloatTensor`, `(rows, labels)`
-            How likely each label is to be right, by the structure's calibration, if `with_probability` is set and there
-            is one.
+            The structure's calibrated probability of each label, if `with_probability` is set and the structure is
+            calibrated.
         probability : `torch.FloatTensor`, `(rows,)`
-            The same of the predicted labels as a whole.
+            Likewise the probability that the predicted labels are all correct.
         energy : `torch.FloatTensor`, `(rows,)`
             The energy of the predicted labels, if `with_energy` is set and there is a loss-net.
         loss : `torch.Tensor`, a scalar
-            Cross-entropy of the task-net, summed over labels, averaged over rows, where gold is given and the
-            task-net predicts.
+            The task-net's cross-entropy, summed over labels, averaged over rows, if gold is given and `inference` is
+            `None`.
         """
         return self._output(self.task_state(features, labels, metadata), labels, metadata)
 
     def _output(
         self, state: TaskState, labels: Optional[torch.Tensor], metadata: Optional[list[dict[str, Any]]]
     ) -> dict[str, torch.Tensor]:
-        """What `forward` returns."""
+        """The result of `forward`."""
         output: dict[str, torch.Tensor] = {}
         if self.inference is None:
             output["probabilities"] = state.logits.sigmoid()
@@ -188,7 +188,7 @@ class MultilabelModel(SealModel):
 
     @property
     def has_learned_structure(self) -> bool:
-        """Whether there is a structure that has been learned, and no threshold decides in its place."""
+        """Whether the structure is fitted and `decision` does not overrule it."""
         return self.decision is None and super().has_learned_structure
 
     @property
@@ -206,9 +206,11 @@ class MultilabelModel(SealModel):
 
     def check_tuned(self, decision: str, key: str) -> None:
         """
+        Checks that the thresholds for `decision`, the value of the config key `key`, are tuned.
+
         # Raises
 
-        `ConfigurationError` if `decision`, the value of the config key `key`, needs thresholds that were never tuned.
+        `ConfigurationError` if they are not.
         """
         if decision != "half" and not self.is_tuned:
             raise ConfigurationError(
@@ -218,7 +220,7 @@ class MultilabelModel(SealModel):
 
     @contextmanager
     def predicting_by(self, inference: Sampler) -> Iterator[None]:
-        """As in `SealModel`; thresholds stay those of the outputs that they were tuned for."""
+        """As in `SealModel`; thresholds are not tuned on the outputs of `inference`."""
         tuned_metric, self.tuned_metric = self.tuned_metric, None
         try:
             with super().predicting_by(inference):
@@ -235,28 +237,33 @@ class MultilabelModel(SealModel):
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """
-        In percent: `f1` (example F1), `micro_f1`, `macro_f1`, `macro_f1_all` and `subset_accuracy` of the labels that
-        are predicted; `mean_average_precision` of the task-net's probabilities; and the same as the first five with
-        the tuned thresholds, as `f1_tuned`, `f1_per_label` and so on, and with the threshold 0.5, where that is not
-        what predicts, as `f1_half` and so on. With a structure that has been learned, for `f1`, `micro_f1` and
-        `subset_accuracy` also `f1_own` and so on, by the threshold on the task-net's probabilities that is best for the
-        score on validation data, and `f1_decided` and so on, by the decision that the structure has for the score,
-        which is what is predicted where `score` names it. Also the means of the training losses.
+        The metrics, in percent:
 
-        While `tuned_metric` is set, a call with `reset` outside training first tunes the thresholds on the rows that
-        have been scored, which changes the model's buffers `tuned_threshold`, `label_thresholds` and `is_tuned`.
+        - `f1` (example F1), `micro_f1`, `macro_f1`, `macro_f1_all` and `subset_accuracy` of the predicted labels.
+        - The same five with the tuned thresholds, as `f1_tuned`, `f1_per_label` and so on, and with the threshold 0.5,
+          if it does not predict, as `f1_half` and so on.
+        - `mean_average_precision` of the task-net's probabilities.
+        - With a fitted structure, for `f1`, `micro_f1` and `subset_accuracy`: `f1_own` and so on, by the threshold on
+          the task-net's probabilities that maximises the score on validation data, and `f1_decided` and so on, by the
+          structure's decision for that score.
+        - The means of the training losses.
+
+        While `tuned_metric` is set, a call with `reset` outside training first tunes the thresholds on the scored rows.
+        This changes the buffers `tuned_threshold`, `label_thresholds` and `is_tuned`.
         """
         metrics = super().get_metrics(reset)
         if not self.training:
-            found = self._score.get_metric(reset, self._thresholds)
+            scores = self._score.get_metric(reset, self._thresholds)
             if reset and self.decision in ("tuned", "per_label"):
-                # By thresholds of now: they may have just been tuned on what was scored.
-                found.update((name, found[f"{name}_{self.decision}"]) for name in [*found] if f"{name}_half" in found)
-            metrics.update(found)
+                # The thresholds may have changed since the labels were predicted.
+                scores.update(
+                    (name, scores[f"{name}_{self.decision}"]) for name in [*scores] if f"{name}_half" in scores
+                )
+            metrics.update(scores)
             if self.has_learned_structure:
                 metrics.update(self.structure.violations(reset))
-                for suffix, scores in (("own", self._own), ("decided", self._decided)):
-                    metrics.update((f"{name}_{suffix}", score.get_metric(reset)) for name, score in scores.items())
+                for suffix, metrics_of in (("own", self._own), ("decided", self._decided)):
+                    metrics.update((f"{name}_{suffix}", score.get_metric(reset)) for name, score in metrics_of.items())
         return metrics
 
     def structure_settings(self) -> dict[str, Any]:
@@ -281,7 +288,7 @@ class MultilabelModel(SealModel):
 
     def drawn(self, inputs: dict[str, Any], num_samples: int) -> torch.Tensor:
         logits = self.task_state(**inputs).logits
-        # A decision by thresholds that is named is followed in the structure's place.
+        # A `decision` overrules the structure.
         if self.has_learned_structure and self.structure.is_followed(self.score):
             return self.structure.draw(logits, num_samples)
         return self.output_space.sample(logits, num_samples)
@@ -290,8 +297,8 @@ class MultilabelModel(SealModel):
         self, probabilities: torch.Tensor, gold: torch.Tensor, missed: torch.Tensor
     ) -> dict[str, torch.Tensor]:
         """
-        The thresholds to score beside what is predicted; they are tuned on the given rows first while `tuned_metric` is
-        set.
+        The thresholds to score in addition to the predicted labels. While `tuned_metric` is set, they are first tuned
+        on the given rows.
         """
         if self.tuned_metric:
             if self.tuned_metric == "micro_f1":
@@ -302,7 +309,7 @@ class MultilabelModel(SealModel):
             default = float(self.tuned_threshold)
             self.label_thresholds.copy_(best_label_thresholds(probabilities, gold, default))
             self.is_tuned.fill_(True)
-        found = {"tuned": self.tuned_threshold, "per_label": self.label_thresholds} if self.is_tuned else {}
+        thresholds = {"tuned": self.tuned_threshold, "per_label": self.label_thresholds} if self.is_tuned else {}
         if self.has_learned_structure or self.decision in ("tuned", "per_label"):
-            found["half"] = self.tuned_threshold.new_tensor(0.5)
-        return found
+            thresholds["half"] = self.tuned_threshold.new_tensor(0.5)
+        return thresholds

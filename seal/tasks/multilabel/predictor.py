@@ -1,6 +1,4 @@
-"""
-Labels of feature vectors, how a line gives these, and the base of the predictors of label sets.
-"""
+"""The base class of the predictors of label sets, the predictor for feature vectors, and the parser of its input."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -31,22 +29,22 @@ from seal.tasks.base.predictor import (
 from seal.tasks.multilabel.model import DECISIONS, MultilabelModel
 from seal.tasks.multilabel.reader import MultilabelReader
 
-# What a list of several rows consists of, and one row does not.
+# The types of a row. A list of such items is several rows; any other list is one row.
 _ROWS = (dict, list, tuple, numpy.ndarray)
 
 
 class LabelSetPredictor(LinePredictor):
     """
-    The labels that a `MultilabelModel` predicts. A record has
+    The base class of the predictors for `MultilabelModel`s. A record has
 
-    - `id`: the line's, if it has one; with `--use-dataset-reader`, where the input is from (`file:line`).
-    - `labels`: the predicted labels with their probabilities, the likeliest first: of a model with a structure that has
-      learned something, how likely each is to be right, calibrated on validation data, otherwise the task-net's. Where
-      the energy predicts (`model.inference`), the relaxed labels that it found, in [0, 1], are given as probabilities.
-    - `probability`: the same of the predicted labels as a whole, but where the energy predicts.
-    - `probability_own`: with such a structure, what the task-net says of them.
+    - `id`: the line's `id`, if it has one; with `--use-dataset-reader`, `file:line` of the input.
+    - `labels`: the predicted labels with their probabilities, the likeliest first. The probabilities are those of the
+      structure, calibrated on validation data, or the task-net's without a fitted structure. With `model.inference`,
+      the values are the relaxed labels that minimise the energy, in [0, 1].
+    - `probability`: the probability that the predicted labels are all correct; absent with `model.inference`.
+    - `probability_own`: with a fitted structure, the task-net's probability of the same.
     - `top`: the `top_k` likeliest labels, predicted or not, each with `label` and `probability`.
-    - `energy`: the loss-net's energy of the predicted labels together; low is good.
+    - `energy`: the loss-net's energy of the predicted labels together; a low energy is a good one.
     - `probabilities`: the probability of every label, in the order of the model's vocabulary.
 
     The last three are given on request.
@@ -55,7 +53,7 @@ class LabelSetPredictor(LinePredictor):
 
     model : `MultilabelModel`
     dataset_reader, frozen, energy :
-        As for `LinePredictor`.
+        As in `LinePredictor`.
     top_k : `int`, optional (default = `None`)
         Also give the `top_k` likeliest labels.
     decision : `str`, optional (default = `None`)
@@ -65,8 +63,8 @@ class LabelSetPredictor(LinePredictor):
 
     # Raises
 
-    `ConfigurationError` as for `LinePredictor`, if an argument is out of range, or tuned thresholds are asked of a
-    model that has none.
+    `ConfigurationError` as in `LinePredictor`, if an argument is out of range, or if `decision` needs tuned thresholds
+    and the model has none.
     """
 
     model_class = MultilabelModel
@@ -94,10 +92,10 @@ class LabelSetPredictor(LinePredictor):
         self._decision = decision
         self._probabilities = probabilities
 
-    # Not `torch.inference_mode`, in which inference by the energy could not switch on the gradients that it needs.
+    # `torch.inference_mode` would prevent inference by the energy from computing gradients.
     @torch.no_grad()
     def _predict(self, inputs: dict[str, Any]) -> list[JsonDict]:
-        """The records of a batch. `inputs` are the model's input tensors, on its device."""
+        """Predicts a batch of the model's input tensors, on its device, and returns the records."""
         self._set_model()
         with _deciding(self._model, self._decision):
             output = self._model(**inputs)
@@ -107,10 +105,10 @@ class LabelSetPredictor(LinePredictor):
         records: list[JsonDict] = [{"labels": labels} for labels in predicted]
         if self._model.inference is None:
             chosen = output["predicted"].cpu()
-            of_sets = torch.where(chosen, own.double(), 1 - own.double()).prod(dim=1).tolist()
+            set_probabilities = torch.where(chosen, own.double(), 1 - own.double()).prod(dim=1).tolist()
             calibrated = output["probability"].tolist() if "probability" in output else [None] * len(records)
-            for record, *found in zip(records, calibrated, map(finite, of_sets)):
-                record |= probabilities_of(*found)
+            for record, *both in zip(records, calibrated, map(finite, set_probabilities)):
+                record |= probabilities_of(*both)
         if self._top_k is not None:
             best = numpy.argsort(-probabilities, axis=1, kind="stable")[:, : self._top_k]
             values = numpy.take_along_axis(probabilities, best, axis=1).tolist()
@@ -143,7 +141,7 @@ class LabelSetPredictor(LinePredictor):
 
 @contextmanager
 def _deciding(model: MultilabelModel, decision: Optional[str]) -> Iterator[None]:
-    """Inside, the model decides by `decision`, unless that is `None`; its other predictors keep the model's own."""
+    """A context in which the model's `decision` is replaced, unless the given one is `None`."""
     own = model.decision
     model.decision = own if decision is None else decision
     try:
@@ -155,34 +153,33 @@ def _deciding(model: MultilabelModel, decision: Optional[str]) -> Iterator[None]
 @Predictor.register("seal_multilabel")
 class MultilabelPredictor(LabelSetPredictor):
     """
-    The labels of feature vectors: the predictor of `seal_multilabel` models.
+    The predictor of `seal_multilabel` models: it predicts the labels of feature vectors.
 
     ```python
     predictor = Predictor.from_path("model.tar.gz", predictor_name="seal_multilabel")
     predictor.predict({"basil": 1, "tomato": 1})["labels"]  # {"italian": 0.93, "vegetarian": 0.71}
     ```
 
-    A line of the input of `predict` is a JSON object with `features`, raw as in the data's files:
+    A line of the input of `predict` is a JSON object with `features`, unscaled as in the data files:
 
     - a list of numbers, one for each attribute, in the order of the model's vocabulary (`attribute_labels`);
     - or an object of numbers by attribute; attributes left out are 0. A key is an attribute's name or, if no
-      attribute has that name, an index from 0 in that order. With `"by": "index"` or `"by": "name"` beside
-      `features` keys are read in that one way only, which is needed where the names of attributes are numbers;
-    - or a list of such keys: those attributes are 1, and all others 0. It may be empty.
+      attribute has that name, an index from 0 in that order. The entry `"by": "index"` or `"by": "name"` of the line
+      selects one of the two, for attributes whose names are numbers;
+    - or a list of such keys: these attributes are 1, and all others 0. It may be empty.
 
-    A nominal attribute with values other than yes and no is one attribute for each value, `name=value`. `null` in the
-    place of a number is a missing value. `dataset_reader.missing` says what replaces it, by default the training
-    data's mean, which is known where `dataset_reader.statistics_from` names the training file. A model trained with
-    `standardize` always needs that file, because features are brought to its scale.
+    A nominal attribute with values other than yes and no is one attribute for each value, `name=value`. `null` is a
+    missing value, which `dataset_reader.missing` replaces, by default by the mean of the training file
+    `dataset_reader.statistics_from`. A model trained with `standardize` always needs that file, to scale the features.
 
-    Its record is as for `LabelSetPredictor`; with `seal predict`, its `input` are the `features`.
+    The record is as in `LabelSetPredictor`; with `seal predict`, its `input` is `features`.
 
     # Parameters
 
     model : `MultilabelModel`
     dataset_reader : `MultilabelReader`
     frozen, top_k, energy, decision, probabilities :
-        As for `LabelSetPredictor`.
+        As in `LabelSetPredictor`.
     """
 
     registered_name = "seal_multilabel"
@@ -195,14 +192,14 @@ class MultilabelPredictor(LabelSetPredictor):
         self._rows = FeatureRows(model.vocab, dataset_reader)
 
     def is_one(self, given: Any) -> bool:
-        """Whether it is a row: an object, or a list or an array of numbers or names."""
+        """Whether `given` is one row: an object, or a list or an array of numbers or names."""
         if isinstance(given, numpy.ndarray):
             return given.ndim < 2
         values = given if isinstance(given, (list, tuple)) else ()
         return isinstance(given, (str, bytes, dict)) or any(not isinstance(value, _ROWS) for value in values)
 
     def request(self, given: Any) -> JsonDict:
-        """That of an object with `features`, or of these alone."""
+        """Turns an object with `features`, or the features alone, into a request."""
         if isinstance(given, dict) and "features" in given:
             return given
         return {"features": list(given) if isinstance(given, tuple) else given}
@@ -220,29 +217,29 @@ class MultilabelPredictor(LabelSetPredictor):
         return self._labelled(self.features(prepared)) if prepared else []
 
     def features(self, prepared: list[numpy.ndarray]) -> torch.Tensor:
-        """The features of one or more prepared requests, as the model reads them: `(rows, features)`."""
+        """The features of one or more prepared requests, standardized if the reader does: `(rows, features)`."""
         return torch.from_numpy(self._rows.standardized(numpy.stack(prepared))).to(self._model.tuned_threshold)
 
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
-        """As for `LinePredictor`, in one pass of the model."""
-        # First of all, as missing statistics are not the fault of a line.
+        """As in `LinePredictor`, in one forward pass."""
+        # Checked first, because missing statistics are not a mistake in a line.
         self._rows.check_standardizing()
         return super().predict_batch_json(inputs)
 
     def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
-        """The records of a reader's instances (`--use-dataset-reader`)."""
+        """Predicts instances of a reader (`--use-dataset-reader`) and returns the records."""
         self._rows.check_standardizing()
         if not instances:
             return []
         records: list[JsonDict] = []
         for instance in instances:
-            # Brings the columns into the order of the vocabulary.
+            # Reorders the columns to the order of the vocabulary.
             instance.index_fields(self._model.vocab)
             is_row = "metadata" in instance.fields
             records.append({"id": field_of(instance, "metadata", MetadataField).metadata["source"]} if is_row else {})
         features = [field_of(instance, "features", TensorField).tensor for instance in instances]
-        found = self._labelled(torch.stack(features))
-        return [{**record, **more} for record, more in zip(records, found)]
+        predictions = self._labelled(torch.stack(features))
+        return [{**record, **prediction} for record, prediction in zip(records, predictions)]
 
     def _labelled(self, features: torch.Tensor) -> list[JsonDict]:
         return self._predict({"features": features.to(self._model.tuned_threshold)})
@@ -250,18 +247,18 @@ class MultilabelPredictor(LabelSetPredictor):
 
 class FeatureRows:
     """
-    Makes rows of features in the form that the model was trained on: in the order of its vocabulary, missing values
-    filled, standardized where the reader standardizes.
+    Converts requests to rows of features in the form that the model was trained on: in the order of its vocabulary,
+    with missing values replaced, and standardized if the reader standardizes.
 
     # Parameters
 
     vocab : `Vocabulary`
     reader : `DatasetReader`
-        A `seal_multilabel` reader determines what replaces a missing value and how features are standardized.
+        A `seal_multilabel` reader holds the replacements for missing values and the scale of the features.
 
     # Raises
 
-    `ConfigurationError` if the vocabulary names no attributes.
+    `ConfigurationError` if the vocabulary has no attributes.
     """
 
     def __init__(self, vocab: Vocabulary, reader: DatasetReader) -> None:
@@ -274,20 +271,20 @@ class FeatureRows:
         self._vocab = vocab
         self._reader: Any = reader if isinstance(reader, MultilabelReader) else None
         by_index = {str(index): index for index in range(len(self.names))}
-        # The names of attributes may be numbers, as in bibtex: where a key is a name, it is read as the name.
+        # The names of attributes may be numbers, as in bibtex: a name takes precedence over an index.
         self._lookups = {None: {**by_index, **index_of}, "index": by_index, "name": index_of}
-        # The training data's means, which replace missing values, in the order of the vocabulary, and the data's column
-        # of each attribute. Both are read when needed.
+        # The training data's means in the order of the vocabulary, which replace missing values, and the column of each
+        # attribute in the training data. Both are read when needed.
         self._means: Optional[numpy.ndarray] = None
         self._order: Optional[numpy.ndarray] = None
 
     def check_standardizing(self) -> None:
-        """It is an error if features are to be standardized and the training data's statistics are not there."""
+        """Raises a `ConfigurationError` if the reader standardizes and the training statistics are missing."""
         if self._reader is not None and self._reader.standardize:
             self._training_order("the model's features are standardized")
 
     def row(self, inputs: JsonDict) -> numpy.ndarray:
-        """The features of a record with `features` and optionally `by`, not yet standardized: `(features,)`."""
+        """The features of a request with `features` and optionally `by`, before standardization: `(features,)`."""
         if "features" not in inputs:
             raise ConfigurationError(f"the object needs 'features', found {keys_of(inputs)}.")
         by = inputs.get("by")
@@ -311,7 +308,7 @@ class FeatureRows:
         return row
 
     def standardized(self, rows: numpy.ndarray) -> numpy.ndarray:
-        """Rows `(rows, features)` standardized as the reader does; `rows` itself where it does not."""
+        """The rows `(rows, features)`, standardized if the reader standardizes."""
         if self._reader is None or not self._reader.standardize:
             return rows
         order, _ = self._training_order("the model's features are standardized")
@@ -370,7 +367,7 @@ class FeatureRows:
         return numbers
 
     def _missing(self, column: int) -> float:
-        """What replaces a missing value of the attribute."""
+        """The replacement for a missing value of the attribute."""
         where = f"the value of {self._quoted(column)} is missing"
         if self._reader is None:
             raise ConfigurationError(f"{where}; give a number.")

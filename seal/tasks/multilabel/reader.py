@@ -23,7 +23,7 @@ from seal.tasks.multilabel.data_files import MultilabelData, read_multilabel
 
 logger = logging.getLogger(__name__)
 
-# What gives a reader the path of data; it is not told which.
+# The config keys that a path of data may come from: AllenNLP does not tell the reader which.
 _PATHS = "the path of data (train_data_path, validation_data_path or test_data_path)"
 
 
@@ -31,30 +31,30 @@ _PATHS = "the path of data (train_data_path, validation_data_path or test_data_p
 class MultilabelReader(DatasetReader):
     """
     Reads feature-based multi-label data in ARFF: dense or sparse, with the labels of Mulan's XML, of MEKA's relation
-    or of a KU Leuven hierarchy (see `read_multilabel`). The data loader `tensors` gets the data as a table;
-    AllenNLP's own loaders work too, with one instance a row.
+    or of a KU Leuven hierarchy (see `read_multilabel`). The data loader `tensors` reads the data as a table;
+    AllenNLP's own loaders read one instance per row.
 
-    A path is a file, a list of files that make one split (stratified folds), or a pattern with `*`; packed ones are
-    read as well. What is read of large ones is kept for the next start (see `seal.files.array_cache`).
+    A path is a file, a list of files that form one split (stratified folds), or a pattern with `*`. Files may be
+    compressed. Large files are cached after the first reading (see `seal.files.array_cache`).
 
     # Parameters
 
     label_xml, labels, drop_attributes, hierarchy, repeated_names :
-        As for `read_multilabel`.
+        As in `read_multilabel`.
     missing : `str`, optional (default = `"mean"`)
-        What a missing value of a feature is: the `"mean"` of the column in the training data, `"zero"`, or an
-        `"error"`. Without `statistics_from` no mean is known, and `"mean"` is an error, too.
+        What replaces a missing value: `"mean"`, the mean of the column in the training data `statistics_from`, or
+        `"zero"`. `"error"`, and `"mean"` without `statistics_from`: a missing value is an error.
     root : `str`, optional (default = `None`)
         The name of an additional label above all others, which every row has. The papers count it among the 500 labels
         of their hierarchical sets, where it raises every F1.
     standardize : `bool`, optional (default = `False`)
-        Whether to bring every feature to mean 0 and standard deviation 1 in the training data, and constant ones to 0.
-        Features in different units need it. It needs `statistics_from`.
+        Whether to scale every feature to mean 0 and standard deviation 1 in the training data, and constant features to
+        0. Features in different units need it. It requires `statistics_from`.
     statistics_from : `Union[str, list[str]]`, optional (default = `None`)
-        The path of the training data, which give the means and deviations. It has to be named because evaluation and
-        prediction read other files.
+        The path of the training data, from which the means and deviations are computed. Evaluation and prediction read
+        them from there, too.
     max_instances, serialization_dir :
-        As for `DatasetReader`.
+        As in `DatasetReader`.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class MultilabelReader(DatasetReader):
         max_instances: Optional[int] = None,
         serialization_dir: Optional[str] = None,
     ) -> None:
-        # Spelt out: with `**kwargs` a misspelt config key would end in a TypeError, not in a message that names it.
+        # With `**kwargs` a misspelt config key would end in a TypeError instead of a message that names it.
         super().__init__(max_instances=max_instances, serialization_dir=serialization_dir)
         if standardize and statistics_from is None:
             raise ConfigurationError(
@@ -91,21 +91,21 @@ class MultilabelReader(DatasetReader):
             repeated_names=repeated_names,
             root=root,
         )
-        #: For callers with features that are not from a file, as is `training_statistics`.
+        #: Public for predictors, whose features do not come from a file, as is `training_statistics`.
         self.missing = missing
         self.standardize = standardize
         self._statistics_from = statistics_from
-        # The training data, whose means fill missing values, and the means and deviations of its features once filled.
+        # The training data, whose means replace missing values, and the means and deviations after the replacement.
         self._statistics: Optional[MultilabelData] = None
         self._moments: Optional[tuple[numpy.ndarray, numpy.ndarray]] = None
 
     def load(self, path: Union[str, Sequence[str]]) -> MultilabelData:
         """
-        The data of a path, with the root label and standardized features where they are asked for.
+        Reads the data of a path, with the root label and standardized features if these are set.
 
         # Raises
 
-        `ConfigurationError` at everything that is wrong in the files, with file and line; or if no row has a label.
+        `ConfigurationError` if no row has a label.
         """
         data = self._read_data(path)
         of_root = self._root is not None
@@ -135,7 +135,7 @@ class MultilabelReader(DatasetReader):
         return data
 
     def _read_data(self, path: Union[str, Sequence[str]]) -> MultilabelData:
-        """The data of a path, whatever its labels, with standardized features where they are asked for."""
+        """Reads the data of a path as `load` does, without checking the labels."""
         files = _files(path)
         if not self.standardize and files == self._statistics_files():
             return require(self.training_statistics(), "dataset_reader.statistics_from")
@@ -156,7 +156,7 @@ class MultilabelReader(DatasetReader):
         statistics_from: Optional[list[str]],
         read: Callable[[list[str], Arrays], MultilabelData],
     ) -> MultilabelData:
-        """The data of files: from the cache, or as `read` reads them."""
+        """The data of files from the cache, or from `read`."""
         xml = self._label_xml
         standardized = self.standardize and statistics_from is not None
         settings = {**self._read_files.keywords, "label_xml": xml is not None, "standardize": standardized}
@@ -173,7 +173,7 @@ class MultilabelReader(DatasetReader):
         return _files(self._statistics_from, "dataset_reader.statistics_from")
 
     def training_statistics(self) -> Optional[MultilabelData]:
-        """The split `statistics_from`, read once; `None` where none is named."""
+        """The split `statistics_from`, read once; `None` if it is not set."""
         files = self._statistics_files()
         if self._statistics is None and files is not None:
             data = self._kept_or_read(files, None, lambda files, arrays: self._read_files(files, arrays=arrays))
@@ -183,8 +183,8 @@ class MultilabelReader(DatasetReader):
         return self._statistics
 
     def _take_deviations(self, features: numpy.ndarray) -> None:
-        # A small deviation is not a sign of a constant: by rounding equal values have one, and so may large values that
-        # differ little.
+        # A constant column is found by its extremes: rounding gives equal values a small deviation, and large values
+        # that differ little have one, too.
         rows, columns = features.shape
         least, most, total, squares = (numpy.full(columns, value) for value in (numpy.inf, -numpy.inf, 0.0, 0.0))
         for start, end in pieces(rows, columns):
@@ -197,7 +197,10 @@ class MultilabelReader(DatasetReader):
         self._moments = centre, numpy.where(least == most, numpy.inf, numpy.sqrt(squares / rows))
 
     def standardized(self, features: numpy.ndarray, names: Optional[list[str]] = None) -> numpy.ndarray:
-        """`(features - means) / deviations` of the training data, in float32; columns as `names`, or as in training."""
+        """
+        `(features - means) / deviations` in float32, with the training data's means and deviations. `names` are the
+        names of the columns; `None`: the columns of the training data.
+        """
         means, deviations = require(self._moments, "dataset_reader.standardize")
         if names is not None:
             columns = require(self._statistics, "dataset_reader.statistics_from").columns_of(names)
@@ -210,11 +213,7 @@ class MultilabelReader(DatasetReader):
 
     def read_inputs(self, path: Union[str, Sequence[str]]) -> TensorTable:
         """
-        The features alone, for self-training: the labels of a row are not used, and may all be 0.
-
-        # Raises
-
-        `ConfigurationError` at everything that is wrong in the files.
+        Reads the features for self-training, which ignores the labels: they may all be 0.
         """
         data = self._read_data(path)
         return TensorTable({"features": data.features}, {"features": _columns(data)["features"]}, data.source)
@@ -229,7 +228,7 @@ class MultilabelReader(DatasetReader):
         return {
             "features": ColumnsField(_row(data.features, row), columns["features"]),
             "labels": ColumnsField(_row(data.labels, row), columns["labels"]),
-            # The first row names the columns for all rows.
+            # The vocabulary reads the names of the columns from the first row.
             "metadata": NamesField(data.source[row], list(columns.values()) if row == 0 else []),
         }
 
@@ -244,7 +243,7 @@ class MultilabelReader(DatasetReader):
 
 
 class ColumnsField(TensorField):
-    """A row of a table, brought into the order of the vocabulary."""
+    """A row of a table, reordered to the order of the vocabulary."""
 
     def __init__(self, values: numpy.ndarray, columns: NamedColumns) -> None:
         super().__init__(torch.as_tensor(values, dtype=torch.float))
