@@ -1,3 +1,5 @@
+"""Batch samplers: by length, by padded size, for frames, and for partly labelled data."""
+
 import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,14 +19,14 @@ from seal.tasks.base.fields import field_of
 @BatchSampler.register("by_length")
 class BatchesByLength(BatchSampler):
     """
-    Batches of sentences of similar length, by their field `tokens`, shortest first and bounded in padded size
-    (`seal.common.length_groups`): for evaluation, where one long text would pad all others of its batch to its length.
-    Instances without such a field stay in their order.
+    Batches of sentences of similar length, shortest first and bounded in padded size (`seal.common.length_groups`), for
+    evaluation: a batch is padded to its longest text. The length is that of the field `tokens`; instances without it
+    stay in their order.
 
     # Parameters
 
     batch_size : `int`
-        The most sentences of a batch.
+        The most sentences in a batch.
     """
 
     def __init__(self, batch_size: int) -> None:
@@ -45,8 +47,8 @@ class BatchesByLength(BatchSampler):
 
 
 def pieces_in(instance: Instance) -> int:
-    """The pieces that the encoder of `tokens` reads; 0 where it reads words."""
-    # A loader's instances are indexed; before, their pieces are not known.
+    """The number of word pieces that the encoder of `tokens` reads; 0 if it reads words."""
+    # Only indexed instances, such as a loader's, have pieces.
     return pieces_of(instance["tokens"].get_padding_lengths()) if instance.indexed else 0
 
 
@@ -59,14 +61,15 @@ def _size_of(instance: Instance) -> Size:
 @BatchSampler.register("by_size")
 class BatchesBySize(BucketBatchSampler):
     """
-    Batches of similar padded size in random order, for training: AllenNLP's `bucket`, by what the encoder of `tokens`
-    reads. A transformer reads pieces of words, and of sentences with as many words some have twice as many pieces.
+    Batches of similar padded size in random order, for training: AllenNLP's `bucket`, where the size is the number of
+    pieces or words that the encoder of `tokens` reads. Of two sentences with as many words, one may have twice as many
+    pieces.
 
     # Parameters
 
     batch_size : `int`
     padding_noise : `float`, optional (default = `0.05`)
-        Each size is changed by up to this share of it before they are sorted, so that the batches of two epochs differ.
+        Each size is changed randomly by up to this share before sorting, so that the batches of two epochs differ.
     """
 
     def __init__(self, batch_size: int, padding_noise: float = 0.05) -> None:
@@ -82,21 +85,22 @@ class BatchesBySize(BucketBatchSampler):
 @BatchSampler.register("frames")
 class BatchesOfFrames(BatchesBySize):
     """
-    Batches of similar padded size (`by_size`) for training on semantic roles, of all frames and of some of the sentence
-    instances, which train the predicate finder (`seal_srl` reader): each epoch has others. An instance of the finder
-    costs as much as a frame; with fewer of them an epoch is shorter, and both learn less.
+    Batches of similar padded size (`by_size`) for training on semantic roles. Each epoch has all frames and a new
+    random sample of the sentence instances, which train the predicate finder (`seal_srl` reader). A sentence instance
+    costs as much time as a frame: with fewer of them an epoch is shorter, and the predicate finder and the shared
+    encoder learn less.
 
     # Parameters
 
     batch_size : `int`
     sentence_share : `float`, optional (default = `1.0`)
-        The share of the sentence instances in an epoch, in (0, 1]; rounded up to a whole number of them.
+        The share of the sentence instances in an epoch, in (0, 1]; their number is rounded up.
     padding_noise : `float`, optional (default = `0.05`)
-        As for `by_size`.
+        As in `by_size`.
 
     # Raises
 
-    `ConfigurationError` if the share is out of range, or the instances are not those of frames.
+    `ConfigurationError` if the share is out of range, or the instances are not from the `seal_srl` reader.
     """
 
     def __init__(self, batch_size: int, sentence_share: float = 1.0, padding_noise: float = 0.05) -> None:
@@ -106,7 +110,7 @@ class BatchesOfFrames(BatchesBySize):
 
     def get_batch_indices(self, instances: Sequence[Instance]) -> Iterator[list[int]]:
         frames, sentences = _frames_and_sentences(instances)
-        # In order, so that with all of them the batches are those of `by_size`.
+        # Sorted, so that with `sentence_share = 1` the batches equal those of `by_size`.
         chosen = sorted(frames + random.sample(sentences, self._number_of(sentences)))
         for batch in super().get_batch_indices([instances[place] for place in chosen]):
             yield [chosen[place] for place in batch]
@@ -116,12 +120,12 @@ class BatchesOfFrames(BatchesBySize):
         return -(-(len(frames) + self._number_of(sentences)) // self.batch_size)
 
     def _number_of(self, sentences: list[int]) -> int:
-        # Less what rounding adds: 0.1 of 30 are 3.
+        # Corrects the rounding of floating point: 0.1 of 30 is 3.
         return math.ceil(self._share * len(sentences) - 1e-9)
 
 
 def _frames_and_sentences(instances: Sequence[Instance]) -> tuple[list[int], list[int]]:
-    """The places of frames, and of sentences."""
+    """The indices of the frames, and of the sentence instances."""
     kinds: tuple[list[int], list[int]] = ([], [])
     for place, instance in enumerate(instances):
         if "predicate" not in instance.fields:
@@ -135,14 +139,14 @@ def _frames_and_sentences(instances: Sequence[Instance]) -> tuple[list[int], lis
 @BatchSampler.register("partly_labelled")
 class PartlyLabelledBatches(BatchSampler):
     """
-    Batches of `num_labelled` labelled and `num_unlabelled` unlabelled instances, as told by the field `labelled`. An
-    epoch is one pass over the unlabelled instances. The labelled ones, which are few, are repeated, in passes of their
-    own. Without unlabelled instances an epoch is one pass over the labelled ones.
+    Batches of `num_labelled` labelled and `num_unlabelled` unlabelled instances; the field `labelled` distinguishes
+    them. An epoch is one pass over the unlabelled instances, during which the labelled ones, which are few, are
+    repeated. Without unlabelled instances an epoch is one pass over the labelled ones.
 
     # Parameters
 
     num_labelled, num_unlabelled : `int`, optional (default = `5` and `15`)
-        The numbers in a batch; the last batch of an epoch may have fewer unlabelled instances.
+        The numbers per batch; the last batch of an epoch may have fewer unlabelled instances.
 
     # Raises
 
@@ -155,7 +159,7 @@ class PartlyLabelledBatches(BatchSampler):
         self._num_labelled, self._num_unlabelled = num_labelled, num_unlabelled
 
     def get_batch_indices(self, instances: Sequence[Instance]) -> list[list[int]]:
-        # All random draws are made before the first batch: a recovered run skips batches without training on them.
+        # All random numbers are drawn before the first batch, since a recovered run skips batches without training.
         return list(self._batches(instances))
 
     def _batches(self, instances: Sequence[Instance]) -> Iterator[list[int]]:
@@ -169,7 +173,7 @@ class PartlyLabelledBatches(BatchSampler):
         for part in _parts(_shuffled(others), self._num_unlabelled):
             chosen, waiting = waiting[:size], waiting[size:]
             if len(chosen) < size:
-                # A new pass: instances from the end of the last one are in the batch already, so they come later.
+                # In the new pass, instances that are already in the batch come later.
                 again = _shuffled(labelled)
                 fresh = [index for index in again if index not in chosen][: size - len(chosen)]
                 waiting = [index for index in again if index not in fresh]

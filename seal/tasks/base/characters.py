@@ -8,15 +8,15 @@ from allennlp.data import Token, Vocabulary
 from allennlp.data.token_indexers import TokenCharactersIndexer, TokenIndexer
 from torch.nn import functional as F
 
-# The number of distinct words whose characters are kept.
+# The most distinct words in the cache.
 _MOST_WORDS = 100_000
 
 
 @TokenIndexer.register("seal_characters")
 class CharactersIndexer(TokenCharactersIndexer):
     """
-    AllenNLP's indexer `characters` in a fraction of its time: the characters of a distinct word are looked up once, and
-    an instance keeps a tensor, which a batch pads. Parameters and batches are those of `characters`.
+    A faster version of AllenNLP's indexer `characters`, with the same parameters and batches: it looks up the
+    characters of a distinct word once, and an instance holds a tensor, which is padded in a batch.
     """
 
     def count_vocab_items(self, token: Token, counter: dict[str, dict[str, int]]) -> None:
@@ -25,7 +25,7 @@ class CharactersIndexer(TokenCharactersIndexer):
                 counter[self._namespace][character.text] += 1
 
     def tokens_to_indices(self, tokens: Sequence[Token], vocabulary: Vocabulary) -> dict[str, torch.Tensor]:  # type: ignore[override]
-        # A namespace that is asked for its size is made.
+        # `get_vocab_size` would create a missing namespace.
         known = self._namespace in vocabulary.get_namespaces()
         size = vocabulary.get_vocab_size(self._namespace) if known else 0
         if self._indexed_by is not vocabulary or self._size != size:
@@ -46,14 +46,14 @@ class CharactersIndexer(TokenCharactersIndexer):
     def as_padded_tensor_dict(  # type: ignore[override]
         self, tokens: dict[str, torch.Tensor], padding_lengths: dict[str, int]
     ) -> dict[str, torch.Tensor]:
-        found = tokens["token_characters"]
+        indices = tokens["token_characters"]
         words, longest = padding_lengths["token_characters"], padding_lengths["num_token_characters"]
-        return {"token_characters": F.pad(found, (0, longest - found.shape[1], 0, words - found.shape[0])).long()}
+        return {"token_characters": F.pad(indices, (0, longest - indices.shape[1], 0, words - indices.shape[0])).long()}
 
     def get_empty_token_list(self) -> dict[str, torch.Tensor]:  # type: ignore[override]
         return {"token_characters": torch.zeros(0, 0, dtype=torch.int32)}
 
-    #: The vocabulary of the indices that are kept, and how many characters it had.
+    #: The vocabulary of the cached indices, and its number of characters.
     _indexed_by: Optional[Vocabulary] = None
     _size: int = 0
 
@@ -86,7 +86,7 @@ class CharactersIndexer(TokenCharactersIndexer):
         return characters
 
 
-def _keep(of_words: dict[str, Any], token: Token, value: Any) -> None:
-    if len(of_words) >= _MOST_WORDS:
-        of_words.clear()
-    of_words[token.text or ""] = value
+def _keep(cache: dict[str, Any], token: Token, value: Any) -> None:
+    if len(cache) >= _MOST_WORDS:
+        cache.clear()
+    cache[token.text or ""] = value

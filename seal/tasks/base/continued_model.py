@@ -1,5 +1,5 @@
 """
-Training that starts from a trained model, `{type: 'from_archive', archive_file: ...}`, with its labels or with more.
+Training that starts from a trained model, `{type: 'from_archive', archive_file: ...}`, optionally with new labels.
 """
 
 from typing import Optional
@@ -14,51 +14,50 @@ from seal.common.vocabularies import WRITTEN, names_of
 from seal.registry import ConfigurationError
 from seal.tasks.base.seal_model import SealModel
 
-# The part of a model that is learned anew after each training.
+# The prefix of the weights that are fitted again after each training.
 _LEARNED_LAST = "structure."
 
 
 @Model.register("from_archive", constructor="from_archive", exist_ok=True)
 class ContinuedModel(Model):
     """
-    A trained model, to train it on. Instances get the numbers of the new vocabulary, and the model keeps its own,
-    so that it is an error where the two differ; AllenNLP's constructor of this name would read other words.
-
-    There is no model of this class: what is made is of the class of the archive's.
+    Loads a trained model to continue its training. The result has the class of the trained model. Instances are indexed
+    with the new vocabulary and the model's embeddings with the old one, so that the two must agree. AllenNLP's
+    constructor of this name does not check this.
 
     # Parameters
 
     archive_file : `str`
         An archive, the folder of a run, or a model of the hub.
     vocab : `Vocabulary`, optional (default = `None`)
-        That of the new data; without one, the model is as it was.
+        The vocabulary of the new data; `None`: the model stays unchanged.
     new_labels : `bool`, optional (default = `False`)
-        Whether a `SealModel` gets rows for labels that it does not know, which start as those of a new model.
+        Whether a `SealModel` gets rows for new labels, which are initialized as in a new model.
     """
 
-    #: Of the class of the model that was loaded.
+    #: The default predictor of the loaded model's class.
     default_predictor = "of_the_model"
 
     @classmethod
     def from_archive(cls, archive_file: str, vocab: Optional[Vocabulary] = None, new_labels: bool = False) -> Model:
         """
-        The model of an archive.
+        Loads the model of an archive.
 
         # Raises
 
-        `ConfigurationError` where names of the vocabulary have other numbers than in the model; where there are new
-        labels, and `new_labels` is false; or where the weights do not fit the new labels.
+        `ConfigurationError` if names have other indices in the vocabulary than in the model, if there are new labels
+        and `new_labels` is false, or if the weights do not fit the new labels.
         """
         archive = load_archive(archive_file)
         model = archive.model
         if vocab is None:
             return model
         if isinstance(model, SealModel):
-            more = _new_names(model, vocab, str(archive_file), new_labels)
-            seal_model = _with_rows(archive, vocab, str(archive_file)) if more else model
-            # Where the trainer makes nets for held-out scores.
+            new_names = _new_names(model, vocab, str(archive_file), new_labels)
+            seal_model = _with_rows(archive, vocab, str(archive_file)) if new_names else model
+            # For cross-fitting, whose nets start from the same weights.
             seal_model.starts_from = dict.fromkeys(seal_model.nets(), str(archive_file))
-            if more:
+            if new_names:
                 return seal_model
         model.vocab.extend_from_vocab(vocab)
         model.extend_embedder_vocab()
@@ -67,19 +66,19 @@ class ContinuedModel(Model):
 
 def _new_names(model: SealModel, vocab: Vocabulary, archive_file: str, new_labels: bool) -> list[str]:
     """
-    The namespaces of the data's vocabulary with more names than the model's for which it needs new rows.
+    The namespaces of labels in which the data's vocabulary has new names.
 
     # Raises
 
-    `ConfigurationError` where the numbers of the names differ, or there are more and `new_labels` is not set.
+    `ConfigurationError` if the indices of the names differ, or there are new names and `new_labels` is false.
     """
     extend = f"vocabulary to {{type: 'extend', directory: '{archive_file}'}}"
     # AllenNLP itself adds rows for words.
     words = {getattr(module, "_vocab_namespace", None) for module in model.modules()}
-    more = []
+    namespaces = []
     for namespace in sorted((model.vocab.get_namespaces() & vocab.get_namespaces()) - {WRITTEN}):
-        ours, theirs = names_of(model.vocab, namespace), names_of(vocab, namespace)
-        unknown = sorted(set(theirs) - set(ours), key=theirs.index)
+        old, new = names_of(model.vocab, namespace), names_of(vocab, namespace)
+        unknown = sorted(set(new) - set(old), key=new.index)
         if unknown and namespace not in words and not new_labels:
             raise ConfigurationError(
                 f"model.archive_file: this data has {len(unknown)} names in '{namespace}' that the model of "
@@ -87,21 +86,23 @@ def _new_names(model: SealModel, vocab: Vocabulary, archive_file: str, new_label
                 f"model.new_labels to true, which gives the model a row for each, and {extend}, which keeps the "
                 "numbers of the others."
             )
-        length = min(len(ours), len(theirs))
-        if ours[:length] != theirs[:length]:
+        length = min(len(old), len(new))
+        if old[:length] != new[:length]:
             raise ConfigurationError(
                 f"model.archive_file: this data's names in '{namespace}' have other numbers than in the model of "
                 f"'{archive_file}'; set {extend}, which keeps the model's."
             )
         if unknown and namespace not in words:
-            more.append(namespace)
-    return more
+            namespaces.append(namespace)
+    return namespaces
 
 
 def _with_rows(archive: Archive, vocab: Vocabulary, archive_file: str) -> SealModel:
-    """A model of the archive's config and the larger vocabulary, with the archive's weights in its first rows."""
+    """
+    Constructs the archive's model with the larger vocabulary and copies the archive's weights into its first rows.
+    """
     old: Model = archive.model
-    # One that the old vocabulary lacks has the entries for padding and unknown words there.
+    # In a namespace that the old vocabulary lacks, its size is that of the entries for padding and unknown words.
     sizes = {(old.vocab.get_vocab_size(name), vocab.get_vocab_size(name)) for name in vocab.get_namespaces()}
     params = archive.config.duplicate()["model"]
     remove_keys_from_params(params)
@@ -126,5 +127,5 @@ def _with_rows(archive: Archive, vocab: Vocabulary, archive_file: str) -> SealMo
 
 
 def _has_more_rows(old: tuple[int, ...], new: tuple[int, ...], sizes: set) -> bool:
-    """Whether two shapes differ only in sides that are the number of names of the old and the new vocabulary."""
+    """Whether two shapes differ only in dimensions whose sizes are the old and the new size of a namespace."""
     return len(old) == len(new) and all(one == other or (one, other) in sizes for one, other in zip(old, new))

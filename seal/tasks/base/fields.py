@@ -1,7 +1,4 @@
-"""
-Fields of instances: labels that the vocabulary may lack, words whose written forms it counts, and names of the columns
-of a table, which it keeps in their order.
-"""
+"""Fields of instances: for labels that the vocabulary may lack, for words, and for the names of a table's columns."""
 
 from collections.abc import Sequence
 from typing import Any, Optional, TypeVar, Union
@@ -20,7 +17,7 @@ F = TypeVar("F", bound=Field)
 
 
 def field_of(instance: Instance, name: str, kind: type[F]) -> F:
-    """The field of this name, which is of this class."""
+    """The field `name` of an instance, typed as `kind`."""
     field = instance[name]
     assert isinstance(field, kind)
     return field
@@ -28,17 +25,17 @@ def field_of(instance: Instance, name: str, kind: type[F]) -> F:
 
 class KnownLabelsField(SequenceLabelField):
     """
-    A `SequenceLabelField` of strings in which a label that the vocabulary lacks is a placeholder, index 0. Label
-    namespaces have no unknown entry, and AllenNLP's field ends in a `KeyError`. Models find such labels in the
-    metadata: they count them as missed in evaluation and refuse to learn from them (`UnknownGold`). Labels
-    that are indices bypass the vocabulary.
+    A `SequenceLabelField` of strings in which a label that the vocabulary lacks gets the index 0. AllenNLP's field
+    would raise a `KeyError`, since label namespaces have no unknown entry. Models find unknown labels in the metadata:
+    they count as missed in evaluation and are an error in training (`UnknownGold`). Labels that are indices bypass the
+    vocabulary.
 
     # Parameters
 
-    labels, sequence_field, label_namespace : as for `SequenceLabelField`
+    labels, sequence_field, label_namespace : as in `SequenceLabelField`
     notation : `Optional[str]`, optional (default = `None`)
-        The `TagNotation.name` of how a file writes tags of spans, which the vocabulary keeps: predictions are written
-        so, too.
+        The `TagNotation.name` of the file's span tags. The vocabulary stores it, so that predictions are written in the
+        same notation.
     """
 
     def __init__(
@@ -64,8 +61,8 @@ class KnownLabelsField(SequenceLabelField):
 
 class LabelSetField(MultiLabelField):
     """
-    A `MultiLabelField` of names, with a tensor in floating point, which leaves out labels that the vocabulary lacks,
-    for the same reason.
+    A `MultiLabelField` of names with a floating-point tensor. It leaves out labels that the vocabulary lacks, for which
+    AllenNLP's field would raise a `KeyError`.
     """
 
     def index(self, vocab: Vocabulary) -> None:
@@ -80,8 +77,8 @@ class LabelSetField(MultiLabelField):
 
 class WordsField(MetadataField):
     """
-    The metadata of a sentence, from whose `words` the vocabulary learns how its data write brackets, quotes and the
-    like. Prediction brings raw text to these forms.
+    The metadata of a sentence. From its `words` the vocabulary counts the forms of brackets, quotes and similar signs;
+    prediction rewrites raw text in these forms.
     """
 
     def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
@@ -91,18 +88,18 @@ class WordsField(MetadataField):
 
 class NamedColumns:
     """
-    The names of a table's columns, as a namespace of the vocabulary. A model keeps them there, and finds its columns
-    in files that have them in another order.
+    The names of a table's columns, stored in a namespace of the vocabulary. With them a model finds its columns in
+    files that have them in another order.
 
     # Parameters
 
     names : `list[str]`
     namespace : `str`
-        One without padding and unknown entries.
+        A namespace without padding and unknown entries.
     what : `str`
-        What a column is, for messages.
+        The name of a column's kind, such as `"attribute"`, for messages.
     source : `str`
-        The file the names are from.
+        The file of the names.
     wheres : `dict[str, str]`, optional (default = `None`)
         `file:line` of the names, as far as known.
     """
@@ -115,11 +112,11 @@ class NamedColumns:
         self._what = what
         self._source = source
         self._wheres = wheres or {}
-        # Cached, because every row asks for it where rows are instances.
+        # Cached, because every row needs it if rows are instances.
         self._order: Optional[tuple[Vocabulary, numpy.ndarray]] = None
 
     def count(self, counter: dict[str, dict[str, int]]) -> None:
-        """Counts every name once, so that the vocabulary keeps their order."""
+        """Counts every name once, so that the vocabulary preserves their order."""
         for name in self.names:
             counter[self.namespace][name] += 1
 
@@ -131,7 +128,7 @@ class NamedColumns:
 
         # Raises
 
-        `ConfigurationError` if the names are not those of the vocabulary, whatever their order, or one is there twice.
+        `ConfigurationError` if the names and the vocabulary's entries differ as sets, or a name occurs twice.
         """
         if self._order is None or self._order[0] is not vocab:
             self._order = (vocab, self._order_of(vocab))
@@ -140,7 +137,7 @@ class NamedColumns:
     def _order_of(self, vocab: Vocabulary) -> numpy.ndarray:
         known = vocab.get_token_to_index_vocabulary(self.namespace)
         if not known.keys() >= set(self.names):
-            # A model of before names of labels were composed has them as its files did.
+            # An older model has names of labels that are not in Unicode's composed form.
             known = {name if name in self.names else composed(name): index for name, index in known.items()}
         seen: set[str] = set()
         for name in self.names:
@@ -167,7 +164,7 @@ class NamedColumns:
 
 
 class NamesField(MetadataField):
-    """The source of a row, anything `more` about it, and the columns whose names the vocabulary counts from it."""
+    """The metadata of a row: its source and `more` entries. The vocabulary counts the names of `columns` from it."""
 
     def __init__(self, source: Optional[str], columns: Sequence[NamedColumns], **more: Any) -> None:
         super().__init__({"source": source, **more})

@@ -1,14 +1,14 @@
-"""What the names of metrics say of which output they measure."""
+"""Selects the metrics that measure the predicted output, by their names."""
 
 import re
 from collections.abc import Iterable
 
-# The scores of an output, alone or with what they are of: `f1-PER`, `violations_once`.
+# The scores of an output, optionally with the name of a label or constraint: `f1-PER`, `violations_once`.
 _OF_OUTPUT = re.compile(
     r"(micro_|macro_|predicate_)?f1(_all)?(-.*)?|precision|recall|accuracy|exact_match|subset_accuracy|ucr|duplicates|"
     r"(mean|global)_iou|pixel_accuracy|violations_.*"
 )
-#: What a score is of whose name ends in one of these, and not of the prediction.
+#: The suffixes of the scores of other outputs than the predicted one, with a description of the output.
 OTHER_OUTPUTS = {
     "_own": "the task-net's own output",
     "_decided": "labels that are chosen for this score (model.score)",
@@ -20,8 +20,8 @@ OTHER_OUTPUTS = {
 
 def of_prediction(names: Iterable[str]) -> list[str]:
     """
-    Those of the names of metrics, in their order, that are scores of what the model predicts. Others are of the
-    task-net's own output (`f1_own`), of what is predicted for another score or by another threshold (`f1_decided`,
-    `f1_tuned`), or no scores of an output, such as losses.
+    Selects, in order, the names of the metrics that score the model's predicted output. The other metrics score the
+    task-net's own output (`f1_own`) or the output for another score or threshold (`f1_decided`, `f1_tuned`), or are
+    losses and the like.
     """
     return [name for name in names if _OF_OUTPUT.fullmatch(name) and not name.endswith(tuple(OTHER_OUTPUTS))]

@@ -1,6 +1,6 @@
 """
-From raw input to records, with a trained model: `seal.load` makes a `Pipeline`, and the commands `predict` and `demo`
-are built on it.
+Predicts records from raw input with a trained model. `seal.load` returns a `Pipeline`; the commands `predict` and
+`demo` use it, too.
 """
 
 import os
@@ -22,12 +22,12 @@ from seal.tasks.base.predictor import Line, LinePredictor
 from seal.tasks.base.records import Record
 from seal.tasks.base.sentence_predictor import SentencePredictor
 
-#: No more than about as many characters of inputs are in memory at once, unless a single input is longer.
+#: The approximate most characters of inputs in memory at once; a single input may be longer.
 MOST_CHARACTERS_AT_ONCE = 2**20
 
 
 class InputError(ConfigurationError, ValueError):
-    """What is wrong with an input, with a model or with its name, in one sentence; programs may catch `ValueError`."""
+    """An error in an input, a model or a model's name, in one sentence. Programs may catch it as a `ValueError`."""
 
 
 class Pipeline:
@@ -44,9 +44,9 @@ class Pipeline:
     # Parameters
 
     predictor : `Predictor`
-        That of the model's task. Its docstring has the keys of a record, and what an object of the input may have.
+        The predictor of the model's task. Its docstring lists the keys of a record and of an input object.
     name : `str`, optional (default = `""`)
-        How the model was called.
+        The name or path of the model.
     """
 
     def __init__(self, predictor: Predictor, name: str = "") -> None:
@@ -63,16 +63,16 @@ class Pipeline:
         arguments: Optional[dict[str, Any]] = None,
     ) -> "Pipeline":
         """
-        The pipeline of an archive that was opened.
+        Makes the pipeline of an opened archive.
 
         # Parameters
 
         archive : `Archive`
         name : `str`, optional (default = `""`)
         predictor : `str`, optional (default = `None`)
-            The registered name of a predictor in place of that of the model.
+            The registered name of a predictor that replaces the model's default.
         reader : `str`, optional (default = `"validation"`)
-            `"train"` or `"validation"`: which of the archive's readers, where it has two.
+            The reader to use if the archive has two: `"train"` or `"validation"`.
         arguments : `dict[str, Any]`, optional (default = `None`)
             Arguments of the predictor.
         """
@@ -85,16 +85,16 @@ class Pipeline:
 
     def __call__(self, given: Any, batch_size: Optional[int] = None) -> Union[Record, Iterator[Record]]:
         """
-        The record of an input, or those of several, which are predicted many at once, when they are asked for.
+        Predicts one input, or an iterable of inputs in batches, lazily.
 
         # Parameters
 
         given :
-            A text (`str`), or an object (`dict`) as a line of the input of `seal predict` may hold. For label sets of
-            features, a row: a list of numbers, an array, or an object of numbers by attribute. For masks, an image: its
-            path, an array `(height, width, 3)` of bytes, or one of Pillow. Any iterable of these is several inputs.
+            A text (`str`), or an object (`dict`) as in a line of the input of `seal predict`. For feature vectors, a
+            row: a list of numbers, an array, or an object of numbers by attribute. For images: a path, an array
+            `(height, width, 3)` of bytes, or a Pillow image. Any iterable of these is several inputs.
         batch_size : `int`, optional (default = `256`; `1` for images)
-            How many of several inputs are read and predicted at once.
+            The number of inputs of an iterable that are read and predicted at once.
 
         # Returns
 
@@ -103,7 +103,7 @@ class Pipeline:
 
         # Raises
 
-        `InputError` if the input is wrong. Of several, the record of a wrong one has, as its only key, `error`.
+        `InputError` if a single input is faulty. In an iterable, the record of a faulty input has the one key `error`.
         """
         with errors_explained():
             check_range("batch_size", batch_size, least=1)
@@ -128,20 +128,20 @@ class Pipeline:
 
     @property
     def at_once(self) -> int:
-        """How many inputs of a file are predicted at once, unless another number is given."""
+        """The default batch size for the inputs of a file."""
         return getattr(self.predictor, "lines_at_once", 1)
 
     def lines(self, path: str, shard: Optional[Shard] = None) -> Iterator[tuple[Any, int]]:
-        """What is read of each line of a file, or of a shard of it, with the number of its characters."""
+        """Yields the request of each line of a file, or of a shard of it, with the line's number of characters."""
         for line in input_lines(path, shard):
             yield self.predictor.load_line(line), len(line)
 
     def instances(self, path: str) -> Iterator[tuple[Any, int]]:
-        """The instances that the model's reader gives of a file of data, with 0: they are small."""
+        """Yields the instances that the model's reader reads from a data file, each with the size 0."""
         return ((instance, 0) for instance in self.predictor._dataset_reader.read(path))
 
     def predicted(self, inputs: Iterable[tuple[Any, int]], at_once: int) -> Iterator[Any]:
-        """The record of each input of `lines` or `instances`; `at_once`, or fewer where they are long."""
+        """Yields the record of each input of `lines` or `instances`, predicted in batches of at most `at_once`."""
         for group in _groups(inputs, at_once):
             what = "instance" if isinstance(group[0], Instance) else "json"
             if len(group) == 1:
@@ -168,7 +168,7 @@ def _groups(inputs: Iterable[tuple[Any, int]], at_once: int) -> Iterator[list[An
 
 @contextmanager
 def errors_explained() -> Iterator[None]:
-    """Inside, what a user can correct is an `InputError`."""
+    """A context that converts a `ConfigurationError` to an `InputError`."""
     try:
         yield
     except InputError:
@@ -183,7 +183,7 @@ def load(
     split_sentences: Optional[bool] = None,
     **arguments: Any,
 ) -> Pipeline:
-    """As `seal.load`, which imports this module."""
+    """The implementation of `seal.load`."""
     with errors_explained():
         path = user_path(os.fspath(name))
         archive = open_archive(path, number_of(device))
@@ -196,19 +196,19 @@ def load(
 
 
 def number_of(device: Union[str, int, torch.device, None]) -> int:
-    """AllenNLP's number of a device: that of a GPU, or -1 for the CPU, which `None` is."""
+    """AllenNLP's number of a device: the index of a GPU, or -1 for the CPU; `None` is the CPU."""
     if device is None or device == -1:
         return -1
     try:
-        found = torch.device(device)
+        torch_device = torch.device(device)
     except (RuntimeError, TypeError) as error:
         raise ConfigurationError(
             f"device must be 'cpu', 'cuda' or 'cuda:1', or a number, found {abbreviate(device)}."
         ) from error
-    if found.type == "cpu":
+    if torch_device.type == "cpu":
         return -1
-    if found.type != "cuda":
-        raise ConfigurationError(f"device must be 'cpu' or a GPU of CUDA, found {abbreviate(str(found))}.")
-    number = found.index or 0
+    if torch_device.type != "cuda":
+        raise ConfigurationError(f"device must be 'cpu' or a GPU of CUDA, found {abbreviate(str(torch_device))}.")
+    number = torch_device.index or 0
     check_for_gpu(number)
     return number

@@ -1,42 +1,41 @@
-"""
-The record of a prediction: how it is printed as lines of text, and drawn in a notebook, on the page and in reports.
-"""
+"""The record of a prediction, and its display as text, SVG and HTML."""
 
 import re
 from collections.abc import Callable, Mapping
 from html import escape
 from typing import Any, NamedTuple, Optional
 
-#: What XML cannot hold.
+#: The characters that XML cannot hold.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 class RecordKind(NamedTuple):
     """
-    How the records of a task are shown.
+    The functions that display the records of a task.
 
     # Parameters
 
     text : `Callable[[dict], str]`
-        The lines of a record.
+        Returns the record as lines of text.
     picture : `Callable[[dict, Mapping[str, str]], Optional[str]]`
-        An `<svg>` element of a record and colours of labels, `#rrggbb`; `None` where there is nothing to draw.
+        Returns an `<svg>` element for a record and the colours of labels, `#rrggbb`; `None` if there is nothing to
+        draw.
     """
 
     text: Callable[[dict[str, Any]], str]
     picture: Callable[[dict[str, Any], Mapping[str, str]], Optional[str]]
 
 
-#: By the key that the records of a task have, and no others: each task adds its own.
+#: Each task adds its `RecordKind`, under a key that only its records have.
 RECORD_KINDS: dict[str, RecordKind] = {}
 
 
 class Record(dict[str, Any]):
-    """What is predicted for an input: an object as `seal predict` writes it. A notebook shows it as a picture."""
+    """A predicted record, with the keys that `seal predict` writes. A notebook shows it as a picture."""
 
     @property
     def sentences(self) -> list["Record"]:
-        """The records of the sentences of a text: of a text of one sentence, this record alone."""
+        """The records of the sentences of a text; for a single sentence, a list of this record."""
         return [Record(record) for record in self["sentences"]] if "sentences" in self else [self]
 
     def _repr_html_(self) -> str:
@@ -49,8 +48,8 @@ def _kind_of(record: dict[str, Any]) -> Optional[RecordKind]:
 
 def readable(record: dict[str, Any]) -> str:
     """
-    A record of one of this package's predictors as a few lines: the sentence and a line for each frame, the words with
-    their tags, the tree, the labels with their probabilities, or what the mask covers.
+    A record as a few lines of text: the sentence and a line for each frame, the words with their tags, the tree, the
+    labels with their probabilities, or the area of the mask.
 
     ```python
     print(readable(predictor.predict("The boy broke the vase .")))
@@ -68,14 +67,14 @@ def readable(record: dict[str, Any]) -> str:
 
 def svg_of(record: dict[str, Any], colours: Optional[Mapping[str, str]] = None) -> Optional[str]:
     """
-    The picture of a record; `None` for one that has none, such as that of an error.
+    The picture of a record as an `<svg>` element; `None` if it has none, such as the record of an error.
 
     # Parameters
 
     record : `dict[str, Any]`
-        As a predictor of this package gives it, of one sentence or input.
+        A predictor's record of one sentence or input.
     colours : `Mapping[str, str]`, optional (default = `None`)
-        Of labels, as `#rrggbb`; by default a label has the same colour in all pictures.
+        The colours of labels, as `#rrggbb`; by default a label has the same colour in all pictures.
     """
     kind = None if "error" in record else _kind_of(record)
     return None if kind is None else kind.picture(record, colours or {})
@@ -83,8 +82,8 @@ def svg_of(record: dict[str, Any], colours: Optional[Mapping[str, str]] = None) 
 
 def html_of(record: dict[str, Any]) -> str:
     """
-    A record as HTML without scripts, in which all text is escaped: its picture, those of its sentences, or its text
-    where there is none to draw.
+    A record as HTML without scripts, with all text escaped: its picture, the pictures of its sentences, or its text if
+    there is no picture.
     """
     if "sentences" in record:
         return "\n".join(map(html_of, record["sentences"]))
@@ -95,7 +94,7 @@ def html_of(record: dict[str, Any]) -> str:
 
 
 def numbers_of(record: dict[str, Any]) -> str:
-    """The probability and the energy of a record or a frame, after some blanks; empty without either."""
+    """The probability and the energy of a record or a frame as text, after some blanks; empty without either."""
     parts: list[str] = []
     if record.get("probability") is not None:
         parts.append(probability_text(record["probability"]))
@@ -110,12 +109,12 @@ def number_of(value: Any) -> str:
 
 
 def probability_text(value: Any) -> str:
-    """Two digits, of which neither 0.00 nor 1.00 stands for anything in between."""
+    """A probability with two digits; `<0.01` and `>0.99` for values that would round to 0.00 and 1.00 but differ."""
     if value is not None and 0 < value < 0.01:
         return "<0.01"
     return ">0.99" if value is not None and 0.99 < value < 1 else number_of(value)
 
 
 def printable(text: str) -> str:
-    """The text without characters that XML cannot hold."""
+    """The text with the characters that XML cannot hold replaced by U+FFFD."""
     return _CONTROL.sub("\ufffd", text)

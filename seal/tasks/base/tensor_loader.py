@@ -1,3 +1,5 @@
+"""A data loader that takes batches from a table of tensors instead of collecting instances."""
+
 import copy
 import itertools
 from collections.abc import Iterator, Sequence
@@ -17,15 +19,14 @@ from seal.files.array_cache import is_mapped
 from seal.files.matrices import Matrix
 from seal.tasks.base.fields import NamedColumns, NamesField
 
-#: A sparse matrix in memory is made dense up to this size: rows are taken faster from a dense one.
+#: A sparse matrix in memory is converted to a dense one up to this size, since dense rows are indexed faster.
 DENSE_BYTES = 2**30
 
 
 class TensorTable:
     """
-    A split of a data set as a few matrices with the same rows, from which the data loader `tensors` takes batches. No
-    value becomes a Python object. Matrices of mapped files stay as they are, so that memory is flat in the number of
-    rows.
+    A split of a data set as a few matrices with the same rows, from which the data loader `tensors` takes batches.
+    Memory-mapped matrices stay on disk, so that memory does not grow with the number of rows.
 
     # Parameters
 
@@ -42,14 +43,14 @@ class TensorTable:
         self.source = source
         self._matrices = {name: _held(matrix) for name, matrix in matrices.items()}
         self._mapped = {name for name, matrix in matrices.items() if is_mapped(getattr(matrix, "indices", matrix))}
-        # Of a mapped matrix: its column of each column of a batch, where that is another.
+        # The column order of each memory-mapped matrix, which is applied to its batches.
         self._orders: dict[str, numpy.ndarray] = {}
 
     def __len__(self) -> int:
         return len(self.source)
 
     def index_with(self, vocab: Vocabulary) -> None:
-        """Brings the columns into the order of the vocabulary."""
+        """Reorders the columns to the order of the vocabulary."""
         for name, columns in list(self.columns.items()):
             order = columns.order(vocab)
             if not (order == numpy.arange(len(order))).all():
@@ -61,10 +62,10 @@ class TensorTable:
                 self.columns[name] = columns.ordered(order)
 
     def start_pass(self) -> None:
-        """Called before every pass over the rows, so that a subclass can draw random numbers for it."""
+        """A subclass may draw the random numbers of a pass over the rows here."""
 
     def check_for_scores(self) -> None:
-        """For a subclass that draws random numbers: raises a `ConfigurationError` where they would decide scores."""
+        """A subclass raises a `ConfigurationError` if its random numbers would change scores from pass to pass."""
 
     def batch(self, rows: numpy.ndarray) -> dict[str, torch.Tensor]:
         """The given rows of every matrix, in float32."""
@@ -85,48 +86,48 @@ def _rows(
     matrix: Union[torch.Tensor, "sparse.csr_array"], rows: numpy.ndarray, order: Optional[numpy.ndarray]
 ) -> torch.Tensor:
     if isinstance(matrix, torch.Tensor):
-        found = matrix.index_select(0, torch.from_numpy(rows))
+        values = matrix.index_select(0, torch.from_numpy(rows))
     else:
-        found = torch.from_numpy(dense_rows(matrix, rows))
-    return (found if order is None else found[:, torch.from_numpy(order)]).float()
+        values = torch.from_numpy(dense_rows(matrix, rows))
+    return (values if order is None else values[:, torch.from_numpy(order)]).float()
 
 
 def dense_rows(matrix: "sparse.csr_array", rows: numpy.ndarray) -> numpy.ndarray:
-    """Rows of a sparse matrix, `(rows, columns)`, in float32; in less time than SciPy takes to cut them out."""
+    """The given rows of a sparse matrix as a dense one, `(rows, columns)`, in float32; faster than SciPy's indexing."""
     starts, ends = matrix.indptr[rows], matrix.indptr[rows + 1]
     lengths = ends - starts
     begins = numpy.cumsum(lengths) - lengths
     places = numpy.repeat(starts - begins, lengths) + numpy.arange(lengths.sum())
-    found = numpy.zeros((len(rows), matrix.shape[1]), dtype=numpy.float32)
-    found[numpy.repeat(numpy.arange(len(rows)), lengths), matrix.indices[places]] = matrix.data[places]
-    return found
+    dense = numpy.zeros((len(rows), matrix.shape[1]), dtype=numpy.float32)
+    dense[numpy.repeat(numpy.arange(len(rows)), lengths), matrix.indices[places]] = matrix.data[places]
+    return dense
 
 
 @DataLoader.register("tensors")
 class TensorLoader(DataLoader):
     """
-    A data loader for readers that give tables, such as `seal_multilabel`. It takes a batch of rows from the table by
-    one index operation, many times faster than instances are collected.
+    A data loader for readers of tables, such as `seal_multilabel`. It takes a batch of rows from the table by one index
+    operation, which is many times faster than collecting instances.
 
     With `distributed`, worker `i` of `n` has the rows `i`, `i + n`, `i + 2n`, ...
 
     # Parameters
 
-    reader, data_path : given by AllenNLP.
-        The reader has a `read_table(path) -> TensorTable`, of which the first `max_instances` rows are taken.
+    reader, data_path : given by AllenNLP
+        The reader's `read_table(path)` returns a `TensorTable`; its first `max_instances` rows are used.
     batch_size : `int`, optional (default = `32`)
     shuffle : `bool`, optional (default = `False`)
         Whether each epoch has a new random order.
     drop_last : `bool`, optional (default = `False`)
-        Whether to leave out a last batch that is smaller than the others.
+        Whether to drop a last batch that is smaller than the others.
     batches_per_epoch : `int`, optional (default = `None`)
-        The number of batches in an epoch. It may take several passes over the rows; the last may be cut short. `None`:
-        one pass.
+        The number of batches in an epoch, which may be several passes over the rows, the last one cut short. `None`: an
+        epoch is one pass.
     cuda_device : `int` or `torch.device`, optional
 
     # Raises
 
-    `ConfigurationError` if the reader gives no tables, or the batch size or the number of batches is not at least 1.
+    `ConfigurationError` if the reader has no `read_table`, or the batch size or number of batches is less than 1.
     """
 
     def __init__(
@@ -146,7 +147,7 @@ class TensorLoader(DataLoader):
             )
         check_range("data_loader.batch_size", batch_size, least=1)
         check_range("data_loader.batches_per_epoch", batches_per_epoch, least=1)
-        #: As in AllenNLP's loaders.
+        #: The reader, as in AllenNLP's loaders.
         self.reader = reader
         self.batches_per_epoch = batches_per_epoch
         self._table: TensorTable = reader.read_table(data_path)
@@ -155,32 +156,32 @@ class TensorLoader(DataLoader):
         self._shuffle = shuffle
         self._drop_last = drop_last
         self._device = None if cuda_device is None else torch.device(cuda_device)
-        # Only these rows of the table; `None`: all.
+        # The numbers of the table's rows that are used; `None`: all.
         self._only: Optional[torch.Tensor] = None
 
     @property
     def num_rows(self) -> int:
-        """The number of rows, of all workers."""
+        """The number of rows over all workers."""
         return len(self._all_rows())
 
     def with_rows(self, places: torch.Tensor) -> "TensorLoader":
-        """A loader of some of its rows, by their places among these, with the same settings and the same table."""
+        """A loader with the same settings for some of this loader's rows, given by their indices among them."""
         some = copy.copy(self)
         some._only = self._all_rows()[places]
         return some
 
     def with_table(self, table: TensorTable) -> "TensorLoader":
-        """A loader of all rows of another table, with the same settings."""
+        """A loader with the same settings for all rows of another table."""
         other = copy.copy(self)
         other._table, other._max_instances, other._only = table, None, None
         return other
 
     def table_and_rows(self) -> tuple[TensorTable, torch.Tensor]:
-        """The table, and the numbers of the rows of it that the loader has, of all workers."""
+        """The table and the numbers of its rows that the loaders of all workers use."""
         return self._table, self._all_rows()
 
     def check_for_scores(self) -> None:
-        """Raises a `ConfigurationError` where each pass has other data, so that scores of them would be chance."""
+        """Raises a `ConfigurationError` if the data differ from pass to pass, so that scores would vary randomly."""
         self._table.check_for_scores()
 
     def _all_rows(self) -> torch.Tensor:
@@ -204,8 +205,8 @@ class TensorLoader(DataLoader):
         if size == 0 and self.batches_per_epoch is not None:
             raise ConfigurationError("data_loader.drop_last: the data have fewer rows than a batch has; leave it out.")
         passes = 1 if self.batches_per_epoch is None else -(-self.batches_per_epoch // size)
-        # All random numbers are drawn before the first batch: a run that was killed and is recovered skips batches,
-        # without the draws that nets with dropout had made in between.
+        # All random numbers are drawn before the first batch: a recovered run skips batches without the random numbers
+        # that dropout drew between them.
         drawn = [self._drawn_pass() for _ in range(passes)]
         batches = ((table, part) for table, rows in drawn for part in rows.split(self._batch_size)[:size])
         for table, part in itertools.islice(batches, len(self)):
@@ -216,13 +217,13 @@ class TensorLoader(DataLoader):
         rows = self._rows()
         if self._shuffle:
             rows = rows[torch.randperm(len(rows))]
-        # A copy: several passes may run at once, and each keeps the random numbers that it draws.
+        # A copy: several passes may run at once, each with its own random numbers.
         table = copy.copy(self._table)
         table.start_pass()
         return table, rows
 
     def iter_instances(self) -> Iterator[Instance]:
-        """An instance for each row, without its values; from the first a vocabulary counts the columns' names."""
+        """Yields an instance without values for each row; the vocabulary reads the columns' names from the first."""
         columns = list(self._table.columns.values())
         for row in range(len(self._table))[: self._max_instances]:
             yield Instance({"metadata": NamesField(self._table.source[row], columns if row == 0 else ())})

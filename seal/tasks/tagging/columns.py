@@ -1,4 +1,4 @@
-"""Token-tag columns as plain records, sentence by sentence."""
+"""Reads files of token-tag columns, such as CoNLL's, sentence by sentence."""
 
 import os
 import re
@@ -16,16 +16,16 @@ from seal.files.records import csv_rows
 from seal.files.text_lines import BLANKS, cells_of, column_lines, without_packing
 
 Column = Union[int, str]
-"""A column by its place, counted from 0 or, below 0, from the last; or by its name."""
+"""A column: its index, from 0 or, if negative, from the end; or its name."""
 
 _DOCUMENT_START = "-DOCSTART-"
-# What a header, in lower case, has over the columns of tokens and of tags.
-_HEADINGS_OF_TOKENS = ("word", "words", "token", "tokens", "form")
-_HEADINGS_OF_TAGS = ("tag", "tags", "pos", "upos", "ner", "label", "labels")
-# An id of CoNLL-U: of a word, or of a row that is not a word but a multi-word token (`2-3`) or an empty node (`4.1`).
+# The usual headings, in lower case, of the columns of tokens and of tags.
+_TOKEN_HEADINGS = ("word", "words", "token", "tokens", "form")
+_TAG_HEADINGS = ("tag", "tags", "pos", "upos", "ner", "label", "labels")
+# An id of CoNLL-U: of a word (`2`), a multi-word token (`2-3`) or an empty node (`4.1`).
 _ID = re.compile(r"[0-9]+([-.][0-9]+)?")
-# What a header, in lower case, has over a column that numbers the sentences.
-_HEADINGS_OF_SENTENCES = ("sentence", "sentence #", "sentence_id", "sentence_idx", "sent_id", "sentence_number")
+# The usual headings, in lower case, of a column that numbers the sentences.
+_SENTENCE_HEADINGS = ("sentence", "sentence #", "sentence_id", "sentence_idx", "sent_id", "sentence_number")
 # A number, alone or after a name: `Sentence: 1`, `#1`, `s1`, but not `B2`, a word.
 _NUMBERED = re.compile(r"(?P<what>(?:\D{0,19}[^\w]|s|sent\D{0,16})?)(?P<number>\d{1,15})", re.IGNORECASE)
 _CONLL_U, _CSV = (".conllu", ".conllup"), ".csv"
@@ -42,9 +42,9 @@ class TaggedSentence:
     words : `list[str]`
         The tokens, at least one.
     tags : `Optional[list[str]]`
-        The tags as the file has them, one a word; `None` where no column holds tags.
+        The tags in the file's notation, one per word; `None` if no column holds tags.
     features : `dict[str, list[str]]`
-        The further columns by name, each one string a word.
+        The further columns by name, each with one string per word.
     path : `str`
     lines : `list[int]`
         The line of each word, counted from 1.
@@ -64,42 +64,42 @@ class TaggedSentence:
 
 class TagColumns:
     """
-    The layout of files with one token a row in columns, and an empty line between sentences. UTF-8, plain or
-    packed (`.gz`, `.bz2`, `.xz`).
+    Reads files with one token per row, in columns, and an empty line between sentences. UTF-8, plain or compressed
+    (`.gz`, `.bz2`, `.xz`).
 
     - Twitter POS, WNUT-17, Cora: two columns, the token and its tag; the defaults read them.
     - CoNLL-2003: four, `columns = ["word", "pos", "chunk", "ner"]`. Rows that begin with `-DOCSTART-` are skipped.
-    - CoNLL-U as treebanks are published, a name that ends in `.conllu`: `token_column = 1`, `tag_column = 3`.
+    - CoNLL-U treebanks, with a name that ends in `.conllu`: `token_column = 1`, `tag_column = 3`.
 
-    Every row must have as many columns as the first one: where one is missing, the others would be taken for it.
+    Every row must have as many columns as the first one; a missing column would shift the others.
 
     # Parameters
 
     token_column : `Union[int, str]`, optional (default = `0`)
     tag_column : `Optional[Union[int, str]]`, optional (default = `-1`)
-        The last column by default; `None` for a file without tags, or to leave them out.
+        The last column by default; `None` for a file without tags, or to ignore them.
     feature_columns : `Optional[dict[str, Union[int, str]]]`, optional (default = `None`)
-        Further columns to read: the name of each, and its place.
+        Further columns to read, by the names of the features.
     columns : `Optional[list[str]]`, optional (default = `None`)
-        The names of all columns in their order, where columns are given by name.
+        The names of all columns in order; required if columns are given by name.
     separator : `Optional[str]`, optional (default = `None`)
         `"tab"`: one tab, so that a token may hold blanks. `"blanks"`: any number of blanks and tabs. `"comma"`: CSV, as
-        spreadsheets write it, where an empty row ends a sentence. `None`: CSV in a file whose name ends in `.csv`; else
-        a tab where the file's first row has one, else blanks.
+        spreadsheets write it, where an empty row ends a sentence. `None`: CSV if the file's name ends in `.csv`; else a
+        tab if the file's first row has one; else blanks.
     comment : `Optional[str]`, optional (default = `None`)
-        Lines that begin with this are skipped. `None`: `#` in a file whose first column holds ids; in others no line
-        is, because a token may begin with any character, as those of tweets do with `#`.
+        Lines that begin with this are skipped. `None`: `#` in a file whose first column holds ids. In other files no
+        line is skipped, because a token may begin with any character, such as the `#` of hashtags.
     id_column : `Optional[Union[int, str]]`, optional (default = `None`)
-        The column of CoNLL-U's ids. Rows of multi-word tokens (`2-3`) and of empty nodes (`4.1`) are no words and
-        are skipped. `None`: the one that `columns` calls `id`; without `columns`, the first of a file whose name
-        ends in `.conllu`, or this and `.gz`, `.bz2` or `.xz`.
+        The column of CoNLL-U's ids. Rows of multi-word tokens (`2-3`) and empty nodes (`4.1`) are skipped. `None`: the
+        column `id` of `columns`; without `columns`, the first column of a file whose name ends in `.conllu`, optionally
+        followed by `.gz`, `.bz2` or `.xz`.
     sentence_column : `Optional[Union[int, str]]`, optional (default = `None`)
-        The column that says which sentence a row is of, for a table without empty rows: another value there begins a
-        sentence, an empty cell goes on with that of the row before.
+        The column with the number or name of each row's sentence, for a table without empty rows. A new value begins a
+        sentence; an empty cell repeats the value of the row before.
 
     # Raises
 
-    `ConfigurationError` where a named column is not in `columns`, or the separator is unknown.
+    `ConfigurationError` if a named column is not in `columns`, or the separator is unknown.
     """
 
     def __init__(
@@ -133,8 +133,12 @@ class TagColumns:
 
     def read(self, path: str) -> Iterator[TaggedSentence]:
         """
-        Stream the sentences of a file. A row with too few or too many columns, an empty token, a tag that a vocabulary
-        cannot hold and an id that is not valid are errors. A tag may be empty.
+        Yields the sentences of a file. A tag may be empty.
+
+        # Raises
+
+        `ConfigurationError` for a row with too few or too many columns, an empty token, a tag that a vocabulary cannot
+        hold, or an invalid id.
         """
         path = user_path(os.fspath(path))
         sentences = not_empty(self._sentences(path), f"{path}:1: the file holds no sentence.")
@@ -151,15 +155,15 @@ class TagColumns:
         width = None if self._names is None else len(self._names)
         ids = 0 if self._id is None and self._names is None and without_packing(path).endswith(_CONLL_U) else self._id
         comment = "#" if self._comment is None and ids == 0 else self._comment
-        sentence, checked, of = self._start(path), False, ""
-        # The rows of the first sentence, to tell a table that is all one.
+        sentence, checked, sentence_id = self._start(path), False, ""
+        # The rows of the first sentence, to detect a table without empty rows.
         rows: list[list[str]] = []
-        looks = ids is None and self._sentence is None
+        collects_rows = ids is None and self._sentence is None
         for number, row, between in self._rows(path, comment):
             if not row:
                 if sentence.words:
                     yield sentence
-                    sentence, looks = self._start(path), False
+                    sentence, collects_rows = self._start(path), False
                 continue
             if width is not None and len(row) != width:
                 expected = f"{width} columns are named" if self._names else f"the file's first row has {width}"
@@ -168,32 +172,26 @@ class TagColumns:
                     "a comment needs the reader's 'comment')."
                 )
             if not checked:
-                # The first row must have the columns that are asked for; the others as many as the first.
+                # The first row must have the configured columns; the others are compared with the first.
                 self._check_columns(f"{path}:{number}", row, ids)
                 width, checked = len(row), True
             if self._sentence is not None:
-                before, of = of, self._sentence_of(f"{path}:{number}", row[self._sentence], of)
-                if of != before and sentence.words:
+                before = sentence_id
+                sentence_id = _sentence_id(f"{path}:{number}", row[self._sentence], before)
+                if sentence_id != before and sentence.words:
                     yield sentence
                     sentence = self._start(path)
-            elif looks:
+            elif collects_rows:
                 rows.append(row)
             if ids is None or _is_word(f"{path}:{number}", row[ids]):
                 self._add(sentence, number, row)
-        if looks:
+        if collects_rows:
             self._check_one_sentence(sentence, rows)
         if sentence.words:
             yield sentence
 
-    def _sentence_of(self, where: str, cell: str, before: str) -> str:
-        """What the column of sentences says of a row: where its cell is empty, that of the row before."""
-        found = cell or before
-        if not found:
-            raise ConfigurationError(f"{where}: the sentence of the first row is empty.")
-        return found
-
     def _check_one_sentence(self, sentence: TaggedSentence, rows: list[list[str]]) -> None:
-        """It is an error if a table without empty rows, read as one sentence, has a column that numbers sentences."""
+        """Raises a `ConfigurationError` if a table without empty rows has a column that numbers sentences."""
         if not rows:
             return
         width = len(rows[0])
@@ -207,7 +205,7 @@ class TagColumns:
                 )
 
     def _rows(self, path: str, comment: Optional[str]) -> Iterator[tuple[int, list[str], str]]:
-        """The number and the cells of each row, none between sentences, and what is between cells."""
+        """Yields `(line number, cells, name of the separator)` for each row; no cells between sentences."""
         separator = self._separator
         lines = column_lines(path, _EXPECTED)
         if comment is not None:
@@ -223,7 +221,7 @@ class TagColumns:
                 yield number, [], ""
                 continue
             if separator is None:
-                # A tab at an end may be that of an empty cell.
+                # A tab at the end of the line may separate an empty cell.
                 lacks_a_cell = self._tag is not None and "\t" in line and len(cells_of(line)) == 1
                 separator = "tab" if "\t" in text or lacks_a_cell else "blanks"
             if separator == "tab":
@@ -255,14 +253,14 @@ class TagColumns:
                     f"{where}: found {counted(len(row), 'column')} where the {name} is in column {place} (counted "
                     "from 0)."
                 )
-        header = (*_HEADINGS_OF_TOKENS, *_HEADINGS_OF_SENTENCES), _HEADINGS_OF_TAGS
+        header = (*_TOKEN_HEADINGS, *_SENTENCE_HEADINGS), _TAG_HEADINGS
         if self._tag is not None and all(
             row[place].lower() in names for place, names in zip((self._token, self._tag), header)
         ):
             raise ConfigurationError(
                 f"{where}: this line is a header, which would be read as a word like any other; remove it."
             )
-        # Otherwise the only column of a file would be both token and tag, and CoNLL-U's ids would be words.
+        # The only column of a file cannot be both token and tag, nor can CoNLL-U's ids be words.
         for name, place, advice in (
             ("id", ids, "set token_column and tag_column (1 and 3 in CoNLL-U)"),
             ("tag", self._tag, "set token_column and tag_column, or tag_column to null for a file without tags"),
@@ -292,6 +290,13 @@ class TagColumns:
             sentence.features[name].append(row[place])
 
 
+def _sentence_id(where: str, cell: str, before: str) -> str:
+    """The value of the sentence column for a row; an empty cell repeats the value `before`."""
+    if not (cell or before):
+        raise ConfigurationError(f"{where}: the sentence of the first row is empty.")
+    return cell or before
+
+
 def _is_word(where: str, id_: str) -> bool:
     match = _ID.fullmatch(id_)
     if match is None:
@@ -304,12 +309,12 @@ def _is_word(where: str, id_: str) -> bool:
 
 def _are_numbers_of_rows(cells: Sequence[str]) -> bool:
     """
-    Whether the cells of a column number words or sentences: numbers, perhaps with one name before all (`Sentence: 1`),
-    that are 1, 2, 3 and so on, or come again and never fall. In the place of a number that goes on may be nothing.
+    Whether the cells of a column number words or sentences: numbers, optionally all after the same name (`Sentence:
+    1`), that are 1, 2, 3 and so on, or that are sorted with repetitions. An empty cell repeats the number before it.
     """
-    found = [_NUMBERED.fullmatch(cell) for cell in cells if cell]
-    if len(cells) < 2 or not cells[0] or None in found or len({match["what"] for match in found if match}) > 1:
+    matches = [_NUMBERED.fullmatch(cell) for cell in cells if cell]
+    if len(cells) < 2 or not cells[0] or None in matches or len({match["what"] for match in matches if match}) > 1:
         return False
-    numbers = [int(match["number"]) for match in found if match]
-    again = numbers == sorted(numbers) and len(set(numbers)) < len(cells)
-    return again or numbers == list(range(1, len(cells) + 1))
+    numbers = [int(match["number"]) for match in matches if match]
+    repeated = numbers == sorted(numbers) and len(set(numbers)) < len(cells)
+    return repeated or numbers == list(range(1, len(cells) + 1))
