@@ -1,3 +1,5 @@
+"""The joint score of candidates, the base classes of energies, and the protocols of batches of candidates."""
+
 from collections.abc import Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
@@ -11,9 +13,9 @@ from seal.structure.serialization import take_shapes
 
 class CandidateGroup(Protocol):
     """
-    Some of the outputs that compete for each of some instances, as energies see them. Each task has a class of its own.
+    Candidates of a batch of instances, all of them or some, as an energy gets them. Each task has its class.
 
-    `log_prob` is `(batch, candidates)`, in nats under the task-net, `-inf` where there is no candidate.
+    `log_prob` is `(batch, candidates)`, in nats under the task-net, `-inf` for fillers.
     """
 
     log_prob: torch.Tensor
@@ -24,34 +26,34 @@ class CandidateGroup(Protocol):
 
 class CandidateBatch(CandidateGroup, Protocol):
     """
-    The outputs that compete for each of some instances.
+    All candidates of a batch of instances.
 
-    `gold`, `(batch,)`, is the index of the gold output, -1 where it is not among the candidates or not known.
+    `gold`, `(batch,)`, is the index of the gold output, -1 where it is unknown or not a candidate.
     """
 
     gold: torch.Tensor | None
 
     def parts(self) -> Sequence[CandidateGroup]:
-        """Itself or, where energies take some candidates apart, groups of them whose candidates follow each other."""
+        """The groups of candidates that energies score separately, in the order of the candidates; mostly `[self]`."""
 
     def with_gold(self) -> "CandidateBatch":
-        """Those to learn from; instances whose gold does not compete may be left out, as they add nothing."""
+        """The instances to learn from. Those whose gold is not a candidate may be left out: their loss is 0."""
 
 
 def has_gold(candidates: CandidateBatch) -> torch.Tensor:
-    """Whether each instance's gold competes, `(batch,)`."""
+    """Whether each instance's gold is a candidate, `(batch,)`."""
     return require(candidates.gold, "gold") >= 0
 
 
 def log_prob_of(candidates: CandidateBatch) -> torch.Tensor:
-    """The task-net's log-probability of all that compete, `(batch, candidates)`."""
+    """The task-net's log-probability of all candidates, `(batch, candidates)`."""
     return torch.cat([part.log_prob for part in candidates.parts()], dim=1)
 
 
 def only_least_broken(score: torch.Tensor, broken: torch.Tensor) -> torch.Tensor:
     """
-    `score`, `(batch, candidates)`, with `-inf` for each candidate that breaks more than another candidate of its
-    instance, however far apart their scores are; `broken` says how much each one breaks, at least 0.
+    `score`, `(batch, candidates)`, with `-inf` for each candidate that breaks rules more than another candidate of its
+    instance. `broken`, `(batch, candidates)`, is the violation of each, at least 0.
     """
     broken = broken.to(score).expand_as(score).masked_fill(score.isneginf(), torch.inf)
     return score.masked_fill(broken > broken.amin(dim=1, keepdim=True), -torch.inf)
@@ -62,41 +64,42 @@ Seen = TypeVar("Seen", bound=CandidateGroup)
 
 class CandidateEnergy(nn.Module, Registrable, Generic[Seen]):
     """
-    A term of the energy of whole, discrete outputs: low is good. It has few parameters, all 0 at first, where the
-    energy is 0 everywhere.
+    A term of the energy of whole, discrete outputs: low is good. It has few parameters. At first all are 0, and so is
+    the energy.
     """
 
-    #: The names of parameters that are factors of a product, which has no slope where all of them are 0.
+    #: The names of parameters that are factors of a product; the gradient of the product is 0 where all of them are 0.
     factors: tuple[str, ...] = ()
-    #: The names of parameters that have no prior, as the scale of the joint score has none: weights of a further score.
+    #: The names of parameters without the L2 penalty, such as the weight of a further score.
     without_prior: tuple[str, ...] = ()
-    #: Whether it reads the task-net's log-probability of each token, which takes time to find.
+    #: Whether the energy reads the task-net's log-probability of each token, which takes time to compute.
     reads_token_scores = False
 
     def prepare(self, gold: Seen) -> None:
-        """Counts what the energy needs of the training data, whose gold outputs are the only candidates here."""
+        """Counts statistics of the training data. `gold` has the gold outputs as the only candidates."""
 
     def _load_from_state_dict(self, state_dict, prefix, *args, **kwargs) -> None:
         take_shapes(self, state_dict, prefix)
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
     def forward(self, candidates: Seen) -> torch.Tensor:
-        """`E` of each candidate, of a shape that broadcasts to `(batch, candidates)`."""
+        """`E(x, y)` of each candidate, of a shape that broadcasts to `(batch, candidates)`."""
         raise NotImplementedError
 
 
 class Features(NamedTuple):
     """
-    The features `f_j` of candidates, or of what several candidates have in common, such as spans.
+    Sparse features `f_j`. Their owners are the candidates, or parts that several candidates share, such as spans.
 
     # Parameters
 
     place : `torch.LongTensor`, `(owners, width)`
-        `j`, a place in all of the energy's parameters, one after the other.
-    value : `torch.Tensor`, `(owners, width)`, optional
-        `f_j` by default 1. Those of one place are added.
+        `j`: indices into the energy's parameters, flattened and concatenated.
+    value : `torch.Tensor`, `(owners, width)`, optional (default = 1)
+        `f_j`. Values of an owner with equal indices are added.
     candidate, owner : `torch.LongTensor`, `(n,)`, optional
-        Which candidate, numbered instance after instance, has which of the owners. By default these are the candidates.
+        Pairs of a candidate, numbered instance after instance, and an owner that it has. By default the owners are the
+        candidates.
     """
 
     place: torch.Tensor
@@ -109,7 +112,7 @@ class LinearEnergy(CandidateEnergy[Seen]):
     """The base of energies that are linear in their parameters: `E(x, y) = sum_j theta_j f_j(x, y)`."""
 
     def features(self, candidates: Seen) -> list[Features]:
-        """The `f_j(x, y)` that may differ from 0. Without any, the energy is 0."""
+        """The features `f_j(x, y)` that may differ from 0. With an empty list the energy is 0."""
         raise NotImplementedError
 
     def forward(self, candidates: Seen) -> torch.Tensor:
@@ -127,10 +130,10 @@ class LinearEnergy(CandidateEnergy[Seen]):
 
 class JointScore(nn.Module):
     """
-    `score(x, y) = s log P(y|x) - sum_i E_i(x, y)` of the outputs that compete; a softmax over them gives `q(y|x)`.
+    `score(x, y) = s log P(y|x) - sum_i E_i(x, y)` of the candidates; a softmax over them gives `q(y|x)`.
 
-    The scale `s` is learned too. Trained nets are too sure of what they have seen: learned on the scores of training
-    data `s` comes out above 1, on held-out scores below.
+    The scale `s` is learned too. Trained nets are overconfident on their training data: `s` comes out above 1 when it
+    is learned on scores of training data, and below 1 on held-out scores.
     """
 
     energies: Sequence[CandidateEnergy]
@@ -141,17 +144,17 @@ class JointScore(nn.Module):
         self.scale = nn.Parameter(torch.tensor(1.0))
 
     def forward(self, candidates: CandidateBatch) -> torch.Tensor:
-        """`(batch, candidates)`, `-inf` where there is no candidate."""
-        scores = [self._of_part(part) for part in candidates.parts()]
+        """The joint scores, `(batch, candidates)`; `-inf` for fillers."""
+        scores = [self._score_group(part) for part in candidates.parts()]
         return scores[0] if len(scores) == 1 else torch.cat(scores, dim=1)
 
-    def _of_part(self, candidates: CandidateGroup) -> torch.Tensor:
+    def _score_group(self, candidates: CandidateGroup) -> torch.Tensor:
         log_prob, absent = candidates.log_prob, candidates.log_prob.isneginf()
         some_absent = bool(absent.any())
         if some_absent:
-            # Not -inf yet: the scale's gradient would be 0 times that.
+            # 0 in place of -inf, with which the scale's gradient would be NaN.
             log_prob = log_prob.masked_fill(absent, 0.0)
-        # Those of the candidates alone are small, and come first.
+        # Add small tensors first: those that do not depend on the instance.
         energies = sorted((energy(candidates) for energy in self.energies), key=torch.numel)
         score = self.scale * log_prob - sum(energies)
         return score.masked_fill(absent, -torch.inf) if some_absent else score
@@ -162,9 +165,8 @@ class JointScore(nn.Module):
 
     def loss(self, candidates: CandidateBatch) -> torch.Tensor:
         """
-        `sum_i -log q(gold_i | x_i)` in nats over the instances whose gold output competes; a scalar. The other
-        instances say nothing about the order of the candidates. Instances count as `candidates.weights` say, if there
-        are any.
+        `sum_i -log q(gold_i | x_i)` in nats, a scalar, over the instances whose gold is a candidate; weighted by
+        `candidates.weights`, if there are any.
         """
         rows = has_gold(candidates).nonzero().squeeze(1)
         score, gold = self(candidates), require(candidates.gold, "gold")[rows].unsqueeze(1)

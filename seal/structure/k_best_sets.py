@@ -1,4 +1,4 @@
-"""The likeliest outputs of independent binary variables."""
+"""The k-best list of independent binary variables, such as the labels of a set."""
 
 import torch
 
@@ -7,10 +7,10 @@ def k_best_sets(logits: torch.Tensor, k: int) -> torch.Tensor:
     """
     The `k` likeliest outputs under `P(y|x) = prod_l sigmoid(z_l)^{y_l} sigmoid(-z_l)^{1 - y_l}`, exactly.
 
-    The likeliest has `y_l = [z_l >= 0]`, and another one costs `|z_l|` nats for each variable that differs. So these
-    are the `k` cheapest sets of variables to change. Where one of them has the variable of the `j`th lowest cost, the
-    empty set and those of one cheaper variable, `j` together, cost no more: only the `k - 1` cheapest variables matter,
-    which are taken in turn, keeping `k` sets.
+    The likeliest output is `y_l = [z_l >= 0]`. Changing a variable lowers the log-probability by `|z_l|` nats, its
+    cost. So the `k` likeliest outputs change the `k` sets of variables of the lowest total cost. If such a set has the
+    variable of the `j`th lowest cost, then `j` other sets cost no more: the empty set, and each cheaper variable alone.
+    So only the `k - 1` cheapest variables matter. They are added one after the other, keeping the `k` best sets.
 
     # Parameters
 
@@ -31,8 +31,8 @@ def k_best_sets(logits: torch.Tensor, k: int) -> torch.Tensor:
         with_j[..., j] = True
         sums, changed = torch.cat([sums, sums + cost[:, j : j + 1]], dim=1), torch.cat([changed, with_j], dim=1)
         if sums.shape[1] > k:
-            sums, kept = sums.topk(k, dim=1, largest=False)
-            changed = changed.gather(1, kept.unsqueeze(2).expand(-1, -1, changed.shape[2]))
+            sums, best_k = sums.topk(k, dim=1, largest=False)
+            changed = changed.gather(1, best_k.unsqueeze(2).expand(-1, -1, changed.shape[2]))
     order = sums.argsort(dim=1, stable=True).unsqueeze(2)
     changed = changed.gather(1, order.expand_as(changed))
     best = (logits >= 0).unsqueeze(1).repeat(1, changed.shape[1], 1)

@@ -1,4 +1,4 @@
-"""The loss of a joint score over known label sets, by two products of matrices for each evaluation."""
+"""The loss of a joint score over known label sets and its gradient, by two matrix products for each evaluation."""
 
 from typing import Any, cast
 
@@ -13,21 +13,21 @@ from seal.structure.label_sets import LabelSetCandidates
 
 class LabelSetObjective(ByPasses):
     """
-    `sum_i w_i (log sum_y exp score(x_i, y) - score(x_i, gold_i))` over instances whose gold competes, with the weights
-    `w_i` of the instances. All scores of an instance are
+    `sum_i w_i (log sum_y exp score(x_i, y) - score(x_i, gold_i))` over instances whose gold is a candidate, with the
+    weights `w_i` of the instances. The scores of an instance are
 
     `score(x, y) = sum_l y_l u_l(x) + v(y) + sum_k c_k M_k(x, y) + [y = gold] g(x)`,
 
-    where `u`, `v`, `c` and `g` depend on the parameters and are small (`Terms`). The gradient by them needs
-    `q(y|x)` alone: by `u` it is `sum_y q(y|x) y_l - gold_l`. The scores of all sets are found once an evaluation, and
-    nothing of their size is kept for autograd.
+    where `u`, `v`, `c` and `g` are small and depend on the parameters (`Terms`). The gradients of the loss with respect
+    to them are sums of `q(y|x) - [y = gold]`: for `u_l` it is `sum_y q(y|x) y_l - gold_l`. Each evaluation computes the
+    scores of all sets once, and autograd keeps no tensor of that size.
 
     # Parameters
 
     joint : `JointScore`
-        Its energies are all of `LabelSetEnergy`.
+        All of its energies are `LabelSetEnergy`.
     parts : `Sequence[LabelSetCandidates]`
-        Without likely sets.
+        Batches without likely sets.
     """
 
     def _weight(self, part: LabelSetCandidates) -> float:
@@ -38,12 +38,12 @@ class LabelSetObjective(ByPasses):
 
 
 def is_factored(joint: JointScore) -> bool:
-    """Whether `LabelSetObjective` can be used."""
+    """Whether all energies are `LabelSetEnergy`, as `LabelSetObjective` needs."""
     return all(isinstance(energy, LabelSetEnergy) for energy in joint.energies)
 
 
 def terms_of(joint: JointScore, candidates: LabelSetCandidates) -> Terms:
-    """Those of all energies and of the task-net's log-probability together, less what all sets of a row share."""
+    """The `Terms` of the joint score, without `s log Z`, which all sets of a row share."""
     terms = Terms(labels=joint.scale * candidates.logits)
     for energy in joint.energies:
         terms = terms + cast(LabelSetEnergy, energy).terms(candidates)
@@ -51,7 +51,7 @@ def terms_of(joint: JointScore, candidates: LabelSetCandidates) -> Terms:
 
 
 def loss_of_gold(terms: Terms, candidates: LabelSetCandidates) -> torch.Tensor:
-    """The loss of instances whose gold competes, in nats; a scalar."""
+    """The loss of instances whose gold is a candidate, in nats: a scalar with gradient."""
     matrices = [matrix for _, matrix in terms.matrices]
     factors = [factor for factor, _ in terms.matrices]
     zero = candidates.logits.new_zeros(())

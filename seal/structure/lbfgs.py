@@ -1,13 +1,13 @@
-"""Minimisation of smooth functions of a few thousand numbers."""
+"""L-BFGS for smooth functions of up to a few thousand variables."""
 
 from collections import deque
 from collections.abc import Callable
 
 import torch
 
-#: Corrections that are kept.
+#: The number of pairs of a step and a change of the gradient in memory.
 HISTORY = 20
-#: A step is short enough where it gains this share of what the slope at its start promises (Armijo).
+#: The constant of Armijo's condition: a step must gain at least this share of the gain that the slope predicts.
 SHARE = 1e-4
 
 
@@ -19,23 +19,24 @@ def minimise(
     least_slope: float = 1e-5,
 ) -> torch.Tensor:
     """
-    Minimises a function by L-BFGS (Nocedal & Wright 2006, algorithm 7.5). A step is halved, or shortened to the minimum
-    of a parabola, until it gains enough. (`torch.optim.LBFGS` loads torch's compiler first, which takes seconds.)
+    Minimises a function by L-BFGS (Nocedal & Wright 2006, algorithm 7.5) with a backtracking line search: a step is
+    shortened to the minimum of a parabola, at most to a tenth and at least to a half, until it meets Armijo's
+    condition. (`torch.optim.LBFGS` loads torch's compiler first, which takes seconds.)
 
     # Parameters
 
     function : `Callable`
-        Given `theta`, the value and its gradient, `(size,)`.
+        Takes `theta`, and returns the value and its gradient, `(size,)`.
     start : `torch.Tensor`, `(size,)`
     max_steps : `int`, optional (default = `60`)
     tolerance : `float`, optional (default = `1e-7`)
-        A step that gains less is the last one.
+        The search ends after a step that lowers the value by less.
     least_slope : `float`, optional (default = `1e-5`)
-        Where no component of the gradient is larger, the minimum is reached.
+        The search ends where no component of the gradient is larger.
 
     # Returns
 
-    `torch.Tensor`, `(size,)`
+    `torch.Tensor`, `(size,)`: the best `theta`
     """
     theta = start.clone()
     value, gradient = function(theta)
@@ -46,33 +47,33 @@ def minimise(
         direction = -_times_inverse_hessian(gradient, history)
         slope = float(gradient @ direction)
         if slope >= 0:
-            # By rounding; the corrections are of no use any more.
+            # No descent direction, by rounding: restart with the gradient.
             history.clear()
             direction = -gradient
             slope = float(gradient @ direction)
         length = 1.0
         for _ in range(20):
-            there = theta + length * direction
-            found, gradient_there = function(there)
-            if found <= value + SHARE * length * slope:
+            new_theta = theta + length * direction
+            new_value, new_gradient = function(new_theta)
+            if new_value <= value + SHARE * length * slope:
                 break
             # The minimum of the parabola through both values and the slope.
-            least = slope * length**2 / (2 * (value + slope * length - found)) if found < torch.inf else 0.0
+            least = slope * length**2 / (2 * (value + slope * length - new_value)) if new_value < torch.inf else 0.0
             length = min(max(least, 0.1 * length), 0.5 * length)
         else:
             break
-        step, change = there - theta, gradient_there - gradient
+        step, change = new_theta - theta, new_gradient - gradient
         if step @ change > 1e-10 * step.norm() * change.norm():
             history.append((step, change))
-        gain = value - found
-        theta, value, gradient = there, found, gradient_there
+        gain = value - new_value
+        theta, value, gradient = new_theta, new_value, new_gradient
         if gain < tolerance:
             break
     return theta
 
 
 def _times_inverse_hessian(vector: torch.Tensor, history: deque[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
-    """The two-loop recursion (algorithm 7.4)."""
+    """The inverse Hessian's approximation times a vector, by the two-loop recursion (algorithm 7.4)."""
     vector, shares = vector.clone(), []
     for step, change in reversed(history):
         share = (step @ vector) / (step @ change)

@@ -1,4 +1,4 @@
-"""The lemma of a word by a table of training data and, of other words, by their endings."""
+"""A lemmatiser: looks words up in a table of training data, and takes other words' lemmas from their endings."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -16,14 +16,16 @@ _STEM = 6
 
 class Lemmas(nn.Module):
     """
-    What a structure knows a frame's predicate by: its lemma, as training data have it. A word that they do not have is
+    Gives the lemma of a frame's predicate, from a table of the training data. The lemma of a word that is not in the
+    table is
 
-    - a lemma itself, if they have it as one;
-    - else what the words of training data with the same last letters (four if that makes a known lemma, else three, two
-      or one) make of these: `walking` becomes `walk`, as `talking` is `talk`; the most frequent way first;
-    - else the most frequent lemma of the words that share its first six letters; and else the word.
+    - the word, if it is a lemma of the training data;
+    - else a known lemma that the word becomes by the ending rule of a training word with the same last four letters,
+      else three, two or one: `walking` becomes `walk`, as `talking` is `talk`. The most frequent rule comes first;
+    - else the most frequent lemma of the training words with the same first six letters;
+    - else the word.
 
-    Without lemmas in the data a word's lemma is its first six letters. Before `learn` each word is its own.
+    If the training data have no lemmas, a word's lemma is its first six letters. Before `learn` it is the word.
     """
 
     def __init__(self) -> None:
@@ -31,8 +33,8 @@ class Lemmas(nn.Module):
         #: The lemma of each word.
         self.table: dict[str, str] = {}
         self._known: set[str] = set()
-        # For each ending the ways that its words have become lemmas: so many letters cut off, others added.
-        self._ways: dict[str, list[tuple[int, str]]] = {}
+        # The rules of each ending, the most frequent first: the number of letters to cut off, and those to add.
+        self._rules: dict[str, list[tuple[int, str]]] = {}
         self._stems: dict[str, str] = {}
 
     def get_extra_state(self) -> torch.Tensor:
@@ -42,12 +44,12 @@ class Lemmas(nn.Module):
         self._index(from_bytes(state))
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, *args) -> None:
-        # A structure that was learned before there was this table knows words as they are.
+        # Older structures have no table: their keys are words.
         state_dict.setdefault(prefix + "_extra_state", Lemmas().get_extra_state())
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, *args)
 
     def learn(self, words: Iterable[str], lemmas: Iterable[str | None]) -> None:
-        """From the predicates of training data, in lower case; `None` where the data have no lemma."""
+        """Builds the table from the predicates of the training data, in lower case, and their lemmas, or `None`."""
         counts: defaultdict[str, Counter] = defaultdict(Counter)
         given = False
         for word, lemma in zip(words, lemmas):
@@ -60,18 +62,18 @@ class Lemmas(nn.Module):
     def _index(self, table: dict[str, str]) -> None:
         self.table = table
         self._known = set(table.values())
-        ways: defaultdict[str, Counter] = defaultdict(Counter)
+        rules: defaultdict[str, Counter] = defaultdict(Counter)
         stems: defaultdict[str, Counter] = defaultdict(Counter)
         for word, lemma in table.items():
             stems[word[:_STEM]][lemma] += 1
             cut = len(word) - len(commonprefix([word, lemma]))
             for length in _ENDINGS:
                 if cut <= length < len(word):
-                    ways[word[-length:]][cut, lemma[len(word) - cut :]] += 1
+                    rules[word[-length:]][cut, lemma[len(word) - cut :]] += 1
         if all(lemma == word[:_STEM] for word, lemma in table.items()):
-            ways.clear()
-        self._ways = {ending: [way for way, _ in of.most_common()] for ending, of in ways.items()}
-        self._stems = {stem: of.most_common(1)[0][0] for stem, of in stems.items()}
+            rules.clear()
+        self._rules = {ending: [rule for rule, _ in counts.most_common()] for ending, counts in rules.items()}
+        self._stems = {stem: counts.most_common(1)[0][0] for stem, counts in stems.items()}
 
     def of(self, words: Sequence[str]) -> list[str]:
         """The lemmas of words in lower case."""
@@ -83,7 +85,7 @@ class Lemmas(nn.Module):
         if word in self._known:
             return word
         for length in _ENDINGS:
-            for cut, added in self._ways.get(word[-length:], ()):
+            for cut, added in self._rules.get(word[-length:], ()):
                 lemma = word[: len(word) - cut] + added
                 if lemma in self._known:
                     return lemma

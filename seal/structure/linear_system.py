@@ -1,3 +1,5 @@
+"""The loss of a joint score with linear energies, as products of sparse matrices."""
+
 import warnings
 from collections.abc import Sequence
 from typing import NamedTuple, cast
@@ -10,7 +12,7 @@ from seal.structure.joint_score import CandidateBatch, Features, JointScore, Lin
 
 
 class Entries(NamedTuple):
-    """Numbers of a sparse matrix, each `(entries,)`: where they stand, and what they are."""
+    """The entries of a sparse matrix, `(entries,)` each."""
 
     row: torch.Tensor
     column: torch.Tensor
@@ -19,8 +21,8 @@ class Entries(NamedTuple):
 
 class Objective:
     """
-    The loss of a joint score, `sum_i -log q(gold_i | x_i)` over instances whose gold competes, as a function of
-    `theta`: the scale, and then all parameters of the energies one after the other.
+    The loss of a joint score, `sum_i -log q(gold_i | x_i)` over instances whose gold is a candidate, as a function of
+    `theta`, `(size,)`: the scale, and then the parameters of the energies, flattened and concatenated.
     """
 
     #: The number of instances, or the sum of their weights.
@@ -32,7 +34,7 @@ class Objective:
         self.size = sum(parameter.numel() for parameter in self.parameters)
 
     def theta(self) -> torch.Tensor:
-        """What the parameters are at present, `(size,)`."""
+        """The present values of the parameters, `(size,)`."""
         return torch.cat([parameter.detach().flatten() for parameter in self.parameters])
 
     @torch.no_grad()
@@ -42,7 +44,7 @@ class Objective:
             parameter.copy_(part.view_as(parameter))
 
     def loss_and_gradient(self, theta: torch.Tensor) -> tuple[float, torch.Tensor]:
-        """In nats, summed over instances, and its derivative by `theta`, `(size,)`."""
+        """The loss in nats, summed over instances, and its gradient, `(size,)`."""
         raise NotImplementedError
 
 
@@ -53,15 +55,15 @@ class LinearSystem(Objective):
 
     `loss = sum_i (log sum_c exp(x_ic . theta) - x_i,gold . theta)`.
 
-    The `x` are found once, however often the loss is asked for. What all candidates of an instance share does not
-    change the loss: each `x` is less that of the first candidate, so that few of its numbers are not 0.
+    The sparse matrix `x` is computed once. Features that all candidates of an instance share do not change the loss, so
+    the features of the first candidate are subtracted from each row, and few entries are left.
 
     # Parameters
 
     joint : `JointScore`
         Each of its energies is a `LinearEnergy`.
     parts : `Sequence[CandidateBatch]`
-        Instances whose gold does not compete are left out.
+        Instances whose gold is not a candidate are left out.
     """
 
     def __init__(self, joint: JointScore, parts: Sequence[CandidateBatch]) -> None:
@@ -70,10 +72,11 @@ class LinearSystem(Objective):
         width = max((part.log_prob.shape[1] for part in parts), default=1)
         entries, present, gold, count = [], [], [], 0
         for part in parts:
-            rows, there = has_gold(part).nonzero().squeeze(1), ~part.log_prob.isneginf()
-            of_part = self._of_part(part, rows)
-            entries.append(of_part._replace(row=_widened(of_part.row, part.log_prob.shape[1], width) + count * width))
-            present.append(F.pad(there[rows], (0, width - there.shape[1]), value=False))
+            rows, is_candidate = has_gold(part).nonzero().squeeze(1), ~part.log_prob.isneginf()
+            batch_entries = self._batch_entries(part, rows)
+            row = _widened(batch_entries.row, part.log_prob.shape[1], width) + count * width
+            entries.append(batch_entries._replace(row=row))
+            present.append(F.pad(is_candidate[rows], (0, width - is_candidate.shape[1]), value=False))
             gold.append(require(part.gold, "gold")[rows])
             count += len(rows)
         self.count = count
@@ -85,20 +88,23 @@ class LinearSystem(Objective):
         order = column.argsort(stable=True)
         self._x_transposed = _sparse(column[order], row[order], value[order], (self.size, count * width))
 
-    def _of_part(self, part: CandidateBatch, rows: torch.Tensor) -> Entries:
-        """The entries of some instances, whose rows are numbered from 0 on, candidate after candidate."""
+    def _batch_entries(self, part: CandidateBatch, rows: torch.Tensor) -> Entries:
+        """The entries of these instances of a batch; rows are numbered from 0, candidate after candidate."""
         batch, candidates = part.log_prob.shape
         log_prob = part.log_prob.masked_fill(part.log_prob.isneginf(), 0.0).reshape(-1, 1)
-        found, start = [_of_candidates(Features(torch.zeros_like(log_prob).long(), log_prob), candidates, rows)], 1
+        entries, start = (
+            [_candidate_entries(Features(torch.zeros_like(log_prob).long(), log_prob), candidates, rows)],
+            1,
+        )
         for energy in self._energies:
             for features in energy.features(part):
                 if features.owner is None:
-                    row, column, value = _of_candidates(features, candidates, rows)
+                    row, column, value = _candidate_entries(features, candidates, rows)
                 else:
-                    row, column, value = _of_owners(features, candidates, rows, batch)
-                found.append(Entries(row, column + start, -value))
+                    row, column, value = _owner_entries(features, candidates, rows, batch)
+                entries.append(Entries(row, column + start, -value))
             start += sum(parameter.numel() for parameter in energy.parameters())
-        row, column, value = map(torch.cat, zip(*found))
+        row, column, value = map(torch.cat, zip(*entries))
         place, inverse = (row * self.size + column).unique(return_inverse=True)
         value = torch.zeros(len(place), dtype=value.dtype).index_add(0, inverse, value)
         place, value = place[value != 0], value[value != 0]
@@ -117,34 +123,32 @@ class LinearSystem(Objective):
         return loss, (self._x_transposed @ by_score.view(-1, 1)).squeeze(1)
 
 
-def _of_candidates(features: Features, candidates: int, rows: torch.Tensor) -> Entries:
-    """The entries of features that are the candidates' own, less those of the first candidate."""
+def _candidate_entries(features: Features, candidates: int, rows: torch.Tensor) -> Entries:
+    """The entries of features whose owners are the candidates, minus those of the first candidate."""
     place = features.place.view(-1, candidates, features.place.shape[1])[rows]
     value = torch.ones(()) if features.value is None else features.value.view(-1, *place.shape[1:])[rows]
     value = value.double().expand(place.shape)
-    # Most are the same.
+    # Most entries are those of the first candidate, too.
     differs = ((place != place[:, :1]) | (value != value[:, :1])).nonzero(as_tuple=True)
     instance, candidate, number = differs
-    of_first = instance, torch.zeros_like(candidate), number
+    first = instance, torch.zeros_like(candidate), number
     row = instance * candidates + candidate
-    return Entries(
-        row.repeat(2), torch.cat([place[differs], place[of_first]]), torch.cat([value[differs], -value[of_first]])
-    )
+    return Entries(row.repeat(2), torch.cat([place[differs], place[first]]), torch.cat([value[differs], -value[first]]))
 
 
-def _of_owners(features: Features, candidates: int, rows: torch.Tensor, batch: int) -> Entries:
-    """The same of what candidates may have in common."""
+def _owner_entries(features: Features, candidates: int, rows: torch.Tensor, batch: int) -> Entries:
+    """`_candidate_entries` for features whose owners several candidates may share."""
     number = torch.full((batch,), -1).index_put((rows,), torch.arange(len(rows)))
     instance = number[require(features.candidate, "candidate") // candidates]
-    kept = (instance >= 0).nonzero().squeeze(1)
-    instance, owner = instance[kept], require(features.owner, "owner")[kept]
-    candidate = require(features.candidate, "candidate")[kept] % candidates
+    pairs = (instance >= 0).nonzero().squeeze(1)
+    instance, owner = instance[pairs], require(features.owner, "owner")[pairs]
+    candidate = require(features.candidate, "candidate")[pairs] % candidates
     first = (candidate == 0).nonzero().squeeze(1)
-    of_first = instance[first].unsqueeze(1) * candidates + torch.arange(candidates)
-    row = torch.cat([instance * candidates + candidate, of_first.flatten()])
+    first_rows = instance[first].unsqueeze(1) * candidates + torch.arange(candidates)
+    row = torch.cat([instance * candidates + candidate, first_rows.flatten()])
     owner = torch.cat([owner, owner[first].repeat_interleave(candidates)])
-    sign = torch.ones(len(row), dtype=torch.double).index_fill(0, torch.arange(len(kept), len(row)), -1)
-    # What both have is in neither.
+    sign = torch.ones(len(row), dtype=torch.double).index_fill(0, torch.arange(len(pairs), len(row)), -1)
+    # Owners that a candidate shares with the first one cancel.
     code, inverse = (row * len(features.place) + owner).unique(return_inverse=True)
     sign = torch.zeros(len(code), dtype=sign.dtype).index_add(0, inverse, sign)
     code, sign = code[sign != 0], sign[sign != 0].unsqueeze(1)
@@ -155,7 +159,7 @@ def _of_owners(features: Features, candidates: int, rows: torch.Tensor, batch: i
 
 
 def _sparse(row: torch.Tensor, column: torch.Tensor, value: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
-    """A sparse matrix of entries whose rows ascend, for products that take a third of the time of `index_add`."""
+    """A sparse matrix of entries with ascending rows. Its products take a third of the time of `index_add`."""
     ends = torch.bincount(row, minlength=size[0]).cumsum(0)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
@@ -165,5 +169,5 @@ def _sparse(row: torch.Tensor, column: torch.Tensor, value: torch.Tensor, size: 
 
 
 def _widened(row: torch.Tensor, before: int, after: int) -> torch.Tensor:
-    """Numbers of candidates where each instance has `after` in place of `before` of them."""
+    """Renumbers candidates, for `after` candidates in each instance in place of `before`."""
     return row // before * after + row % before

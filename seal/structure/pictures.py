@@ -1,4 +1,4 @@
-"""Pictures of outputs that compete, as SVG; no library is needed to draw them."""
+"""Draws candidates of a sentence as SVG, without a plotting library."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,12 +7,12 @@ from xml.sax.saxutils import escape
 BLUE, ORANGE, GREEN, GREY, INK = "#0072b2", "#d55e00", "#00795a", "#666666", "#222222"
 COLOURS = {"ARG0": "#cfe5f5", "ARG1": "#fde3c0", "ARG2": "#e6d5ef", "V": "#dddddd"}
 _OTHER = "#d3eedf"
-#: The width of a letter of a monospaced font, in parts of its size.
+# The width of a letter of a monospaced font, as a share of the font's size.
 _LETTER = 0.6
 
 
 class Drawing:
-    """An SVG of a given size, on white: a page in dark mode must not swallow its text."""
+    """An SVG document on a white background, which keeps its text legible on a dark page."""
 
     def __init__(self, width: int, height: int, title: str) -> None:
         self._parts = [
@@ -25,7 +25,7 @@ class Drawing:
         ]
 
     def text(self, x: float, y: float, text: str, size: int = 14, colour: str = INK, **more: Any) -> None:
-        """`more` are attributes of the element, `_` for `-`."""
+        """Adds a text; `more` are attributes of the element, with `_` in place of `-`."""
         attributes = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in more.items())
         start = f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{colour}"{attributes}>'
         self._parts.append(f"{start}{escape(text)}</text>")
@@ -36,7 +36,7 @@ class Drawing:
         )
 
     def named(self, x: float, y: float, width: float, lines: Sequence[str], stroke: str = GREY, fill: str = "#f7f7f7"):
-        """A box with centred lines of text, the first of them bold."""
+        """Adds a box with centred lines of text, the first one bold."""
         self.box(x, y, width, 16 + 18 * len(lines), fill, stroke)
         for number, line in enumerate(lines):
             weight = "bold" if number == 0 else "normal"
@@ -64,22 +64,22 @@ class Drawing:
 
 def two_outputs(record: dict[str, Any], caption: str, names: Sequence[tuple[str, str]], title: str = "Outputs") -> str:
     """
-    A sentence and two outputs that compete for it, with their numbers, as SVG; the chosen one is marked, and in each
-    output what is there twice.
+    A picture, as SVG, of a sentence and two candidates with their numbers. The chosen candidate is marked, and so are
+    labels that a candidate has twice.
 
     # Parameters
 
     record : `dict[str, Any]`
-        `words`, and for each of the two `frames` its `spans` (`(label, first, last)`), the `probability` that the
-        task-net gives it, its `energy`, the `joint` probability, and whether it is `chosen`.
+        `words`, and two `frames`, each with its `spans` (`(label, first, last)`), its `probability` under the task-net,
+        its `energy`, its `joint` probability, and whether it is `chosen`.
     caption : `str`
     names : `Sequence[tuple[str, str]]`
-        What the two are, in two lines each.
+        The names of the two candidates, in two lines each.
     title : `str`, optional (default = `"Outputs"`)
-        What competes.
+        The kind of the candidates, for the title.
     """
     words = record["words"]
-    # Columns of numbers stand to the right of the words, however many these are.
+    # Long sentences move the columns of numbers to the right.
     more = max(0.0, _width(" ".join(words), 15) - 420)
     drawing = Drawing(round(880 + more), 292, f"{title} that compete for: {' '.join(words)}")
     drawing.text(20, 34, "Sentence", 13, GREY)
@@ -117,10 +117,10 @@ def _spans(drawing: Drawing, x: float, y: float, words: list[str], spans: list[t
         drawing.box(left, y + 2, width, 50, COLOURS.get(role, _OTHER), ORANGE if role in twice else "none")
         drawing.text(left + width / 2, y + 46, role.removeprefix("ARGM-"), 10, text_anchor="middle", font_weight="bold")
     for start, end, word in zip(starts, ends, words):
-        # The width is told, since browsers have different monospaced fonts.
+        # Browsers have different monospaced fonts, so the width is set.
         drawing.text(start, y + 24, word, size, font_family="monospace", textLength=f"{end - start:g}")
 
 
 def _width(text: str, size: int) -> float:
-    """Of a monospaced font."""
+    """The width of a text in a monospaced font of this size."""
     return len(text) * size * _LETTER

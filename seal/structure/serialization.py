@@ -1,4 +1,4 @@
-"""What state dicts of structures have beside tensors of known shapes."""
+"""Helpers for state dicts with plain values and with tensors whose shapes depend on the training data."""
 
 import json
 from typing import Any
@@ -8,17 +8,17 @@ from torch import nn
 
 
 def to_bytes(values: Any) -> torch.Tensor:
-    """Plain values as JSON, in a tensor of its bytes."""
+    """Encodes plain values as JSON, as a tensor of bytes."""
     return torch.tensor(list(json.dumps(values).encode()), dtype=torch.uint8)
 
 
 def from_bytes(state: torch.Tensor) -> Any:
-    """The values of `to_bytes`."""
+    """Decodes the tensor of `to_bytes`."""
     return json.loads(bytes(state.tolist()).decode())
 
 
 def take_shapes(module: nn.Module, state_dict: dict[str, Any], prefix: str) -> None:
-    """Gives a module's buffers the shapes that they have in a state: what is counted has others in each data set."""
+    """Gives a module's buffers the shapes of a state dict: the shapes of counts depend on the training data."""
     for name, buffer in module._buffers.items():
         saved = state_dict.get(prefix + name)
         if saved is not None and buffer is not None and saved.shape != buffer.shape:
