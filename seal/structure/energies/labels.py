@@ -13,9 +13,9 @@ from seal.structure.label_sets import AnyLabelSets, LabelSetCandidates, LikelySe
 @dataclass
 class Terms:
     """
-    The parts of `-E(x, y)` over known label sets,
+    `-E(x, y)` over known label sets, as a sum of factored terms:
 
-    `sum_l y_l u_l(x) + v(y) + sum_k c_k M_k(x, y) + [y = gold] g(x)`.
+    `-E(x, y) = sum_l y_l u_l(x) + v(y) + sum_k c_k M_k(x, y) + [y = gold] g(x)`.
 
     # Parameters
 
@@ -24,7 +24,7 @@ class Terms:
     sets : `torch.Tensor`, `(candidates,)`, optional
         `v`.
     gold : `torch.Tensor`, `(batch,)`, optional
-        `g`, by which an instance's own occurrence is left out of counts.
+        `g`, which corrects the score of gold for counts that leave out the instance's group.
     matrices : `tuple`, optional
         Pairs of a scalar `c` and a constant `M`, `(batch, candidates)`.
     """
@@ -50,24 +50,23 @@ def _sum(one: torch.Tensor | None, other: torch.Tensor | None) -> torch.Tensor |
 
 
 class LabelSetEnergy(CandidateEnergy[AnyLabelSets]):
-    """The base of the energies here, of which `LabelSetObjective` needs no more than `Terms`."""
+    """The base of energies of label sets. `LabelSetObjective` computes their loss from `Terms`."""
 
     def terms(self, candidates: LabelSetCandidates) -> Terms:
-        """Of known sets, where these are all that compete."""
+        """`-E(x, y)` of the known sets, for batches without likely sets."""
         raise NotImplementedError
 
 
 @CandidateEnergy.register("label_scores")
 class LabelScores(LabelSetEnergy):
     """
-    `E(x, y) = -sum_l y_l (a_l z_l + b_l)` with the task-net's log-odds `z`: some labels' scores deserve more trust than
-    others, and some labels are found too seldom.
+    `E(x, y) = -sum_l y_l (a_l z_l + b_l)` with the task-net's log-odds `z`: a scale and a bias for each label.
 
     # Parameters
 
     num_labels : `int`
     scales : `bool`, optional (default = `True`)
-        Whether there are scales `a`; else biases `b` alone.
+        Whether to learn the scales `a`; without them, `a = 0`.
     """
 
     def __init__(self, num_labels: int, scales: bool = True) -> None:
@@ -87,8 +86,8 @@ class LabelScores(LabelSetEnergy):
 @CandidateEnergy.register("label_pairs")
 class LabelPairs(LabelSetEnergy):
     """
-    `E(y) = -sum_{i<j} y_i y_j u_i' D u_j` with vectors `u` of a low dimension and signs `D`, half of them -1, so that
-    labels can attract and repel each other.
+    `E(y) = -sum_{i<j} y_i y_j u_i' D u_j`: a score for each pair of labels, of low rank. `u_i` is a learned vector of
+    each label, and `D` a diagonal matrix of signs, half of them -1, so that labels can attract and repel each other.
 
     # Parameters
 
@@ -109,10 +108,10 @@ class LabelPairs(LabelSetEnergy):
         self.register_buffer("signs", signs, persistent=False)
 
     def forward(self, candidates: AnyLabelSets) -> torch.Tensor:
-        # sum_{i<j} = (|sum_i y_i u_i|^2 - sum_i y_i |u_i|^2) / 2, y being 0 or 1.
-        whole = (candidates.sets @ self.vectors).square() @ self.signs
-        alone = candidates.product(self.vectors.square() @ self.signs)
-        return (alone - whole) / 2
+        # sum_{i<j} = (|sum_i y_i u_i|^2 - sum_i y_i |u_i|^2) / 2, as y is 0 or 1.
+        square_of_sum = (candidates.sets @ self.vectors).square() @ self.signs
+        sum_of_squares = candidates.product(self.vectors.square() @ self.signs)
+        return (sum_of_squares - square_of_sum) / 2
 
     def terms(self, candidates: LabelSetCandidates) -> Terms:
         return Terms(sets=-self(candidates))
@@ -127,7 +126,7 @@ class SetSize(LabelSetEnergy):
 
     num_labels : `int`
     most : `int`, optional (default = `20`)
-        Larger sets share a parameter.
+        All larger sets share the parameter of this size.
     """
 
     def __init__(self, num_labels: int, most: int = 20) -> None:
@@ -145,8 +144,7 @@ class SetSize(LabelSetEnergy):
 @CandidateEnergy.register("set_count")
 class SetCount(LabelSetEnergy):
     """
-    `E(y) = -w log n(y)`, where `n(y)` is how often the set `y` occurs in the training data, and `E(y) = -u` where it
-    does not.
+    `E(y) = -w log n(y)` for a set `y` that occurs `n(y)` times in the training data, and `E(y) = -u` for other sets.
 
     # Parameters
 
@@ -159,7 +157,7 @@ class SetCount(LabelSetEnergy):
         self.unseen = nn.Parameter(torch.zeros(()))
 
     def _load_from_state_dict(self, state_dict, prefix, *args, **kwargs) -> None:
-        # Archives from before have known sets alone.
+        # Older archives have no parameter for unseen sets.
         state_dict.setdefault(prefix + "unseen", torch.zeros(()))
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
@@ -179,10 +177,10 @@ class SetCount(LabelSetEnergy):
 @CandidateEnergy.register("powerset")
 class Powerset(LabelSetEnergy):
     """
-    `E(x, y) = -w log P'(y|x)` with the probability that a classifier of whole sets, whose classes are the label sets of
-    its training data, gives to the set; `E(x, y) = -u` for a set that is no class. Needs `ClassifierScores` with these
-    probabilities. The parameters have no prior: a strongly regularised classifier's probabilities are so much alike
-    that they need large ones.
+    `E(x, y) = -w log P'(y|x)`, where `P'` is the probability under a classifier of whole sets, whose classes are the
+    label sets of its training data; `E(x, y) = -u` for a set that is not a class. Needs the `log_prob` of
+    `ClassifierScores`. The parameters have no L2 penalty: the probabilities of a strongly regularised classifier differ
+    little, and need a large `w`.
 
     # Parameters
 

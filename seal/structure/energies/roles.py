@@ -1,4 +1,4 @@
-"""Energies of which roles, or kinds of spans, an output has, and in which order."""
+"""Energies of the roles, or types of spans, in an output, and of their order."""
 
 import torch
 from torch import nn
@@ -9,15 +9,15 @@ from seal.structure.serialization import from_bytes, to_bytes
 from seal.structure.span_features import looked_up
 from seal.structure.tag_sequences import TagCandidates
 
-#: The core roles of PropBank and CoNLL-2005, of which a predicate has each at most once.
+#: The core roles of PropBank and CoNLL-2005. A predicate has each of them at most once.
 CORE_ROLES = frozenset([f"{name}{n}" for name in ("ARG", "A") for n in range(6)] + ["ARGA", "AA"])
 
 
 @CandidateEnergy.register("role_counts")
 class RoleCounts(LinearEnergy[TagCandidates]):
     """
-    `E(y) = sum_r u_{r, min(n_r(y), 2)}`, where `n_r` is how often the role `r` occurs in `y`: what it costs that a role
-    is absent, is there once, or more than once.
+    `E(y) = sum_r u_{r, min(n_r(y), 2)}`, where `n_r(y)` is the number of spans with the role `r` in `y`: a cost for
+    each role that is absent, one for a role that occurs once, and one for a role that occurs more often.
 
     # Parameters
 
@@ -36,9 +36,8 @@ class RoleCounts(LinearEnergy[TagCandidates]):
 @CandidateEnergy.register("role_ngrams")
 class RoleNgrams(LinearEnergy[TagCandidates]):
     """
-    `E(y) = sum_m t_{r_{m-1}, r_m}` over the roles `r_1, r_2, ...` of `y` from left to right, with a mark before the
-    first and after the last. A frame's predicate is one of them (`V`), so that a role knows on which side of it it
-    stands.
+    `E(y) = sum_m t_{r_{m-1}, r_m}` over the roles `r_1, r_2, ...` of `y` from left to right, with a boundary mark
+    before the first and after the last. A frame's predicate is one of the roles (`V`).
 
     # Parameters
 
@@ -53,15 +52,15 @@ class RoleNgrams(LinearEnergy[TagCandidates]):
     def features(self, candidates: TagCandidates) -> list[Features]:
         roles = candidates.spans.marked.flatten(end_dim=1)
         pairs = roles[:, :-1] * self.cost.shape[0] + roles[:, 1:]
-        # Fillers are the mark, and come last; nothing is between two of them.
+        # The index of fillers is that of the mark. A pair of two marks has the value 0.
         return [Features(pairs, (pairs < self.cost.numel() - 1).float())]
 
 
 @CandidateEnergy.register("role_trigrams")
 class RoleTrigrams(LinearEnergy[TagCandidates]):
     """
-    `E(y) = sum_m t_{r_{m-2}, r_{m-1}, r_m}` over the roles (or, without an encoding, the tags) of `y` from left to
-    right, with marks before the first and after the last: one step further than a linear chain sees.
+    `E(y) = sum_m t_{r_{m-2}, r_{m-1}, r_m}` over the roles (without an encoding, the tags) of `y` from left to right,
+    with boundary marks before the first and after the last.
 
     # Parameters
 
@@ -76,15 +75,15 @@ class RoleTrigrams(LinearEnergy[TagCandidates]):
         size = self.cost.shape[0]
         padded = F.pad(candidates.spans.marked, (1, 0), value=size - 1).flatten(end_dim=1)
         pairs = padded[:, 1:-1] * size + padded[:, 2:]
-        # None where two marks follow.
+        # A trigram that ends in two marks has the value 0.
         return [Features(padded[:, :-2] * size * size + pairs, (pairs < size * size - 1).float())]
 
 
 @CandidateEnergy.register("role_sets")
 class RoleSets(LinearEnergy[TagCandidates]):
     """
-    `E(y) = -w log(1 + n(R(y))) + v [n(R(y)) = 0]`, where `R(y)` says how often each role occurs in `y`, and `n` how
-    many training outputs have the same; those of training instances with an equal input are left out.
+    `E(y) = -w log(1 + n(R(y))) + v [n(R(y)) = 0]`, where `R(y)` is the multiset of roles in `y`, and `n` the number of
+    training outputs with the same multiset, without those of the instance's group of equal inputs.
 
     # Parameters
 
@@ -99,8 +98,8 @@ class RoleSets(LinearEnergy[TagCandidates]):
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(()))
         self.unseen = nn.Parameter(torch.zeros(()))
-        # A code for each set: the sum of a random number for every role that is there. Two sets have the same one with
-        # a probability of 2^-62.
+        # The code of a multiset is the sum of a random number for each of its roles. Two multisets have the same code
+        # with a probability of 2^-62.
         generator = torch.Generator().manual_seed(0)
         codes = torch.randint(-(2**62), 2**62, (num_roles,), generator=generator)
         self.register_buffer("_codes_of_roles", codes, persistent=False)
@@ -120,9 +119,9 @@ class RoleSets(LinearEnergy[TagCandidates]):
         seen = looked_up(self.codes, self.counts, code)
         if candidates.own is not None:
             gold = self._code(candidates.own.gold.role_counts[:, 0])
-            every = torch.arange(max(len(code), len(gold)), device=code.device)
-            mine = candidates.own.counts(gold, every[: len(gold)], code, every[: len(code)].unsqueeze(1))
-            seen = (seen - mine).clamp(min=0)
+            gold_rows = torch.arange(len(gold), device=code.device)
+            rows = torch.arange(len(code), device=code.device).unsqueeze(1)
+            seen = (seen - candidates.own.counts(gold, gold_rows, code, rows)).clamp(min=0)
         return seen
 
     def features(self, candidates: TagCandidates) -> list[Features]:
@@ -135,20 +134,19 @@ class RoleSets(LinearEnergy[TagCandidates]):
 @CandidateEnergy.register("key_roles")
 class KeyRoles(LinearEnergy[TagCandidates]):
     """
-    Which roles a predicate has: with the key `k` (the predicate's lemma or word) seen in `n_k` training outputs, `n_kr`
-    of which have the role `r`, the probability of the role is estimated by shrinkage towards its share `p_r` in all
-    outputs,
+    The roles that a predicate has in the training data:
 
-    `p_kr = (n_kr + c p_r) / (n_k + c)`,
+    `E(x, y) = -sum_r (w + w_r) [r in y ? log p_kr : log(1 - p_kr)]` with `p_kr = (n_kr + c p_r) / (n_k + c)`.
 
-    and `E(x, y) = -sum_r (w + w_r) [r in y ? log p_kr : log(1 - p_kr)]`. The gold of training instances with an equal
-    input is left out of `n_k` and `n_kr`.
+    `k` is the key (the predicate's lemma or word), `n_k` the number of training outputs with this key, `n_kr` the
+    number of these that have the role `r`, and `p_r` the share of all training outputs that have it. `n_k` and `n_kr`
+    leave out an instance's group of equal inputs.
 
     # Parameters
 
     num_roles : `int`
     shrinkage : `float`, optional (default = `4.0`)
-        `c`, above 0: the weight of all outputs, in outputs.
+        `c`, above 0: the number of outputs for which `p_r` counts.
     """
 
     with_role: torch.Tensor
@@ -159,7 +157,7 @@ class KeyRoles(LinearEnergy[TagCandidates]):
         self.shrinkage = shrinkage
         self.weight = nn.Parameter(torch.zeros(()))
         self.of_role = nn.Parameter(torch.zeros(num_roles))
-        # The last row is for keys that training does not have.
+        # The last row is for keys that the training data do not have.
         self.register_buffer("with_role", torch.zeros(1, num_roles))
         self.register_buffer("outputs", torch.zeros(1))
         self._rows: dict[str, int] = {}
@@ -172,33 +170,32 @@ class KeyRoles(LinearEnergy[TagCandidates]):
 
     def prepare(self, gold: TagCandidates) -> None:
         self._rows = {key: row for row, key in enumerate(sorted(set(gold.keys)))}
-        rows = self._of(gold.keys, gold.tags.device)
+        rows = self._rows_of(gold.keys, gold.tags.device)
         present = (gold.role_counts[:, 0] > 0).float()
         size = len(self._rows) + 1
         self.with_role = torch.zeros(size, present.shape[1]).index_add(0, rows, present)
         self.outputs = torch.zeros(size).index_add(0, rows, torch.ones(len(rows)))
 
-    def _of(self, keys: list[str], device: torch.device) -> torch.Tensor:
+    def _rows_of(self, keys: list[str], device: torch.device) -> torch.Tensor:
+        """The row of each key in the tables, `(keys,)`."""
         return torch.tensor([self._rows.get(key, len(self._rows)) for key in keys], device=device, dtype=torch.long)
 
     def _shares(self, candidates: TagCandidates) -> torch.Tensor:
         """`p_kr` of each instance, `(batch, roles)`."""
-        rows = self._of(candidates.keys, candidates.tags.device)
+        rows = self._rows_of(candidates.keys, candidates.tags.device)
         share = (self.with_role.sum(dim=0) + 0.5) / (self.outputs.sum() + 1)
         with_role, outputs = self.with_role[rows], self.outputs[rows].unsqueeze(1)
         if candidates.own is not None:
             own, size = candidates.own, len(self.outputs)
-            # Gold of the same group and key, one row for each two of these.
-            pairs = torch.cat(
-                [own.group * size + rows, own.group_of_gold * size + self._of(own.gold.keys, rows.device)]
-            )
-            pair = pairs.unique(return_inverse=True)[1]
-            mine, of_gold = pair[: len(rows)], pair[len(rows) :]
+            # Sums over the gold of each pair of a group and a key.
+            gold_rows = self._rows_of(own.gold.keys, rows.device)
+            pairs = torch.cat([own.group * size + rows, own.group_of_gold * size + gold_rows])
+            number = pairs.unique(return_inverse=True)[1]
+            pair, gold_pair = number[: len(rows)], number[len(rows) :]
             in_gold = (own.gold.role_counts[:, 0] > 0).to(with_role)
-            with_role = (
-                with_role - with_role.new_zeros(len(pairs), in_gold.shape[1]).index_add(0, of_gold, in_gold)[mine]
-            )
-            outputs = outputs - of_gold.bincount(minlength=len(pairs))[mine].to(outputs).unsqueeze(1)
+            left_out = with_role.new_zeros(len(pairs), in_gold.shape[1]).index_add(0, gold_pair, in_gold)
+            with_role = with_role - left_out[pair]
+            outputs = outputs - gold_pair.bincount(minlength=len(pairs))[pair].to(outputs).unsqueeze(1)
         return ((with_role + self.shrinkage * share) / (outputs + self.shrinkage)).clamp(1e-4, 1 - 1e-4)
 
     def features(self, candidates: TagCandidates) -> list[Features]:

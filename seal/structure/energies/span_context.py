@@ -1,3 +1,5 @@
+"""An energy of the position of spans with a role, and of the words in and beside them."""
+
 from collections.abc import Sequence
 
 import torch
@@ -10,15 +12,15 @@ from seal.structure.span_features import BUCKETS, OF_PREDICATE, SHAPES, SIDES, W
 from seal.structure.tag_sequences import TagCandidates
 
 _FEATURES = ("distance", "length", "shape", *WORDS)
-#: Without those of a predicate.
+#: The features without those of a predicate.
 FEATURES_OF_ENTITIES = ("length", "shape", "first", "last", "before", "after")
 
 
 @CandidateEnergy.register("span_context")
 class SpanContext(LinearEnergy[TagCandidates]):
     """
-    Where a role (or entity) stands, and between which words: `E(x, y) = sum_spans sum_f u_{f, r, v_f(x, span)}` over
-    the spans of `y`, of roles `r`, and features `f` of values `v_f`:
+    The position of a role (or entity), and the words around it: `E(x, y) = sum_spans sum_f u_{f, r, v_f(x, span)}` over
+    the spans of `y`, where `r` is the role of the span and `v_f` the value of the feature `f`:
 
     - `distance`: before or after the predicate, or around it, and how many words away (7 steps);
     - `length`: the number of words (7 steps);
@@ -27,8 +29,8 @@ class SpanContext(LinearEnergy[TagCandidates]):
     - `predicate_before`, `predicate_after`: the words beside the predicate, with the side on which the span stands: a
       verb's voice and particle, where words show these.
 
-    A word in lower case that is not among the `num_words` most frequent ones of training data stands for all of its
-    shape. Where the words are not given, the energy is 0.
+    Words are compared in lower case. The value of a word that is not among the `num_words` most frequent ones of the
+    training data is its shape. Without words the energy is 0.
 
     # Parameters
 
@@ -59,7 +61,7 @@ class SpanContext(LinearEnergy[TagCandidates]):
         size |= {name: words * (SIDES if name in OF_PREDICATE else 1) for name in WORDS}
         self._sizes = [size[feature] for feature in features]
         self.cost = nn.Parameter(torch.zeros(num_roles, sum(self._sizes)))
-        # The codes of the frequent words, in their order.
+        # The codes of the frequent words, ascending.
         self.register_buffer("frequent", torch.zeros(0, dtype=torch.long))
 
     def prepare(self, gold: TagCandidates) -> None:
@@ -68,24 +70,24 @@ class SpanContext(LinearEnergy[TagCandidates]):
         self.frequent = codes[counts.argsort(descending=True, stable=True)[: self._num_words]].sort().values
 
     def _numbers(self, seen: SpanFeatures) -> list[torch.Tensor]:
-        """The values of the features."""
+        """The value of each feature, `(distinct spans,)` each."""
         words = [name for name in self._features if name in WORDS]
         places = torch.arange(len(self.frequent), device=self.frequent.device)
         number = looked_up(self.frequent, SHAPES + places, seen.codes, seen.shapes)
-        found = dict(zip(words, seen.at(number, words)))
+        values = dict(zip(words, seen.at(number, words)))
         for name in set(words).intersection(OF_PREDICATE):
-            found[name] = seen.side * (SHAPES + self._num_words) + found[name]
+            values[name] = seen.side * (SHAPES + self._num_words) + values[name]
         if "shape" in self._features:
             first, last = seen.at(seen.shapes, ("first", "last"))
-            found["shape"] = first * SHAPES + last
-        return [found[name] if name in found else getattr(seen, name) for name in self._features]
+            values["shape"] = first * SHAPES + last
+        return [values[name] if name in values else getattr(seen, name) for name in self._features]
 
     def features(self, candidates: TagCandidates) -> list[Features]:
         if not candidates.words:
             return []
         role, seen, number = candidates.distinct_spans
-        start, found = role * self.cost.shape[1], []
+        start, places = role * self.cost.shape[1], []
         for values, size in zip(self._numbers(seen), self._sizes):
-            found.append(start + values)
+            places.append(start + values)
             start = start + size
-        return [Features(torch.stack(found, dim=1), None, candidates.listed_spans.candidate, number)]
+        return [Features(torch.stack(places, dim=1), None, candidates.listed_spans.candidate, number)]

@@ -1,3 +1,5 @@
+"""An energy of the task-net's marginals at the tokens of each span."""
+
 import torch
 from torch import nn
 
@@ -10,14 +12,12 @@ _OF_SPAN, _OF_REST = 5, 2
 @CandidateEnergy.register("token_scores")
 class TokenScores(LinearEnergy[TagCandidates]):
     """
-    What the task-net says of the single tokens of each span, which its log-probability of the whole output adds up.
-    With the log-odds `z_t = log p_t / (1 - p_t)` of a candidate's tag at each token, `p_t` being its marginal,
-
     `E(x, y) = -sum_spans (a_r mean z + b_r min z + c_r z_first + d_r z_last + e_r log n) - f sum z - g min(0, min z)`
 
-    over the spans of `y`, of `n` tokens and role `r`; the last two terms are over the tokens in no span. The marginals
-    of different nets, such as those of folds, can be compared, as their vectors cannot. Where the marginals are not
-    given, the energy is 0.
+    over the spans of `y`, with `n` tokens and the role `r`; the last two terms are over the tokens outside spans.
+    `z_t = log p_t / (1 - p_t)` is the log-odds of the task-net's marginal `p_t` of the candidate's tag at token `t`.
+    Marginals of different nets, such as those of folds, are comparable; their hidden vectors are not. Without marginals
+    the energy is 0.
 
     # Parameters
 
@@ -32,12 +32,12 @@ class TokenScores(LinearEnergy[TagCandidates]):
         self.of_rest = nn.Parameter(torch.zeros(_OF_REST))
 
     def _values(self, candidates: TagCandidates) -> tuple[torch.Tensor, torch.Tensor]:
-        """What the parameters weigh: `(spans, 5)` and `(batch * candidates, 2)`."""
+        """The values of the features: `(spans, 5)` of spans, and `(batch * candidates, 2)` of the other tokens."""
         log_p, mask, spans = candidates.token_log_prob, candidates.mask.unsqueeze(1), candidates.listed_spans
         assert log_p is not None
         # A marginal of 1 has no log-odds.
         z = log_p - (-torch.expm1(log_p.clamp(max=-1e-4))).log()
-        # Of each span, and of the tokens in none with the padding, which is not asked.
+        # Sums and minima for each span. The last slot, of padding and tokens outside spans, is not read.
         place, shape = candidates.spans.of_tokens, candidates.spans.marked.shape
         sums = z.new_zeros(shape).scatter_add_(2, place, z).flatten(end_dim=1)
         least = z.new_full(shape, torch.inf).scatter_reduce_(2, place, z, reduce="amin").flatten(end_dim=1)
@@ -48,7 +48,7 @@ class TokenScores(LinearEnergy[TagCandidates]):
         rest = z.masked_fill(other.flatten(end_dim=1), 0.0)
         at = spans.candidate, spans.place
         of_span = torch.stack([sums[at] / number, least[at], *ends, number.to(z).log()], dim=1)
-        # At most 0 in each sentence, as it is in one that is padded.
+        # The minimum counts a 0, in all sentences as in those with padding.
         return of_span, torch.stack([rest.sum(dim=1), rest.amin(dim=1).clamp(max=0)], dim=1)
 
     def features(self, candidates: TagCandidates) -> list[Features]:

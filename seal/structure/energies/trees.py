@@ -1,4 +1,4 @@
-"""Energies of trees."""
+"""Energies of constituency trees."""
 
 import math
 from collections import Counter
@@ -16,8 +16,8 @@ from seal.structure.trees import Constituent, TreeCandidates
 
 class TreeEnergy(CandidateEnergy):
     """
-    The base of energies of trees that are linear in a few counts, `E(x, y) = sum_i w_i f_i(x, y)`. The counts of
-    candidates are taken once, however often the weights change.
+    The base of linear energies of trees, `E(x, y) = sum_i w_i f_i(x, y)`. The features of a batch are computed once,
+    and kept in `TreeCandidates.counted`.
 
     # Parameters
 
@@ -45,7 +45,7 @@ class TreeEnergy(CandidateEnergy):
 
 
 class CountedTreeEnergy(TreeEnergy):
-    """One that needs tables of what training trees have: `tables`, a dictionary of strings and numbers."""
+    """The base of energies with counts of the training trees: `tables`, a dictionary of plain values."""
 
     tables: dict
 
@@ -59,10 +59,11 @@ class CountedTreeEnergy(TreeEnergy):
 @CandidateEnergy.register("tree_rules")
 class TreeRules(CountedTreeEnergy):
     """
-    `E(y) = -w sum_c log p(rule of c) + v (number of rules that training has not) + sum_l u_l (constituents of label l)`
-    over the constituents `c` of a tree. A rule is a label with those of its children; `p` is its share among the rules
-    of its label in training trees, shrunk towards a small number for rules that are new,
-    `p(r) = (n(r) + c / 100) / (n(label) + c)`. The gold of training sentences with the same words is left out.
+    `E(y) = -w sum_c log p(rule of c) + v (number of unseen rules) + sum_l u_l (number of constituents of label l)`
+
+    over the constituents `c` of a tree. A rule is a label and the labels of its children. With `n` the counts in the
+    training trees, `p(r) = (n(r) + c / 100) / (n(label of r) + c)`. The counts leave out training sentences with the
+    same words.
 
     # Parameters
 
@@ -88,42 +89,44 @@ class TreeRules(CountedTreeEnergy):
         self.tables = {"rules": dict(rules), "labels": dict(labels)}
 
     def features(self, candidates: TreeCandidates, row: int) -> list[list[float]]:
-        own = [constituent for tree in candidates.own_gold(row) for constituent in tree]
-        own_rules, own_labels = Counter(map(_key, own)), Counter(constituent.label for constituent in own)
-        found = []
+        left_out = [constituent for tree in candidates.own_gold(row) for constituent in tree]
+        left_out_rules = Counter(map(_key, left_out))
+        left_out_labels = Counter(constituent.label for constituent in left_out)
+        features = []
         for tree in candidates.constituents(row):
-            counts = [0.0] * len(self.weight)
+            values = [0.0] * len(self.weight)
             for constituent in tree:
                 rule, label = _key(constituent), constituent.label
-                seen = self.tables["rules"].get(rule, 0) - own_rules[rule]
-                of_label = self.tables["labels"].get(label, 0) - own_labels[label]
-                counts[0] -= math.log((seen + self.shrinkage / 100) / (of_label + self.shrinkage))
-                counts[1] += seen == 0
+                rule_count = self.tables["rules"].get(rule, 0) - left_out_rules[rule]
+                label_count = self.tables["labels"].get(label, 0) - left_out_labels[label]
+                values[0] -= math.log((rule_count + self.shrinkage / 100) / (label_count + self.shrinkage))
+                values[1] += rule_count == 0
                 if label in self._place:
-                    counts[self._place[label]] += 1
-            found.append(counts)
-        return found
+                    values[self._place[label]] += 1
+            features.append(values)
+        return features
 
 
 def _key(constituent: Constituent) -> str:
     return " ".join(constituent.rule)
 
 
-# Words further apart say little about each other, and their pairs are many.
+# Pairs of words that are further apart are not counted.
 _FAR = 12
 
 
 @CandidateEnergy.register("tree_attachments")
 class TreeAttachments(CountedTreeEnergy):
     """
-    Which words hang on which: `eats soup with a spoon`, and not `soup with a spoon`. A constituent `c` that is not the
-    first child hangs on the last word `g` of its parent's first child, the verb of `VP` or the noun of `NP`. Of the
-    pairs of `g` with `c`'s first word, and of those with its last word, `N` are in training sentences in this order and
-    at most 12 words apart, and of these `A` hang on each other in gold:
+    Attachments: whether `with a spoon` attaches to `eats` or to `soup` in `eats soup with a spoon`. A constituent `c`
+    that is not the first child attaches to `g`, the last word of its parent's first child: the verb of a `VP`, the noun
+    of an `NP`. There are two pairs of words: `g` with the first word of `c`, and `g` with its last word.
 
     `E(x, y) = -sum_c sum_pairs w_(label of c, pair) log [((A + a s) / (N + a)) / s]`
 
-    with the share `s = sum A / sum N` of all pairs of that label. Training sentences with the same words are left out.
+    `N` is the number of occurrences of the pair in training sentences, in this order and at most 12 words apart, `A`
+    the number of these that are attachments in gold, and `s = sum A / sum N` the share over all pairs of that label.
+    The counts leave out training sentences with the same words.
 
     # Parameters
 
@@ -141,55 +144,56 @@ class TreeAttachments(CountedTreeEnergy):
 
     def prepare(self, gold: TreeCandidates) -> None:
         pairs: Counter = Counter()
-        hang: Counter = Counter()
+        attached: Counter = Counter()
         for row, words in enumerate(gold.words):
             (tree,) = gold.constituents(row)
             pairs.update(_pairs(words))
-            hang.update(key for _, key in _hanging(tree, words))
+            attached.update(key for _, key in _attachments(tree, words))
         kinds: Counter = Counter()
-        for key, count in hang.items():
+        for key, count in attached.items():
             kinds[_kind_of(key)] += count
-        self.tables = {"pairs": dict(pairs), "hang": dict(hang), "kinds": dict(kinds), "total": sum(pairs.values())}
+        self.tables = {"pairs": dict(pairs), "hang": dict(attached), "kinds": dict(kinds), "total": sum(pairs.values())}
 
     def features(self, candidates: TreeCandidates, row: int) -> list[list[float]]:
-        words, own = candidates.words[row], candidates.own_gold(row)
-        own_hang = Counter(key for tree in own for _, key in _hanging(tree, words))
-        own_pairs = Counter({pair: len(own) * count for pair, count in Counter(_pairs(words)).items()} if own else ())
-        own_kinds = Counter(map(_kind_of, own_hang.elements()))
-        total = max(self.tables["total"] - own_pairs.total(), 1)
-        found = []
+        words, left_out = candidates.words[row], candidates.own_gold(row)
+        left_out_attached = Counter(key for tree in left_out for _, key in _attachments(tree, words))
+        sentence_pairs = Counter(_pairs(words)) if left_out else Counter()
+        left_out_pairs = Counter({pair: len(left_out) * count for pair, count in sentence_pairs.items()})
+        left_out_kinds = Counter(map(_kind_of, left_out_attached.elements()))
+        total = max(self.tables["total"] - left_out_pairs.total(), 1)
+        features = []
         for tree in candidates.constituents(row):
-            counts = [0.0] * len(self.weight)
-            for kind, key in _hanging(tree, words):
+            values = [0.0] * len(self.weight)
+            for last, key in _attachments(tree, words):
                 label, which, pair = key.split(" ", 2)
-                of_kind = f"{label} {which}"
-                share = (self.tables["kinds"].get(of_kind, 0) - own_kinds[of_kind]) / total
+                kind = f"{label} {which}"
+                share = (self.tables["kinds"].get(kind, 0) - left_out_kinds[kind]) / total
                 if label not in self._place or share <= 0:
                     continue
-                hang = self.tables["hang"].get(key, 0) - own_hang[key]
-                number = self.tables["pairs"].get(pair, 0) - own_pairs[pair]
-                estimate = (max(hang, 0) + self.shrinkage * share) / (max(number, 0) + self.shrinkage)
-                counts[self._place[label] + kind] -= math.log(estimate / share)
-            found.append(counts)
-        return found
+                attached = self.tables["hang"].get(key, 0) - left_out_attached[key]
+                number = self.tables["pairs"].get(pair, 0) - left_out_pairs[pair]
+                estimate = (max(attached, 0) + self.shrinkage * share) / (max(number, 0) + self.shrinkage)
+                values[self._place[label] + last] -= math.log(estimate / share)
+            features.append(values)
+        return features
 
 
 def _kind_of(key: str) -> str:
-    """The label and the 0 or 1 of a key of `_hanging`."""
+    """The label and the 0 or 1 of a key of `_attachments`."""
     return key.rsplit(" ", 2)[0]
 
 
 def _pairs(words: list[str]) -> Iterator[str]:
-    """Two words in their order, in lower case, once for each two places."""
+    """Each ordered pair of words at most `_FAR` words apart, in lower case, once per occurrence."""
     for place, first in enumerate(words):
         for second in words[place + 1 : place + 1 + _FAR]:
             yield f"{first.lower()} {second.lower()}"
 
 
-def _hanging(tree: list[Constituent], words: list[str]) -> Iterator[tuple[int, str]]:
+def _attachments(tree: list[Constituent], words: list[str]) -> Iterator[tuple[int, str]]:
     """
-    For each constituent that hangs on a word at most so far away: 0 and the key of its first word, 1 and that of its
-    last. A key is the label, the 0 or 1, and the two words.
+    For each constituent that attaches to a word at most `_FAR` words away: 0 and the key of the pair with its first
+    word, 1 and the key of the pair with its last word. A key is the label, the 0 or 1, and the two words.
     """
     for parent in tree:
         _, _, end = parent.children[0]
