@@ -1,3 +1,5 @@
+"""`TreeStructure`, which reranks the trees of a beam search, and `KBestTrees`, the results of such a search."""
+
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,21 +20,21 @@ from seal.structure.trees import TreeCandidates
 @dataclass
 class KBestTrees:
     """
-    The best trees of some sentences, as a run keeps them of its training data.
+    The k-best lists of trees of a batch of sentences. A run keeps those of its training data.
 
     # Parameters
 
     trees : `list[list[list[str]]]`
-        The symbols of each, the best first.
+        The symbols of each tree of each sentence, the best tree first.
     words : `list[list[str]]`
     log_prob : `torch.Tensor`, `(batch, candidates)`
-        In nats; `-inf` where a sentence has fewer.
+        In nats; `-inf` for fillers, where a sentence has fewer trees than others.
     gold : `list[list[str]]`, optional
         The symbols of the gold trees.
     tags : `list[list[str]]`, optional
-        The part of speech of each word, which scores need to leave punctuation out.
+        The part of speech of each word; scores leave out punctuation by these.
     own : `list[list[str]]`, optional
-        What is predicted without a structure, if it is not the best of these trees: a narrower beam may find another.
+        The predictions without a structure, if they are not the first trees: a narrower beam may find others.
     """
 
     trees: list[list[list[str]]]
@@ -43,7 +45,7 @@ class KBestTrees:
     own: list[list[str]] | None = None
 
     def candidates(self, own: list[list[list[str]]] | None = None) -> TreeCandidates:
-        """`own` as for `TreeCandidates`."""
+        """The candidates for energies; `own` as for `TreeCandidates`."""
         gold = None
         if self.gold is not None:
             places = [trees.index(tree) if tree in trees else -1 for trees, tree in zip(self.trees, self.gold)]
@@ -51,15 +53,15 @@ class KBestTrees:
         return TreeCandidates(self.trees, self.words, self.log_prob, gold, own, self.tags)
 
     def inputs(self) -> list[tuple[str, ...]]:
-        """What the task-net has read of each sentence."""
+        """A key for each instance, equal for equal inputs: its words."""
         return list(map(tuple, self.words))
 
     def gold_alone(self) -> TreeCandidates:
-        """With gold as the only candidate."""
+        """The same instances with gold as the only candidate."""
         return self._alone(require(self.gold, "gold"))
 
     def own_alone(self) -> TreeCandidates:
-        """With what is predicted without a structure as the only candidate."""
+        """The same instances with the prediction without a structure as the only candidate."""
         return self._alone([trees[0] for trees in self.trees] if self.own is None else self.own)
 
     def _alone(self, trees: list[list[str]]) -> TreeCandidates:
@@ -71,18 +73,18 @@ class KBestTrees:
 @Structure.register("trees")
 class TreeStructure(CandidateStructure):
     """
-    Chooses among the best trees of a beam search. For each of the scores `f1` (of labelled brackets) and `exact_match`
-    the gate chooses on validation data between the task-net's `own` tree, the `likeliest` one under the joint score,
-    and the one of the best `expected_score`.
+    Reranks the trees of a beam search. For each of the scores `f1` (of labelled brackets) and `exact_match` the gate
+    chooses on validation data between the task-net's `own` tree, the `likeliest` tree under the joint score, and the
+    tree of the best `expected_score`.
 
     # Parameters
 
     symbols : `list[str]`
-        The symbols of trees. Given by the model.
+        The symbols of trees. The model gives them.
     energies : `list[str | dict]`, optional (default = `["tree_rules", "tree_attachments"]`)
         The terms of the energy by their registered names, alone or with settings.
     num_candidates : `int`, optional (default = `20`)
-        The width of the beam, all of whose trees compete.
+        The width of the beam, whose trees are the candidates.
     penalties, least : as for `Structure`
     """
 
@@ -113,11 +115,11 @@ class TreeStructure(CandidateStructure):
     def to_learn(
         self, training: Sequence[KBestTrees], gold: TreeCandidates, groups: torch.Tensor
     ) -> list[TreeCandidates]:
-        of_group: defaultdict[int, list[list[str]]] = defaultdict(list)
+        trees_of_group: defaultdict[int, list[list[str]]] = defaultdict(list)
         for group, (tree,) in zip(groups.tolist(), gold.trees):
-            of_group[group].append(tree)
-        owns = iter([of_group[group] for group in groups.tolist()])
-        return [part.candidates(list(islice(owns, len(part.trees)))) for part in training]
+            trees_of_group[group].append(tree)
+        left_out = iter([trees_of_group[group] for group in groups.tolist()])
+        return [part.candidates(list(islice(left_out, len(part.trees)))) for part in training]
 
     def _ratios(
         self,
@@ -131,7 +133,7 @@ class TreeStructure(CandidateStructure):
             name: _with_gold(owns if name == OWN else candidates, golds, index) for name, index in chosen.items()
         }
         return {
-            name: {option: score(of_option) for option, of_option in brackets.items()}
+            name: {option: score(option_brackets) for option, option_brackets in brackets.items()}
             for name, score in zip(self.scores, (_f1, _exact_match))
         }
 
@@ -139,15 +141,21 @@ class TreeStructure(CandidateStructure):
 
     @torch.no_grad()
     def decide(self, trees: KBestTrees, score: Optional[str] = None) -> torch.Tensor:
-        """The index of the candidate that the decision for `score`, by default the main one, chooses, `(batch,)`."""
+        """The index of the candidate chosen by the decision for `score`, by default the main score: `(batch,)`."""
         return self.choose(trees, score)[0]
 
     @torch.no_grad()
     def probability_of(self, best: KBestTrees, trees: Sequence[list[str]], log_prob: torch.Tensor) -> torch.Tensor:
         """
-        How likely `trees`, one for each sentence, are to be gold, whether they are candidates or not; `log_prob`,
-        `(batch,)`, is what the task-net says of them. `(batch,)`, 0 to 1; what the task-net says where there is no
-        calibration.
+        The calibrated probability that `trees` are gold, `(batch,)`, 0 to 1; without a calibration, the task-net's.
+
+        # Parameters
+
+        best : `KBestTrees`
+        trees : `Sequence[list[str]]`
+            The symbols of a tree for each sentence, which may be a candidate or not.
+        log_prob : `torch.Tensor`, `(batch,)`
+            Their log-probability under the task-net, in nats.
         """
         if self.calibration is None:
             return log_prob.double().clamp(max=0).exp()
@@ -159,17 +167,17 @@ class TreeStructure(CandidateStructure):
         return torch.where(place >= 0, inside, others).exp()
 
     def similarity(self, candidates: TreeCandidates, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
-        found = torch.zeros(*kept.shape, kept.shape[1], dtype=torch.double)
-        numbers = torch.arange(len(candidates.trees))[rows].tolist()
-        for row, (number, places) in enumerate(zip(numbers, kept.tolist())):
-            brackets = candidates.brackets[number]
-            for one, place in enumerate(places):
-                for other, another in enumerate(places[: one + 1]):
-                    if place < len(brackets) and another < len(brackets):
-                        both = brackets[place].total() + brackets[another].total()
-                        shared = 2 * (brackets[place] & brackets[another]).total()
-                        found[row, one, other] = found[row, other, one] = shared / both if both else 1.0
-        return found.to(kept.device)
+        f1 = torch.zeros(*kept.shape, kept.shape[1], dtype=torch.double)
+        instances = torch.arange(len(candidates.trees))[rows].tolist()
+        for row, (instance, indices) in enumerate(zip(instances, kept.tolist())):
+            brackets = candidates.brackets[instance]
+            for i, index in enumerate(indices):
+                for j, other in enumerate(indices[: i + 1]):
+                    if index < len(brackets) and other < len(brackets):
+                        total = brackets[index].total() + brackets[other].total()
+                        shared = 2 * (brackets[index] & brackets[other]).total()
+                        f1[row, i, j] = f1[row, j, i] = shared / total if total else 1.0
+        return f1.to(kept.device)
 
 
 def _joined(parts: Sequence[TreeCandidates]) -> TreeCandidates:
@@ -184,21 +192,21 @@ def _joined(parts: Sequence[TreeCandidates]) -> TreeCandidates:
 def _with_gold(
     candidates: Sequence[TreeCandidates], golds: Sequence[TreeCandidates], chosen: Sequence[torch.Tensor]
 ) -> list[tuple[Counter, Counter]]:
-    """The brackets of the chosen tree of each sentence, and those of gold."""
+    """For each sentence the brackets of the chosen tree, and the brackets of gold."""
     return [
-        (trees[place], own)
-        for part, gold, places in zip(candidates, golds, chosen)
-        for trees, (own,), place in zip(part.brackets, gold.brackets, places.tolist())
+        (trees[index], gold_tree)
+        for part, gold, indices in zip(candidates, golds, chosen)
+        for trees, (gold_tree,), index in zip(part.brackets, gold.brackets, indices.tolist())
     ]
 
 
 def _f1(brackets: list[tuple[Counter, Counter]]) -> Ratio:
-    """Of labelled brackets, over all sentences."""
-    shared = torch.tensor([(found & gold).total() for found, gold in brackets], dtype=torch.double)
-    sizes = torch.tensor([found.total() + gold.total() for found, gold in brackets], dtype=torch.double)
+    """F1 of labelled brackets over all sentences; `brackets` are pairs of a prediction and gold."""
+    shared = torch.tensor([(predicted & gold).total() for predicted, gold in brackets], dtype=torch.double)
+    sizes = torch.tensor([predicted.total() + gold.total() for predicted, gold in brackets], dtype=torch.double)
     return Ratio(2 * shared, sizes)
 
 
 def _exact_match(brackets: list[tuple[Counter, Counter]]) -> Ratio:
     """The share of trees all of whose brackets are right."""
-    return Ratio.mean(torch.tensor([found == gold for found, gold in brackets], dtype=torch.double))
+    return Ratio.mean(torch.tensor([predicted == gold for predicted, gold in brackets], dtype=torch.double))

@@ -1,3 +1,5 @@
+"""Candidates of the structure of trees, and the constituents of a tree."""
+
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,24 +11,24 @@ from seal.common.linear_trees import CLOSE, WORD, Bracket, counted_brackets
 
 
 class Constituent(NamedTuple):
-    """A node of a tree, above words."""
+    """A node of a tree that is not a word."""
 
     label: str
-    #: The index of the first word, and that behind the last.
+    #: The index of the first word, and the index after the last one.
     start: int
     end: int
-    #: The same of each child, from left to right; the label of a word is `XX`.
+    #: The label, start and end of each child, from left to right; the label of a word is `XX`.
     children: tuple[Bracket, ...]
 
     @property
     def rule(self) -> tuple[str, ...]:
-        """Its label and those of its children."""
+        """The label of the node and the labels of its children."""
         return (self.label, *(child[0] for child in self.children))
 
 
 def constituents_of(symbols: list[str]) -> list[Constituent]:
-    """The constituents of a tree, each after those inside it."""
-    found: list[Constituent] = []
+    """The constituents of a tree, given by its symbols; children come before their parents."""
+    constituents: list[Constituent] = []
     open_: list[tuple[str, int, list[Bracket]]] = []
     words = 0
     for symbol in symbols:
@@ -35,27 +37,27 @@ def constituents_of(symbols: list[str]) -> list[Constituent]:
             words += 1
         elif symbol == CLOSE:
             label, start, children = open_.pop()
-            found.append(Constituent(label, start, words, tuple(children)))
+            constituents.append(Constituent(label, start, words, tuple(children)))
             if open_:
                 open_[-1][2].append((label, start, words))
         else:
             open_.append((symbol[1:], words, []))
-    return found
+    return constituents
 
 
 @dataclass
 class TreeCandidates:
     """
-    Trees that compete.
+    The candidates of a batch: trees.
 
     # Parameters
 
     trees, words, log_prob, tags : as for `seal.structure.KBestTrees`
     gold : `torch.LongTensor`, `(batch,)`, optional
-        The index of the gold tree, -1 where it does not compete.
+        The index of the gold tree, -1 where it is not a candidate.
     own : `list[list[list[str]]]`, optional
-        Of training data, for each instance the gold trees of all that have its words, its own among them: what counts
-        leave out.
+        For training data, the gold trees of each instance's group of equal sentences, itself included. Counts leave
+        them out.
     """
 
     trees: list[list[list[str]]]
@@ -64,11 +66,11 @@ class TreeCandidates:
     gold: torch.Tensor | None = None
     own: list[list[list[str]]] | None = None
     tags: list[list[str]] | None = None
-    #: What energies have counted of these candidates, by energy.
+    #: The features of these candidates, by energy; `TreeEnergy` fills it.
     counted: dict = field(default_factory=dict)
 
     def constituents(self, row: int) -> list[list[Constituent]]:
-        """Of each candidate of a sentence. They are not kept: those of a treebank are many."""
+        """The constituents of each candidate of a sentence. They are not cached, to save memory."""
         return [constituents_of(tree) for tree in self.trees[row]]
 
     @cached_property
@@ -76,7 +78,8 @@ class TreeCandidates:
         """How often each labelled bracket occurs in each candidate, as scores count them (`counted_brackets`)."""
         tags = [[WORD] * len(words) for words in self.words] if self.tags is None else self.tags
         return [
-            [counted_brackets(tree, of_words) for tree in candidates] for candidates, of_words in zip(self.trees, tags)
+            [counted_brackets(tree, word_tags) for tree in candidates]
+            for candidates, word_tags in zip(self.trees, tags)
         ]
 
     def outputs_and_mask(self) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -86,9 +89,9 @@ class TreeCandidates:
         return [self]
 
     def with_gold(self) -> "TreeCandidates":
-        """All of them: there are few whose gold does not compete."""
+        """All instances: the gold of nearly all is a candidate."""
         return self
 
     def own_gold(self, row: int) -> list[list[Constituent]]:
-        """The constituents of each gold tree that counts leave out."""
+        """The constituents of each gold tree that counts leave out for this instance."""
         return [] if self.own is None else [constituents_of(tree) for tree in self.own[row]]

@@ -1,6 +1,7 @@
 """
-Structure on top of any tagger: `StructuredTagger` takes emissions of a tagger, and `cross_fit` makes them for folds.
-Torch and NumPy are enough; `seal.tagger.token_classification`, which gets them of a transformer, needs transformers.
+Reranking of the k-best list of any tagger: `StructuredTagger` reads a tagger's emissions, and `cross_fit` computes
+held-out emissions. The dependencies are torch and NumPy; `seal.tagger.token_classification`, which computes emissions
+of Hugging Face models, needs transformers.
 """
 
 from seal.tagger.cross_fitting import cross_fit

@@ -1,4 +1,4 @@
-"""`cross_fit`: emissions of a whole data set by taggers that have not seen the sentence, by any training function."""
+"""`cross_fit`: held-out emissions of a data set by cross-fitting, with any function that trains a tagger."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from seal.files.weights import read_tensors, write_tensors
 from seal.registry import ConfigurationError
 from seal.tagger.data import real_numbers
 
-#: Where the input of an example is: the first of these that it has.
+#: The names under which the input of an example is looked up, in this order.
 INPUTS = ("words", "tokens", "text", "sentence", "input_ids")
 
 
@@ -30,35 +30,39 @@ def cross_fit(
     exact: bool = False,
 ) -> list[torch.Tensor]:
     """
-    Emissions of each example by a tagger that was trained without it: what `StructuredTagger.fit` learns from.
+    Held-out emissions for `StructuredTagger.fit`: those of each example come from a tagger that was trained without it.
 
-    Examples with equal inputs are in one fold. The input is given by `inputs`, or it is found in the example: in a
-    dictionary or object what is called `words`, `tokens`, `text`, `sentence` or `input_ids`; of `(words, tags)` or
-    `[words, tags]` the first part; of a list of `(word, tag)` for each token the words; text, a list of words or a
-    number as it is. `say` is told if there are other examples, of which equal ones are not seen.
+    Examples with equal inputs are in one fold. The input is given by `inputs`, or is read from the example:
+
+    - a dictionary or object: its `words`, `tokens`, `text`, `sentence` or `input_ids`;
+    - `(words, tags)` or `[words, tags]`: the first part;
+    - a list of `(word, tag)`: the words;
+    - a text, a list of words or a number: the example itself.
+
+    For other examples a warning goes to `say`, as equal ones are not recognised.
 
     # Parameters
 
     train : `Callable[[list, list], Sequence]`
-        `train(seen, unseen)` trains a new tagger on the examples `seen`, and returns its emissions of each of `unseen`,
-        `(tokens, tags)`, log-odds or log-probabilities.
+        `train(seen, unseen)` trains a new tagger on the examples `seen`, and returns its emissions for each of
+        `unseen`: log-odds or log-probabilities, `(tokens, tags)`.
     data : `Sequence`
-        The examples, of any kind; `range(n)` where these are elsewhere.
+        The examples, of any type; `range(n)` if they are stored elsewhere.
     folds : `int`, optional (default = `3`)
-        So many taggers are trained, at least 2, each without one fold.
+        The number of taggers that are trained, at least 2, each without one fold.
     groups : `Sequence`, optional
-        Examples of one group are in one fold, such as the sentences of a text. Where examples of two groups are equal,
-        none is trained on that equals one which is scored.
+        Examples of one group, such as the sentences of a text, are in one fold. An example whose input equals one in
+        the held-out fold is left out of training, whatever its group.
     folder : path, optional
-        Where the emissions of each fold are kept, so that the same call goes on where a killed one was.
+        The folder in which the emissions of each fold are saved. The same call, after an interruption, continues there.
     seed : `int`, optional (default = `0`)
-        Of the folds. The seed of a training is the function's own affair.
+        The seed of the split into folds. `train` seeds its own training.
     say : `Callable[[str], None]`, optional (default = `print`)
-        Is told of each fold.
+        Gets a sentence about each fold.
     inputs : `Sequence`, optional
-        What the tagger reads of each example: its words or its text.
+        The input of each example that the tagger reads: its words or its text.
     exact : `bool`, optional (default = `False`)
-        Whether inputs that differ in case or white space alone differ.
+        If false, inputs that differ only in case or white space are equal.
 
     # Returns
 
@@ -66,8 +70,8 @@ def cross_fit(
 
     # Raises
 
-    `ConfigurationError` if there are fewer groups than folds, the function does not return such emissions, or the
-    folder has those of other data.
+    `ConfigurationError` if there are fewer groups than folds, `train` does not return such emissions, or the folder
+    has emissions of other data.
     """
     examples = list(data)
     read = _one_each(inputs, "inputs", examples) if inputs is not None else list(map(_input, examples))
@@ -85,14 +89,13 @@ def cross_fit(
             f"found {folds}."
         )
     parts = folds_of_equal(together, folds, seed)
-    # What a kept fold must be of: the same examples, gold as well, dealt out in the same way.
-    of_examples = [content(example, exact=True) or 0 for example in examples]
-    name_of_data = (
-        f"{digest(numpy.array(of_examples, dtype=numpy.uint64), equal, together):016x}, {folds} folds, seed {seed}"
-    )
+    # A saved fold is reused for the same examples, gold included, with the same split.
+    digests = [content(example, exact=True) or 0 for example in examples]
+    data_digest = digest(numpy.array(digests, dtype=numpy.uint64), equal, together)
+    name_of_data = f"{data_digest:016x}, {folds} folds, seed {seed}"
     if folder is not None:
         os.makedirs(folder, exist_ok=True)
-    found: list[torch.Tensor] = [torch.empty(0)] * len(examples)
+    emissions: list[torch.Tensor] = [torch.empty(0)] * len(examples)
     for number, unseen in enumerate(parts):
         path = None if folder is None else os.path.join(folder, f"fold-{number + 1}.safetensors")
         if path is not None and os.path.exists(path):
@@ -105,11 +108,11 @@ def cross_fit(
             if path is not None:
                 _write(path, rows, name_of_data)
         for place, row in zip(unseen, rows):
-            found[place] = row
-    widths = {row.shape[1] for row in found}
+            emissions[place] = row
+    widths = {row.shape[1] for row in emissions}
     if len(widths) > 1:
         raise ConfigurationError(f"train: the folds have different numbers of tags, {sorted(widths)}; name them all.")
-    return found
+    return emissions
 
 
 def _one_each(values: Sequence[Any], name: str, examples: list) -> list:
@@ -120,14 +123,14 @@ def _one_each(values: Sequence[Any], name: str, examples: list) -> list:
 
 
 def _input(example: Any) -> Any:
-    """What a tagger reads of an example; an object like no other where that is not found."""
-    of_names = dict(example) if isinstance(example, dict) else {n: getattr(example, n, None) for n in INPUTS}
+    """The input of an example (see `cross_fit`); a new object, equal to no other, for a dictionary without one."""
+    fields = dict(example) if isinstance(example, dict) else {n: getattr(example, n, None) for n in INPUTS}
     for name in INPUTS:
-        if of_names.get(name) is not None and content(of_names[name]) is not None:
-            return of_names[name]
+        if fields.get(name) is not None and content(fields[name]) is not None:
+            return fields[name]
     is_nested = isinstance(example, (list, tuple)) and any(isinstance(part, (list, tuple)) for part in example)
     if isinstance(example, list) and len(example) > 3 and is_nested:
-        # A row for each token.
+        # A list of tokens.
         return [_input(part) for part in example]
     if is_nested or (isinstance(example, tuple) and example):
         return _input(example[0])
