@@ -1,4 +1,4 @@
-"""What `StructuredTagger` tells of its predictions: the sequences that competed, as values, a table and a picture."""
+"""Explains predictions of `StructuredTagger`: the candidates of a sentence as values, a table and a picture."""
 
 import math
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ class Candidate:
 
     tags : `list[str]`
     spans : `list[tuple[str, int, int]]`
-        `(label, first token, last token)` of each span that the tags encode, both inclusive; without an encoding each
-        token is one.
+        `(label, first token, last token)` of each span that the tags encode, both inclusive; without an encoding, each
+        token is a span.
     log_prob : `float`
         `log P(y|x)` under the tagger, in nats.
     terms : `dict[str, float]`
-        What each term of the energy says of it, low is good.
+        The value of each term of the energy, low is good.
     joint : `float`
-        How likely it is to be right by tagger and energy together, 0 to 1, calibrated on the data by which `fit` chose;
-        the candidates' sum is the probability that the right sequence is one of them.
+        The probability that the sequence is right, by tagger and energy together, 0 to 1, calibrated on the validation
+        data of `fit`. The sum over the candidates is the probability that the right sequence is one of them.
     chosen : `bool`
-        Whether `predict` gives it.
+        Whether `predict` returns it.
     """
 
     tags: list[str]
@@ -40,13 +40,14 @@ class Candidate:
 
     @property
     def energy(self) -> float:
+        """The sum of the terms."""
         return sum(self.terms.values())
 
 
 @dataclass
 class Explanation:
     """
-    The sequences that competed for a sentence. `str` of it is a table.
+    The candidates of a sentence. `str` gives a table.
 
     # Parameters
 
@@ -62,9 +63,9 @@ class Explanation:
         return self.table()
 
     def table(self, most: int = 5) -> str:
-        """A line for each of at most `most` candidates and for the chosen one, which a `*` marks."""
+        """A table of the `most` likeliest candidates and the chosen one, which a `*` marks."""
         shown = [one for place, one in enumerate(self.candidates) if place < most or one.chosen]
-        # Those that have nothing to say, such as of words that are not given, are left out.
+        # Terms that are 0 for all candidates are left out.
         terms = [name for name in shown[0].terms if any(one.terms[name] for one in shown)]
         head = ["", "log P", *terms, "energy", "joint", ""]
         rows = [
@@ -90,8 +91,8 @@ class Explanation:
 
     def two(self) -> dict[str, Any]:
         """
-        Plain values of the tagger's own best sequence and the chosen one or, where that is the same, the next best: the
-        `record` of `seal.structure.pictures.two_outputs`.
+        Two candidates as the argument `record` of `seal.structure.pictures.two_outputs`: the tagger's own best sequence
+        and the chosen one or, if they are the same, the next likeliest.
         """
         if len(self.candidates) < 2:
             raise ConfigurationError("svg: two sequences are drawn, and this sentence has one.")
@@ -111,5 +112,5 @@ class Explanation:
         return {"words": self.words, "frames": frames}
 
     def svg(self, caption: str = "The energy is low where an output looks like gold of the training data.") -> str:
-        """A picture of these two."""
+        """A picture of the two candidates of `two`, as SVG."""
         return two_outputs(self.two(), caption, (("The tagger's best", "alone"), ("Another of its", "best outputs")))

@@ -1,3 +1,5 @@
+"""`StructuredTagger`: a reranker of any tagger's k-best list, with `fit`, `predict`, `explain`, `save` and `load`."""
+
 import copy
 import inspect
 import json
@@ -35,19 +37,19 @@ from seal.tagger.explanations import Candidate, Explanation
 
 #: The files of a saved tagger.
 SETTINGS, NUMBERS = "tagger.json", "tagger.safetensors"
-#: Sentences that are read before any of them is predicted, and those of one batch, at most.
+# The most sentences in memory, which are sorted by length; and the most sentences of a batch.
 _AHEAD, _BATCH = 1024, 128
 _PAIRS = ("transitions", "start_transitions", "end_transitions")
 
 
 class StructuredTagger:
     """
-    Tagging by whole sequences, on top of any tagger that gives each token a score of each tag.
+    Reranks the k-best tag sequences of any tagger that scores each tag of each token (its *emissions*).
 
-    The k best sequences of the tagger compete; an energy with few parameters, learned from emissions of a tagger that
-    has not seen the sentences (`cross_fit` gives them), says which of them look like gold. Further such data, and what
-    earlier data sets have gained, decide for each score whether to follow it. If no gain is expected, predictions are
-    the tagger's own best legal sequences that keep the rules.
+    An energy with few parameters scores whole sequences. It is learned from held-out emissions, of a tagger that has
+    not seen the sentences (`cross_fit` computes them). Held-out validation data, and the gains on earlier data sets,
+    decide for each score whether to follow it. If no gain is expected, the predictions are the tagger's own best legal
+    sequences that keep the rules.
 
     # Parameters
 
@@ -55,30 +57,30 @@ class StructuredTagger:
         The tags in the order of the emissions' columns, or a table such as `model.config.id2label`.
     encoding : `str`, optional (default = `"BIO"`)
         `"BIO"`, `"BIOES"`, `"IO"` (spans of tokens with equal tags; `I-` before their names may be left out) or `None`
-        (tags that encode no spans, such as parts of speech). In the first two, only legal sequences compete.
+        (tags that encode no spans, such as parts of speech). With `"BIO"` and `"BIOES"` all candidates are legal.
     transitions : optional
-        Of a tagger with a CRF: the scores `(tags, tags)`, `[from, to]`; a dictionary of `transitions`,
-        `start_transitions` and `end_transitions`; or a module that has these, as pytorch-crf's and AllenNLP's do.
-        Emissions are then the scores that the CRF gets, and `log P(y|x)` is its own. `None`: emissions are log-odds or
-        log-probabilities, and `log P(y|x)` is a sum over tokens.
+        The transition scores of a tagger with a CRF: `(tags, tags)`, indexed `[from, to]`; a dictionary of
+        `transitions`, `start_transitions` and `end_transitions`; or a module with these attributes, such as those of
+        pytorch-crf and AllenNLP. Emissions are then the CRF's inputs, and `log P(y|x)` is the CRF's. `None`: emissions
+        are log-odds or log-probabilities, and `log P(y|x)` is a sum over tokens.
     energies : `Sequence[str | dict]`, optional
         As for `TagStructure`.
     constraints : `Sequence[Constraint | dict]`, optional
         Rules of `seal.constraints` that predictions keep if any candidate does, as objects or as in a config.
     score : `str`, optional (default = `"f1"`)
-        For which `predict` decides: `"f1"` (of spans, micro; without an encoding the `"accuracy"` of tokens), or
-        `"exact_match"`.
+        The score that `predict` optimises: `"f1"` (micro F1 of spans; without an encoding the `"accuracy"` of tokens),
+        or `"exact_match"`.
     num_candidates : `int`, optional (default = `20`)
-        So many sequences compete, at least 2.
+        The length of the k-best list, at least 2.
 
     # Attributes
 
     structure_ : `TagStructure`
-    report_ : `dict`, what was learned and chosen, and why; after `fit`.
+    report_ : `dict`, what `fit` learned and chose, and why.
 
     # Raises
 
-    `ConfigurationError` if a setting cannot work, here and in all methods, in one sentence.
+    `ConfigurationError`, in one sentence, if a setting or an argument of a method cannot work.
     """
 
     def __init__(
@@ -99,7 +101,7 @@ class StructuredTagger:
         self.constraints = [_constraint(each, place) for place, each in enumerate(constraints or ())]
         self._space = _space(self.labels, encoding, transitions)
         self.structure_ = self._structure(keyed=False)
-        #: What it has learned with, of `keys`, `words` and `predicates`, and prediction needs.
+        #: The optional arguments of `fit`, of `keys`, `words` and `predicates`, that prediction needs as well.
         self.needs: list[str] = []
         self.report_: dict[str, Any] = {}
 
@@ -128,39 +130,39 @@ class StructuredTagger:
         predicates: Iterable[int] | None = None,
     ) -> "StructuredTagger":
         """
-        Learns the energy, and lets validation data choose how far to follow it.
+        Learns the energy, and lets the gate decide on validation data whether to follow it.
 
         # Parameters
 
         emissions : `Iterable`
-            For each sentence the scores of its tokens' tags, `(tokens, tags)`, as a NumPy array, a tensor of any device
-            or lists; or all of them padded, `(sentences, tokens, tags)`. They must be *held out*, by taggers that were
-            not trained on the sentence, or the energy trusts scores that are too sure.
+            The scores of each sentence's tags, `(tokens, tags)`, as a NumPy array, a tensor on any device or lists; or
+            those of all sentences, padded, `(sentences, tokens, tags)`. They must be *held out*, from taggers that were
+            not trained on the sentence: scores of training data are overconfident.
         gold : `Iterable`
-            For each sentence the names or indices of its tags: one for each token that counts, or for each token of the
-            emissions (at tokens that do not count, anything, such as -100).
+            The names or indices of each sentence's tags: one for each token that counts, or one for each token of the
+            emissions (at tokens that do not count, any value, such as -100).
         mask_or_lengths : `Iterable`, optional
-            For each sentence how many of its tokens count, the first ones, or which do (of padding, `[CLS]` and so on).
+            The tokens of each sentence that count: the number of the first ones, or a mask, which may leave out
+            padding, `[CLS]` and so on.
         keys : `Iterable[str]`, optional
-            What each sentence is about, such as the predicate of a frame, whose roles are then known from others of the
-            same key; prediction needs them, too. The label `V` is then the predicate, and not scored.
+            The predicate of each frame: the energy then learns which roles a predicate has. Prediction needs keys as
+            well. The label `V` then stands for the predicate, and is not scored.
         valid : `float` or `Mapping`, optional (default = `0.25`)
-            The data that choose: a share of the sentences, or others by the names of these arguments (`emissions`,
-            `gold` and what else there is), of the final tagger. With a share, the energy is then learned once more,
-            from all.
+            Validation data: a share of the sentences, after which the energy is learned again from all; or other
+            sentences with emissions of the final tagger, as a dictionary with the names of these arguments.
         word_ids : `Iterable`, optional
-            Of emissions of sub-tokens: for each sentence the number of each token's word, or `None`, as tokenizers of
-            Hugging Face give it. A word's first token counts.
+            For emissions of sub-tokens: the word number of each token of each sentence, or `None`, as tokenizers of
+            Hugging Face give it. The first token of a word counts.
         groups : `Sequence`, optional
-            Sentences of one group, such as the frames of a sentence, are on the same side of a share, and count as one
-            observation of a gain; and what the energy counts in training data leaves out an instance's group. By
-            default those of equal words are one group, whatever their case; where words are not given, those of equal
+            The group of each sentence, such as the sentence of a frame. A group is either in training or in validation
+            data, and is one observation of a gain; the energy's counts of training data leave out an instance's group.
+            By default sentences of equal words, whatever their case, are one group; without words, those of equal
             emissions.
         words : `Iterable[Sequence[str]]`, optional
-            The words of each sentence's tokens that count. With them the energy also knows between which words a span
-            stands, and which are entities by name; prediction needs them, too.
+            The words of each sentence's tokens that count, for energies that read words. Prediction needs words as
+            well.
         predicates : `Iterable[int]`, optional
-            Of frames, the index of the predicate among these words; prediction needs it, too.
+            The index of each frame's predicate among these words. Prediction needs it as well.
         """
         rows = list(self._read(emissions, gold, mask_or_lengths, keys, word_ids, words, predicates))
         self._check_logarithms(rows)
@@ -169,24 +171,26 @@ class StructuredTagger:
         needs = [name for name, values in given.items() if values is not None]
         if isinstance(valid, Mapping):
             training, validation = rows, list(self._read_valid(valid, needs))
-            of_parts = numbers, None
+            group_numbers = numbers, None
         else:
-            chosen = _chosen(numbers, valid)
-            training, validation = ([rows[place] for place in numpy.flatnonzero(part)] for part in (~chosen, chosen))
-            of_parts = numbers[~chosen], numbers[chosen]
+            is_valid = _random_share(numbers, valid)
+            training, validation = (
+                [rows[place] for place in numpy.flatnonzero(part)] for part in (~is_valid, is_valid)
+            )
+            group_numbers = numbers[~is_valid], numbers[is_valid]
         if not training or not validation:
             raise ConfigurationError(
                 f"fit: sentences to learn from and others to choose by are needed, found {len(training)} and "
                 f"{len(validation)}."
             )
         structure = self._structure("keys" in needs)
-        parts, choosing = (
-            [paths for _, paths in self._paths(each, structure, groups=of_part)]
-            for each, of_part in zip((training, validation), of_parts)
+        training_paths, validation_paths = (
+            [paths for _, paths in self._paths(part, structure, groups=part_groups)]
+            for part, part_groups in zip((training, validation), group_numbers)
         )
-        report = structure.fit(parts, choosing)
+        report = structure.fit(training_paths, validation_paths)
         if not isinstance(valid, Mapping) and report["l2"] is not None:
-            structure.learn_again(parts + choosing, choosing, report["l2"])
+            structure.learn_again(training_paths + validation_paths, validation_paths, report["l2"])
         sizes = {"learned_from": len(rows), "chosen_by": len(validation)}
         self.structure_, self.needs, self.report_ = structure, needs, {**sizes, **report}
         return self
@@ -204,7 +208,7 @@ class StructuredTagger:
     def _read(self, emissions, gold, *others) -> Iterator[Row]:
         if gold is None:
             raise ConfigurationError("gold: the tags of each sentence are needed, and are not given.")
-        # Of nothing, nothing is learned.
+        # Sentences without a token that counts are left out.
         return (row for row in read_rows(self.labels, emissions, gold, *others) if len(row.emissions))
 
     # Prediction.
@@ -221,9 +225,9 @@ class StructuredTagger:
         predicates: Iterable[int] | None = None,
     ) -> list[list[str]]:
         """
-        The names of the tags of each sentence's tokens that count, by the decision that was chosen for `score` (that
-        of the constructor, unless it is given here); with `own`, the tagger's best sequence without the energy. Other
-        arguments are as for `fit`; of a generator, no more than a thousand sentences are in memory at once.
+        The names of the tags of each sentence's tokens that count. `score` overrides that of the constructor; with
+        `own`, the result is the tagger's best sequence without the energy. Other arguments are as for `fit`. At most
+        1,024 sentences of a generator are in memory at a time.
         """
         found: list[list[str]] = []
         wanted = self._score(score)
@@ -246,9 +250,8 @@ class StructuredTagger:
         predicates: Iterable[int] | None = None,
     ) -> list[list[Candidate]]:
         """
-        For each sentence at most `k` of the sequences that compete (by default all), those that are likeliest to be
-        right by tagger and energy together, the likeliest first; of a sentence without a token that counts none.
-        Otherwise as `predict`.
+        The `k` likeliest candidates of each sentence by tagger and energy together, by default all, the likeliest
+        first; no candidates for a sentence without a token that counts. Arguments as for `predict`.
         """
         if k is not None and (not isinstance(k, Integral) or k < 1):
             raise ConfigurationError(f"k: a whole number of at least 1 is needed, found {k}.")
@@ -272,8 +275,8 @@ class StructuredTagger:
         score: str | None = None,
     ) -> Explanation:
         """
-        Why the `i`th sentence, from 0, is predicted as it is; arguments are as for `predict`. Without `words` tokens
-        are called by their numbers.
+        The candidates of the `i`th sentence, from 0, with their scores. Arguments as for `predict`. Without `words` the
+        explanation has the tokens' numbers.
         """
         given = (emissions, mask_or_lengths, keys, word_ids, words, predicates)
         parts = [None if each is None else list(islice(each, i, i + 1)) for each in given] if i >= 0 else [None]
@@ -295,11 +298,14 @@ class StructuredTagger:
     def _batches(
         self, emissions, mask_or_lengths, word_ids, given: dict[str, Any], found: list
     ) -> Iterator[tuple[list[int], TagPaths]]:
-        """Some sentences of similar length at once, and their places. An empty list for each is added to `found`."""
+        """
+        Batches of sentences of similar length: the indices of the sentences, and their k-best lists. Appends an empty
+        list for each sentence to `found`.
+        """
         for name in self.needs:
             if given.get(name) is None:
                 raise ConfigurationError(f"{name}: this tagger has learned with {name}; give those of each sentence.")
-        # What it has not learned with is checked, and not used.
+        # Arguments that `fit` did not get are checked, and ignored.
         rows = read_rows(self.labels, emissions, None, mask_or_lengths, word_ids=word_ids, **given)
         while some := list(islice(rows, _AHEAD)):
             found.extend([] for _ in some)
@@ -314,14 +320,14 @@ class StructuredTagger:
         needs: Sequence[str] = ("keys", "words", "predicates"),
         groups: numpy.ndarray | None = None,
     ) -> Iterator[tuple[list[Row], TagPaths]]:
-        """The k best sequences of some sentences at once, and these sentences; on the CPU, where energies are small."""
+        """Batches of sentences and their k-best lists, on the CPU."""
         sizes = [Size(len(row.emissions), 0) for row in rows]
         for places in length_groups(sizes, _BATCH):
             batch = [rows[place] for place in places]
             emissions = pad_sequence([row.emissions for row in batch], batch_first=True)
             lengths = torch.tensor([len(row.emissions) for row in batch])
             mask = torch.arange(emissions.shape[1]) < lengths.unsqueeze(1)
-            tags, log_prob, of_tokens = self._best_paths(structure, emissions, mask.to(emissions.device))
+            tags, log_prob, token_log_prob = self._best_paths(structure, emissions, mask.to(emissions.device))
             golds = [row.gold for row in batch if row.gold is not None]
             yield (
                 batch,
@@ -331,7 +337,7 @@ class StructuredTagger:
                     mask,
                     pad_sequence(golds, batch_first=True).to(torch.int16) if golds else None,
                     [row.key for row in batch] if "keys" in needs else [],
-                    None if of_tokens is None else of_tokens.to("cpu", torch.half),
+                    None if token_log_prob is None else token_log_prob.to("cpu", torch.half),
                     [row.words for row in batch if row.words is not None] if "words" in needs else [],
                     [row.predicate for row in batch if row.predicate is not None] if "predicates" in needs else [],
                     groups=[] if groups is None else groups[places].tolist(),
@@ -341,20 +347,23 @@ class StructuredTagger:
     def _best_paths(
         self, structure: TagStructure, emissions: torch.Tensor, mask: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-        """As `TagStructure.best_paths`; of a sentence without a possible sequence, those with the fewest exceptions."""
+        """
+        `TagStructure.best_paths`. For sentences where all sequences have the score `-inf`, those with the fewest
+        impossible tags and transitions.
+        """
         space = self._space.to(emissions.device)
-        tags, log_prob, of_tokens = structure.best_paths(space, emissions, mask)
+        tags, log_prob, token_log_prob = structure.best_paths(space, emissions, mask)
         rows = log_prob[:, 0].isneginf().nonzero().squeeze(1)
         if len(rows):
             space = copy.deepcopy(space)
             for values in space.parameters():
                 values.copy_(_improbable(values.unsqueeze(0))[0])
-            of_rows = structure.best_paths(space, _improbable(emissions[rows]), mask[rows])
-            for whole, part in zip((tags, log_prob, of_tokens), of_rows):
+            replacements = structure.best_paths(space, _improbable(emissions[rows]), mask[rows])
+            for whole, part in zip((tags, log_prob, token_log_prob), replacements):
                 if whole is not None and part is not None:
                     whole[rows] = whole.new_zeros(()) if whole is not log_prob else -torch.inf
                     whole[rows, : part.shape[1]] = part
-        return tags, log_prob, of_tokens
+        return tags, log_prob, token_log_prob
 
     def _check_logarithms(self, rows: Sequence[Row]) -> None:
         if not isinstance(self._space, CrfTagSequence):
@@ -370,22 +379,22 @@ class StructuredTagger:
         chosen = find_gold(candidates.tags * paths.mask.unsqueeze(1), structure.decide(paths, score)[0], paths.mask)
         log_prob, inner = paths.log_prob.tolist(), inner_labels(self.labels, self.encoding)
         for row, (sequences, length) in enumerate(zip(paths.tags.tolist(), paths.mask.sum(dim=1).tolist())):
-            of_sentence: list[Candidate] = []
+            listed: list[Candidate] = []
             for place, tags in enumerate(sequences):
                 if log_prob[row][place] == -math.inf:
                     continue
-                found = [inner[tag] for tag in tags[:length]]
-                spans = tags_to_spans(found) if self.encoding else [(tag, at, at) for at, tag in enumerate(found)]
+                tag_names = [inner[tag] for tag in tags[:length]]
+                spans = tags_to_spans(tag_names) if self.encoding else [(tag, t, t) for t, tag in enumerate(tag_names)]
                 energies = dict(zip(names, terms[row][place])) if terms else {}
-                names_of_tags = [self.labels[tag] for tag in tags[:length]]
-                of_place = (log_prob[row][place], energies, joint[row][place], place == int(chosen[row]))
-                of_sentence.append(Candidate(names_of_tags, spans, *of_place))
-            yield of_sentence
+                labels = [self.labels[tag] for tag in tags[:length]]
+                numbers = (log_prob[row][place], energies, joint[row][place], place == int(chosen[row]))
+                listed.append(Candidate(labels, spans, *numbers))
+            yield listed
 
     # Files.
 
     def save(self, folder: str | os.PathLike) -> None:
-        """Writes the settings to `tagger.json` and all numbers to `tagger.safetensors`, both in the folder."""
+        """Writes the settings to `tagger.json` and all tensors to `tagger.safetensors`, both in the folder."""
         if not self.structure_.is_fitted:
             raise ConfigurationError("save: this StructuredTagger is not fitted; call fit first.")
         os.makedirs(folder, exist_ok=True)
@@ -410,7 +419,7 @@ class StructuredTagger:
 
     @classmethod
     def load(cls, folder: str | os.PathLike) -> "StructuredTagger":
-        """One that `save` wrote; it gives the same numbers, bit for bit. No file is run as code."""
+        """Loads a tagger that `save` wrote; its numbers are the same, bit for bit. No code is run from the files."""
         path = os.path.join(folder, SETTINGS)
         try:
             with open(path, encoding="utf-8") as file:
@@ -435,7 +444,7 @@ class StructuredTagger:
 
 
 def energy_names(structure: TagStructure) -> list[str]:
-    """The registered names of the terms of its energy, in their order."""
+    """The registered names of a structure's energies, in their order."""
     names: dict[Any, str] = {CandidateEnergy.by_name(name): name for name in CandidateEnergy.list_available()}
     return [names[type(energy)] for energy in structure.joint.energies]
 
@@ -455,7 +464,7 @@ def _constraint(given: Constraint | dict, place: int) -> Constraint:
 
 
 def _settings_of(constraint: Constraint) -> dict[str, Any]:
-    """By which `_constraint` makes it again."""
+    """The settings from which `_constraint` makes an equal constraint."""
     kinds: dict[Any, str] = {Constraint.by_name(name): name for name in Constraint.list_available()}
     options = list(inspect.signature(type(constraint)).parameters)
     if type(constraint) not in kinds or not all(hasattr(constraint, name) for name in options):
@@ -496,7 +505,7 @@ def _space(labels: list[str], encoding: str | None, transitions: Any) -> TagSequ
 
 
 def _improbable(scores: torch.Tensor) -> torch.Tensor:
-    """Scores, `(batch, ...)`, with 10,000 nats less than the least one in place of `-inf`."""
+    """Scores, `(batch, ...)`, with each `-inf` replaced by 10,000 nats less than the instance's least finite score."""
     impossible = scores.isneginf()
     least = scores.masked_fill(impossible, torch.inf).flatten(1).amin(dim=1)
     return torch.where(impossible, least.view(-1, *[1] * (scores.dim() - 1)) - 1e4, scores)
@@ -514,8 +523,8 @@ def _groups(rows: Sequence[Row], groups: Sequence[Any] | None) -> numpy.ndarray:
     return in_order(numpy.array(digests, dtype=numpy.uint64))
 
 
-def _chosen(groups: numpy.ndarray, share: Any) -> numpy.ndarray:
-    """Which rows are in a share of the groups, `(rows,)`, boolean."""
+def _random_share(groups: numpy.ndarray, share: Any) -> numpy.ndarray:
+    """True for the rows of a random share of the groups, `(rows,)`."""
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
         raise ConfigurationError(
             f"valid: a share between 0 and 1, or data by name, is needed, found {abbreviate(share)}."
