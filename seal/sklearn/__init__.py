@@ -1,6 +1,6 @@
 """
-`StructuredClassifier`: what `seal.structure` does for label sets, on top of any classifier with scikit-learn's
-interface. Needs torch and scikit-learn; AllenNLP is not used.
+`StructuredClassifier` reranks label sets (`seal.structure`) for any classifier with scikit-learn's interface. The
+dependencies are torch and scikit-learn.
 """
 
 from seal.sklearn.label_scorers import log_odds

@@ -1,16 +1,16 @@
-"""Label sets as users give them: matrices of labels in several encodings and containers."""
+"""Reads label matrices in the encodings and containers that users of scikit-learn have."""
 
 from typing import Any, NamedTuple
 
 import numpy
 from scipy import sparse
 
-#: The numbers by which a matrix says that a row lacks a label, and that it has it.
+#: The encodings of a label: the number for an absent one, and for a present one.
 ENCODINGS = ((0, 1), (-1, 1), (1, 2))
 
 
 class LabelMatrix(NamedTuple):
-    """`gold`, `(rows, labels)`, boolean, and the two numbers that stood for labels, of which the second is yes."""
+    """`gold`, `(rows, labels)`, boolean, and the two numbers of its encoding, for absent and present labels."""
 
     gold: numpy.ndarray
     encoding: tuple[int, int]
@@ -18,11 +18,11 @@ class LabelMatrix(NamedTuple):
 
 def read_labels(y: Any) -> LabelMatrix | None:
     """
-    The label sets in `y`, an array, sparse matrix or table of `(rows, labels)`; `None` where it is one column.
+    Reads the label sets in `y`, an array, sparse matrix or table of `(rows, labels)`; `None` if it has one column.
 
     # Raises
 
-    `ValueError` naming the first cell that is none of the numbers of one of `ENCODINGS`.
+    `ValueError` naming the first cell that is in none of `ENCODINGS`.
     """
     table = y.toarray() if sparse.issparse(y) else y
     try:
@@ -33,7 +33,7 @@ def read_labels(y: Any) -> LabelMatrix | None:
             "sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y)."
         ) from None
     if table.dtype.kind in "US" and isinstance(y, (list, tuple)):
-        # NumPy makes texts of the numbers beside a text.
+        # NumPy converts numbers beside a text to texts.
         table = numpy.asarray(y, dtype=object)
     if table.ndim < 2 or (table.ndim == 2 and table.shape[1] == 1):
         return None
@@ -65,12 +65,13 @@ def read_labels(y: Any) -> LabelMatrix | None:
 
 
 def _few(values: numpy.ndarray) -> str:
+    """The first four values, for a message."""
     shown = [f"{value:g}" for value in values[:4]]
     return ", ".join(shown) + (f" and {len(values) - 4} more" if len(values) > 4 else "")
 
 
 def _number(cell: Any) -> float:
-    """NaN of what is no number."""
+    """A cell as a number, NaN if it is not one."""
     try:
         return numpy.nan if isinstance(cell, (str, bytes)) else float(cell)
     except (TypeError, ValueError):

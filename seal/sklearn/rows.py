@@ -1,4 +1,4 @@
-"""Rows of whatever an estimator takes: which of them are equal, and which text is missing."""
+"""Finds equal rows and missing texts in the `X` of an estimator: arrays, tables, sparse matrices or lists."""
 
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from seal.common.equal_contents import digest
 
 @contextmanager
 def telling_missing_text(X: Any) -> Iterator[None]:
-    """Where an estimator fails on rows of which one has no text, which few transformers name, the error names it."""
+    """Adds to an error of an estimator the row of `X` that has no text, if there is one."""
     try:
         yield
     except Exception as error:
@@ -46,17 +46,18 @@ def missing_text(X: Any) -> str | None:
 
 
 def _is_missing(cell: Any) -> bool:
-    # NaN is no number equal to itself, and neither is pandas' NA, whose comparisons are NA.
+    # NaN differs from itself. Comparisons with pandas' NA are NA.
     return cell is None or type(cell).__name__ == "NAType" or (isinstance(cell, float) and cell != cell)
 
 
 def equal_rows(X: Any) -> numpy.ndarray:
-    """For each row of whatever an estimator takes the number of its content, by first appearance: `(rows,)`."""
+    """A number for each row of `X`, equal for equal rows, in the order of their first appearance: `(rows,)`."""
     numbers: dict[Hashable, int] = {}
     return numpy.array([numbers.setdefault(key, len(numbers)) for key in _contents(X)], dtype=int)
 
 
 def _contents(X: Any) -> Iterator[Hashable]:
+    """A hashable key for each row, equal for equal rows."""
     if sparse.issparse(X):
         rows = X.tocsr(copy=True)
         rows.sum_duplicates()
@@ -77,7 +78,7 @@ def _contents(X: Any) -> Iterator[Hashable]:
 
 
 def _content(value: Any) -> Hashable:
-    """What equal rows and cells have in common."""
+    """A hashable key of a row or cell, equal for equal ones."""
     if isinstance(value, (numpy.ndarray, numpy.number)) and value.dtype != object:
         return digest(numpy.asarray(value))
     if isinstance(value, numpy.ndarray):

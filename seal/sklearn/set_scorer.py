@@ -1,4 +1,4 @@
-"""A classifier of whole label sets in closed form."""
+"""A classifier of whole label sets by ridge regression, in closed form."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 #: The penalty of the ridge regression, as a share of the mean squared norm of a row.
 PENALTY = 0.3
-#: A system of so many equations is solved in a second.
+#: The largest system of equations that is solved, in about a second.
 MOST_EQUATIONS = 2000
-#: Where a smaller share of the features is not 0, they are not standardised.
+#: Features are standardised if at least this share of their values is not 0.
 SPARSE = 0.2
 
 
@@ -23,17 +23,17 @@ class SetScorer:
 
     `scores(x) = mean(S) + x' (X'X + c I)^-1 X' S = mean(S) + x' X' (XX' + c I)^-1 S`.
 
-    One linear system for all sets, the smaller of both, takes a fraction of the time of a logistic regression for each
-    set. Features that are mostly 0, such as those of words, are taken as they are, in a dense array too; others are
-    standardised. A missing one is taken for 0, or for the mean.
+    One linear system for all sets, the smaller of the two, takes a fraction of the time of a logistic regression for
+    each set. Features that are mostly 0, such as those of words, are not standardised, and missing values are 0. Other
+    features are standardised, and missing values are the mean.
 
     # Parameters
 
     sets : `numpy.ndarray`, `(sets, labels)`, boolean
         The label sets that have a score.
     num_rows : `int`
-        Of all training data, of which `fit` may get a part: by this and the number of features the smaller system is
-        known.
+        The number of all training rows, of which `fit` may get a part. With the number of features it decides whether
+        the system is too large.
     """
 
     def __init__(self, sets: numpy.ndarray, num_rows: int) -> None:
@@ -42,7 +42,10 @@ class SetScorer:
         self._places = {row.tobytes(): place for place, row in enumerate(sets)}
 
     def fit(self, X: Any, gold: numpy.ndarray, weights: numpy.ndarray | None = None) -> "SetScorer":
-        """`gold`, `(rows, labels)`, boolean. Raises `ValueError` if `X` is no matrix of numbers, or too large."""
+        """
+        Fits the regression; `gold` is `(rows, labels)`, boolean. Raises `ValueError` if `X` is not a matrix of numbers,
+        or too large.
+        """
         X = _read(X)
         if min(self._num_rows, X.shape[1]) > MOST_EQUATIONS:
             raise ValueError(
@@ -70,17 +73,17 @@ class SetScorer:
             self._basis, self._weights = rows.T, _solved(_dense(rows @ rows.T), least, roots * targets)
         else:
             self._basis, self._weights = None, _solved(_dense(rows.T @ rows), least, _dense(rows.T @ (roots * targets)))
-        # Sets that these rows lack are no class.
+        # Sets without a row have no score.
         self._mean[indicators.sum(axis=0) == 0] = numpy.nan
         return self
 
     def of(self, X: Any) -> torch.Tensor:
-        """The scores of the sets, NaN of those that no row of `fit` has: `(rows, sets)`."""
+        """The scores of the sets for each row, `(rows, sets)`; NaN for sets without a row in `fit`."""
         X = self._standardised(_read(X))
         if self._basis is not None:
             X = _dense(X @ self._basis)
-        found = safe_sparse_dot(X, self._weights, dense_output=True) + self._mean
-        return torch.from_numpy(found.astype(numpy.float32))
+        scores = safe_sparse_dot(X, self._weights, dense_output=True) + self._mean
+        return torch.from_numpy(scores.astype(numpy.float32))
 
     def _standardised(self, X: Any) -> Any:
         if self._is_sparse:
@@ -89,7 +92,7 @@ class SetScorer:
 
 
 def _read(X: Any) -> Any:
-    """Numbers; 0 for a missing one of a sparse matrix."""
+    """`X` as a matrix of numbers; missing values of a sparse matrix become 0."""
     X = check_array(X, accept_sparse="csr", dtype=numpy.float64, ensure_all_finite="allow-nan")
     if sparse.issparse(X) and numpy.isnan(X.data).any():
         X = X.copy()
@@ -106,6 +109,6 @@ def _squared_norms(rows: Any) -> numpy.ndarray:
 
 
 def _solved(matrix: numpy.ndarray, least: float, right: numpy.ndarray) -> numpy.ndarray:
-    """`(matrix + least I)^-1 right` of a matrix that has no eigenvalue below 0."""
+    """`(matrix + least I)^-1 right` for a positive semidefinite matrix, which is overwritten."""
     matrix[numpy.diag_indices_from(matrix)] += least
     return linalg.solve(matrix, right, assume_a="pos", overwrite_a=True, overwrite_b=True)

@@ -1,4 +1,4 @@
-"""What `seal.tagger` takes of foreign taggers, and refuses: labels, emissions with masks or word maps, and gold."""
+"""Reads and checks the inputs of `StructuredTagger`: labels, emissions with masks or word numbers, and gold."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import zip_longest
@@ -10,19 +10,19 @@ import torch
 from seal.common.setting_checks import abbreviate, check_choice
 from seal.registry import ConfigurationError
 
-#: The encodings; `None`: tags encode no spans.
+#: The encodings of spans; `None`: tags encode no spans.
 ENCODINGS = ("BIO", "BIOES", "IO", None)
-#: What datasets have in place of a tag at a token that does not count.
+#: The index that data sets have in place of a tag at tokens that do not count.
 IGNORED = -100
 
 
 def read_labels(labels: Sequence[str] | Mapping[int, str], encoding: str | None) -> list[str]:
     """
-    The tags in the order of the emissions' columns, also of a table such as `model.config.id2label`.
+    The tags in the order of the emissions' columns, from a list or from a table such as `model.config.id2label`.
 
     # Raises
 
-    `ConfigurationError` if they are no tags of the encoding.
+    `ConfigurationError` if they are not tags of the encoding.
     """
     check_choice("encoding", encoding, ENCODINGS)
     names = _in_order(labels)
@@ -65,24 +65,24 @@ def _in_order(labels: Sequence[str] | Mapping[int, str]) -> list[str]:
 
 
 def inner_labels(labels: Sequence[str], encoding: str | None) -> list[str]:
-    """By which the structure calls the tags: those of IO that have no `I-` get one."""
+    """The names of the tags in the structure: tags of `IO` without a prefix get `I-`."""
     if encoding != "IO":
         return list(labels)
     return [label if label == "O" or label[:2] in ("B-", "I-") else f"I-{label}" for label in labels]
 
 
 class Row(NamedTuple):
-    """A sentence, of whose tokens are those that count."""
+    """A sentence, reduced to the tokens that count."""
 
-    #: Among the sentences that were given, from 0.
+    #: The index of the sentence in the input, from 0.
     place: int
-    #: `(tokens, tags)`, floating, without NaN; `-inf` of a tag that cannot be.
+    #: `(tokens, tags)`, floating, without NaN; `-inf` for an impossible tag.
     emissions: torch.Tensor
-    #: `(tokens,)`
+    #: Indices of tags, `(tokens,)`.
     gold: torch.Tensor | None = None
     key: str = ""
     words: list[str] | None = None
-    #: The place of a frame's predicate among these.
+    #: The index of a frame's predicate among the words.
     predicate: int | None = None
 
 
@@ -97,8 +97,8 @@ def read_rows(
     predicates: Iterable[int] | None = None,
 ) -> Iterator[Row]:
     """
-    The sentences, one after the other, so that no more than one need be in memory. Arguments are as for
-    `StructuredTagger.fit`; in `word_ids` -1 is as `None`, a token of no word.
+    Reads sentences one by one, so that only one has to be in memory. Arguments are as for `StructuredTagger.fit`; in
+    `word_ids`, -1 and `None` stand for a token of no word.
 
     # Raises
 
@@ -145,11 +145,11 @@ def _scores(value: Any, place: int, labels: Sequence[str]) -> torch.Tensor:
 
 def real_numbers(value: Any) -> torch.Tensor:
     """
-    A tensor, array or lists as a tensor without gradient.
+    Converts a tensor, an array or lists to a tensor without gradient.
 
     # Raises
 
-    `ValueError` or `TypeError` if they are no real numbers.
+    `ValueError` or `TypeError` if the values are not real numbers.
     """
     if isinstance(value, torch.Tensor):
         scores = value.detach()
@@ -162,7 +162,7 @@ def real_numbers(value: Any) -> torch.Tensor:
 
 
 def _finite(scores: torch.Tensor, counted: torch.Tensor, place: int, labels: Sequence[str]) -> torch.Tensor:
-    """Those of the tokens that count, which say what a tag is worth."""
+    """The scores of the tokens that count. Raises if one is NaN or infinite, or all tags of a token are `-inf`."""
     where, scores = f"emissions[{place}]", scores[counted.to(scores.device)]
     wrong = scores.isnan() | (scores == torch.inf)
     if bool(wrong.any()):
@@ -179,16 +179,16 @@ def _finite(scores: torch.Tensor, counted: torch.Tensor, place: int, labels: Seq
 
 
 def check_logarithms(rows: Sequence[Row]) -> None:
-    """Raises `ConfigurationError` where all emissions are probabilities, which would be read as log-odds."""
-    found = [row.emissions for row in rows if len(row.emissions)]
-    if found and all(bool((each >= 0).all() and (each.sum(dim=1) - 1).abs().max() < 1e-3) for each in found):
+    """Raises `ConfigurationError` if the emissions are probabilities, which would be read as log-odds."""
+    scores = [row.emissions for row in rows if len(row.emissions)]
+    if scores and all(bool((each >= 0).all() and (each.sum(dim=1) - 1).abs().max() < 1e-3) for each in scores):
         raise ConfigurationError(
             "emissions: the scores of each token are probabilities, which sum to 1; give their logarithms, or log-odds."
         )
 
 
 def _counted(mask_or_length: Any, word_ids: Any, tokens: int, place: int) -> torch.Tensor:
-    """The places of the tokens that count, `(counted,)`."""
+    """The indices of the tokens that count, `(counted,)`."""
     counted = list(range(tokens))
     if mask_or_length is not None:
         value = _plain(mask_or_length)
@@ -202,7 +202,7 @@ def _counted(mask_or_length: Any, word_ids: Any, tokens: int, place: int) -> tor
             counted = [token for token, kept in zip(counted, _row(value, tokens, "mask_or_lengths", place)) if kept]
     if word_ids is not None:
         words = _row(_plain(word_ids), tokens, "word_ids", place)
-        # A token of no word parts no words.
+        # Tokens of no word do not count.
         first: dict[Any, int] = {}
         for token in counted:
             if words[token] is not None and words[token] != -1:
@@ -212,6 +212,7 @@ def _counted(mask_or_length: Any, word_ids: Any, tokens: int, place: int) -> tor
 
 
 def _row(value: Any, tokens: int, name: str, place: int) -> list:
+    """`value` as a list with one item for each token. Raises if it is not."""
     if not isinstance(value, (list, tuple)) or len(value) != tokens:
         raise ConfigurationError(
             f"{name}[{place}]: one for each of the {tokens} tokens of emissions[{place}] is needed, found "
@@ -232,7 +233,7 @@ def _gold(value: Any, place: int, counted: torch.Tensor, tokens: int, index: dic
         raise ConfigurationError(
             f"gold[{place}]: {len(value)} tags for {len(counted)} tokens that count, of {tokens} in emissions[{place}]."
         )
-    # Also a list of NumPy's numbers.
+    # Items may be NumPy's numbers.
     for token, tag in enumerate(map(_plain, tags)):
         tags[token] = tag
         if isinstance(tag, str) and tag in index:
@@ -261,27 +262,27 @@ def _predicate(value: Any, tokens: int, place: int) -> int:
 
 
 def _plain(value: Any) -> Any:
-    """A number or list in place of an array or tensor."""
+    """An array or tensor as a number or list; other values unchanged."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
 def log_probabilities(marginals: Iterable[Sequence[Mapping[str, float]]], labels: Sequence[str]) -> list[torch.Tensor]:
     """
-    Emissions from probabilities by name, such as those that sklearn-crfsuite's `predict_marginals` and, with
-    `return_probabilities_for_all_classes=True`, flair give.
+    Emissions from the probabilities of named tags, as sklearn-crfsuite's `predict_marginals` gives them, and flair with
+    `return_probabilities_for_all_classes=True`.
 
     # Parameters
 
     marginals : `Iterable[Sequence[Mapping[str, float]]]`
-        For each sentence and token the probability of each tag; those that are not there are 0.
+        For each sentence and token the probability of each tag; 0 for tags that are missing.
     labels : `Sequence[str]`
 
     # Returns
 
-    `list[torch.Tensor]`: `(tokens, tags)` each, in nats
+    `list[torch.Tensor]`: the log-probabilities of each sentence, `(tokens, tags)`, in nats, at least `log 1e-12`
     """
-    found = []
+    emissions = []
     for sentence in marginals:
         rows = [[float(token.get(label, 0.0)) for label in labels] for token in sentence]
-        found.append(torch.tensor(rows).reshape(-1, len(labels)).clamp(min=1e-12).log())
-    return found
+        emissions.append(torch.tensor(rows).reshape(-1, len(labels)).clamp(min=1e-12).log())
+    return emissions
