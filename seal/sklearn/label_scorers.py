@@ -1,4 +1,4 @@
-"""What `StructuredClassifier` asks of any estimator: log-odds of labels, and log-probabilities of whole sets."""
+"""Fits any estimator of scikit-learn to label sets, and computes log-odds of labels and scores of whole sets."""
 
 import math
 import warnings
@@ -23,18 +23,18 @@ from sklearn.utils.validation import has_fit_parameter, validate_data
 from seal.sklearn.set_scorer import SetScorer
 from seal.structure.label_sets import ClassifierScores
 
-#: Probabilities of 0 and 1 (forests have such) have no log-odds; those of labels that never or always occur are as far
-#: from 0 as these.
+#: Probabilities are clipped to [LEAST, 1 - LEAST]: forests give 0 and 1, which have no log-odds. Labels that never or
+#: always occur get these values.
 LEAST = 1e-4
 _MOST = math.log((1 - LEAST) / LEAST)
 #: Estimators that fit a copy of another one to each label.
 _ONE_A_LABEL = (OneVsRestClassifier, MultiOutputClassifier)
-#: What is passed to `fit` beside rows and labels, by its name.
+#: Further arguments of `fit` by their names, such as `sample_weight`.
 Params = Mapping[str, Any]
 
 
 def tags_of(estimator: Any) -> Any:
-    """Scikit-learn's tags of an estimator; `None` for classes that have none."""
+    """Scikit-learn's tags of an estimator; `None` if it has none."""
     try:
         return get_tags(estimator)
     except (AttributeError, TypeError):
@@ -46,7 +46,7 @@ def is_regressor(estimator: Any) -> bool:
 
 
 def check_estimator(estimator: Any) -> None:
-    """Raises `ValueError` if this is no estimator that learns from labels."""
+    """Raises `ValueError` if this is not a classifier or regressor."""
     name = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
         hint = f"; give {name}(...) in place of the class" if isinstance(estimator, type) else ""
@@ -72,7 +72,7 @@ def requesting_weights(estimator: Any) -> Any:
 
 
 def penalises_intercept(estimator: Any) -> bool:
-    """Whether it, or one below it, is fitted by liblinear, whose penalty counts the intercept as a weight."""
+    """Whether the estimator, or a part of it, is fitted by liblinear, which penalises the intercept, too."""
     parts = [estimator, *estimator.get_params(deep=True).values()]
     return any(
         isinstance(part, LinearSVC) or (isinstance(part, LogisticRegression) and part.solver == "liblinear")
@@ -93,21 +93,21 @@ def fit_with(estimator: Any, X: Any, y: Any, params: Params, method: str = "fit"
 
 class EstimatorScores:
     """
-    A copy of an estimator and, where they are asked for, scores of whole label sets, on the same transformed rows.
+    A copy of an estimator and, optionally, a classifier of whole label sets, fitted to the same transformed rows.
 
-    The transformers of a pipeline are fitted once, and not once for each label.
+    The transformers of a pipeline are fitted once for all labels.
 
     # Parameters
 
     estimator : a classifier or regressor, or a pipeline that ends in one
     whole : `SetScorer`, optional
-        Unfitted.
+        The classifier of whole label sets, unfitted.
     """
 
     def __init__(self, estimator: Any, whole: SetScorer | None = None) -> None:
         self._given = estimator
         self.whole = whole
-        #: Why there are no scores of whole sets though they were asked for.
+        #: The error of fitting `whole`, if it failed.
         self.failure: str | None = None
         self.transformers: Any = None
         self.labels: LabelScorer
@@ -137,21 +137,21 @@ class EstimatorScores:
         return self
 
     def of(self, X: Any, predicted: bool = True) -> ClassifierScores:
-        """The scores of rows; with `predicted` the labels that the estimator predicts, too."""
+        """The scores of rows; with `predicted` also the labels that the estimator predicts."""
         rows = X if self.transformers is None else self.transformers.transform(X)
         logits = self.labels.log_odds(rows)
-        found = ClassifierScores(logits, labels=self.labels.predict(rows, logits) if predicted else None)
+        scores = ClassifierScores(logits, labels=self.labels.predict(rows, logits) if predicted else None)
         if self.whole is not None:
-            found.classes, found.log_prob = torch.from_numpy(self.whole.sets), self.whole.of(rows)
-        return found
+            scores.classes, scores.log_prob = torch.from_numpy(self.whole.sets), self.whole.of(rows)
+        return scores
 
     def of_no_rows(self) -> ClassifierScores:
-        """Scores of no rows, which many estimators refuse."""
+        """The scores of 0 rows, as many estimators refuse an empty `X`."""
         logits = torch.zeros(0, self.labels.number)
-        found = ClassifierScores(logits, labels=logits.bool())
+        scores = ClassifierScores(logits, labels=logits.bool())
         if self.whole is not None:
-            found.classes, found.log_prob = torch.from_numpy(self.whole.sets), torch.zeros(0, len(self.whole.sets))
-        return found
+            scores.classes, scores.log_prob = torch.from_numpy(self.whole.sets), torch.zeros(0, len(self.whole.sets))
+        return scores
 
     @property
     def estimator(self) -> Any:
@@ -163,8 +163,8 @@ class EstimatorScores:
 
 def _forms(estimator: Any) -> Iterator[tuple[Any, Any]]:
     """
-    Ways to part an estimator into transformers that are fitted once (or `None`) and what is fitted to their output, the
-    better one first: the steps of a pipeline before its last one, if none of them needs labels.
+    Ways to split an estimator into transformers, or `None`, and an estimator of their output, the better way first. The
+    transformers are the steps of a pipeline before its last one, if none of them needs labels.
     """
     pipeline, inside = estimator, isinstance(estimator, _ONE_A_LABEL)
     if inside:
@@ -184,10 +184,12 @@ def _needs_labels(transformers: Pipeline) -> bool:
 
 class LabelScorer:
     """
-    An estimator that gives each label a score, whatever it was made for: of label sets, of one label (it is then fitted
-    to each of them), a regressor (of 0 and 1, whose predictions are taken as probabilities), or of no declared kind.
+    Makes any estimator score each label. A classifier of label sets is fitted once, a classifier of one label once for
+    each label. A regressor is fitted to 0 and 1, and its predictions are taken as probabilities. For an estimator
+    without tags both ways are tried.
 
-    Labels that no row has, or all, are known by that; estimators that cannot learn them are fitted to the others alone.
+    A label that no row has, or that all rows have, gets a constant score. Estimators that cannot learn such labels are
+    fitted to the other ones.
 
     # Parameters
 
@@ -199,7 +201,7 @@ class LabelScorer:
         each = MultiOutputRegressor(estimator) if is_regressor(estimator) else OneVsRestClassifier(estimator)
         together = tags is None or tags.target_tags.multi_output
         together = together or bool(tags.classifier_tags and tags.classifier_tags.multi_label)
-        # Tags may be silent about what a class can do: the other form is tried where the first fails.
+        # Tags may be incomplete: the other form is tried if the first fails.
         self._forms = [estimator, each] if together else [each, estimator]
         self._given = estimator
         self.estimator: Any = None
@@ -220,7 +222,7 @@ class LabelScorer:
                 fitted = clone(form)
                 try:
                     with warnings.catch_warnings():
-                        # These are known here, too.
+                        # Constant labels are handled here.
                         warnings.filterwarnings("ignore", message="Label .* is present in all")
                         fit_with(fitted, X, gold[:, columns].astype(int), params)
                 except Exception as error:
@@ -245,11 +247,11 @@ class LabelScorer:
 
     def predict(self, X: Any, log_odds: torch.Tensor) -> torch.Tensor:
         """
-        The labels that the estimator predicts, `(rows, labels)`, boolean: those of at least 0.5 of a regressor, and of
-        `log_odds` above 0 where its `predict` gives no matrix of labels.
+        The labels that the estimator predicts, `(rows, labels)`, boolean. A regressor predicts labels of at least 0.5.
+        If `predict` does not return a matrix of labels, those with `log_odds` above 0.
         """
         likely = log_odds > 0
-        # As much as both scores say; of logistic regressions these are what `predict` looks at.
+        # For logistic regressions this is what `predict` computes.
         if not hasattr(self.estimator, "predict") or _are_logistic(self.estimator, int(self._columns.sum())):
             return likely
         found = self.estimator.predict(X)
@@ -268,7 +270,7 @@ def _are_logistic(estimator: Any, number: int) -> bool:
 
 
 def _logistic_decisions(estimator: Any, X: Any, number: int) -> numpy.ndarray | None:
-    """The log-odds of logistic regressions, one a label, by one product, `(rows, number)`; `None` of others."""
+    """The log-odds of one logistic regression for each label, `(rows, number)`; `None` for other estimators."""
     if not _are_logistic(estimator, number):
         return None
     singles = estimator.estimators_
@@ -279,7 +281,7 @@ def _logistic_decisions(estimator: Any, X: Any, number: int) -> numpy.ndarray | 
 
 
 def _in_one_sentence(error: Exception, estimator: Any, what: str) -> Exception:
-    """The error itself where it says what is wrong with the values; scikit-learn has no other kind for that."""
+    """Errors about values (`ValueError`, `TypeError`) unchanged; others as a `ValueError` that names the estimator."""
     if isinstance(error, (ValueError, TypeError)):
         return error
     return ValueError(f"estimator: {type(estimator).__name__} cannot {what}: {type(error).__name__}: {error}")
@@ -287,12 +289,12 @@ def _in_one_sentence(error: Exception, estimator: Any, what: str) -> Exception:
 
 def log_odds(estimator: Any, X: Any, num_labels: int) -> torch.Tensor:
     """
-    A fitted estimator's log-odds of each label: `(rows, labels)`, from its probabilities, or its decision function
-    where it has none; from the predictions of a regressor, as probabilities.
+    The log-odds of each label under a fitted estimator, `(rows, labels)`: from its probabilities or, without these, its
+    decision function. The predictions of a regressor are taken as probabilities.
 
     # Raises
 
-    `ValueError` if it has no scores, or they are no finite numbers of this shape.
+    `ValueError` if it has no scores, or they are not finite numbers of this shape.
     """
     name = type(estimator).__name__
     decisions = _logistic_decisions(estimator, X, num_labels)
@@ -303,7 +305,7 @@ def log_odds(estimator: Any, X: Any, num_labels: int) -> torch.Tensor:
     elif hasattr(estimator, "predict_proba"):
         method, found = "predict_proba", estimator.predict_proba(X)
     elif _one_a_label(estimator, num_labels):
-        # Each has its own scores: labels that never or always occur are known by theirs.
+        # Each label has an estimator; constant labels have one with `predict_proba`.
         return torch.cat([log_odds(single, X, 1) for single in estimator.estimators_], dim=1)
     elif hasattr(estimator, "decision_function"):
         method, found = "decision_function", estimator.decision_function(X)
@@ -313,7 +315,7 @@ def log_odds(estimator: Any, X: Any, num_labels: int) -> torch.Tensor:
             "choose a setting or a classifier that has one of them."
         )
     if isinstance(found, list):
-        # One array a label, with a column for each class that was seen.
+        # A list of one array for each label, with a column for each class in the training data.
         found = numpy.stack(
             [_of_yes(columns, classes) for columns, classes in zip(found, estimator.classes_, strict=True)], axis=1
         )
@@ -337,6 +339,7 @@ def _one_a_label(estimator: Any, num_labels: int) -> bool:
 
 
 def _of_yes(columns: Any, classes: Any) -> numpy.ndarray:
+    """The column of the class 1; 0 if the training data do not have it."""
     columns = columns.toarray() if sparse.issparse(columns) else columns
     return columns[:, list(classes).index(1)] if 1 in classes else numpy.zeros(len(columns))
 

@@ -53,72 +53,71 @@ def _has_probabilities(classifier: "StructuredClassifier") -> bool:
 
 class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """
-    Multi-label classification by whole label sets, on top of a classifier of single labels.
+    Multi-label classification that reranks whole label sets on top of any classifier of labels.
 
-    `fit` takes each row's scores from a copy of `estimator` that has not seen the row, learns from these which of the
-    label sets of the training data go with which scores (an energy with few parameters). The gains on the same rows
-    and on earlier data sets decide how far to follow it for each of three scores. Then `estimator` is fitted to all
-    rows. If no gain is expected, predictions are the estimator's own, by the threshold that is best for the score or,
-    where that is better on held-out rows, by its own `predict`.
+    `fit` scores each row by a copy of `estimator` that has not seen the row (cross-fitting). From these held-out scores
+    it learns an energy with few parameters, which scores the label sets of the training data. The gains on the same
+    rows and on earlier data sets decide whether to follow it, for each of three scores. Then `estimator` is fitted to
+    all rows. If no gain is expected, predictions are the estimator's own, by the best threshold for the score or, where
+    this is better on held-out rows, by its own `predict`.
 
     Rows of equal features are held out together.
 
-    With one output a row (`y` of one dimension) there is no structure, and the estimator predicts alone.
+    If `y` has one column, of classes, there is no structure, and the estimator predicts alone.
 
     # Parameters
 
     estimator : classifier or regressor, optional (default = `None`)
-        Of several labels, with `predict_proba` or `decision_function`; one of single labels is fitted to each label
-        (`OneVsRestClassifier`). The predictions of a regressor of 0 and 1 are taken as probabilities. `None`: logistic
-        regression.
+        A classifier with `predict_proba` or `decision_function`. If it takes one label only, a copy is fitted to each
+        label (`OneVsRestClassifier`). The predictions of a regressor of 0 and 1 are taken as probabilities. `None`:
+        logistic regression.
     cv : `int`, splitter or iterable, optional (default = `3`)
-        As in scikit-learn; an `int` is the number of shuffled folds of groups. Splitters get the `groups` of `fit`, and
-        those of equal rows where there are none. Whatever the split, no copy is fitted to a row that equals one which
-        it scores.
+        As in scikit-learn; an `int` is the number of shuffled folds of groups. Splitters get the `groups` of `fit`, by
+        default groups of equal rows. With any split, no copy is fitted to a row that equals one which it scores.
     decision : `str`, optional (default = `"auto"`)
-        `"auto"` chooses on the held-out scores, `"likeliest"` takes the likeliest set, `"expected_score"` the set of
-        the best expected F1, `"own"` the estimator's labels.
+        `"auto"`: the option that the gate chose on held-out scores; `"likeliest"`: the likeliest set;
+        `"expected_score"`: the set of the best expected F1; `"own"`: the estimator's labels.
     scoring : `str`, optional (default = `"f1_samples"`)
-        The score for which `predict` decides, by scikit-learn's name: `"f1_samples"`, `"f1_micro"` or `"accuracy"`
-        (of whole label sets). It may be changed after `fit`.
+        The score that `predict` optimises, by scikit-learn's name: `"f1_samples"`, `"f1_micro"` or `"accuracy"` (of
+        whole label sets). It may be changed after `fit`.
     energies : `list[Union[str, dict]]`, optional (default = `None`)
         As for `LabelSetStructure`.
     constraints : `list[Constraint]`, optional (default = `None`)
         Rules of `seal.constraints`, which the decisions `"likeliest"` and `"expected_score"` keep whenever a set of the
-        training data does. Labels are called by their number: `Implication({"3": "0"})`.
+        training data does. The name of a label is its number: `Implication({"3": "0"})`.
     num_likely : `int`, optional (default = `0`)
-        As for `LabelSetStructure`: so many sets beside those of the training data compete.
+        As for `LabelSetStructure`: the number of each row's candidates beside the label sets of the training data.
     powerset : `bool`, optional (default = `True`)
-        A ridge regression of whole label sets is fitted beside, in closed form, and what it says of a set is a term of
-        the energy (`powerset`). Where rows are no numbers, or many rows have many features, it is left out, and
-        `report_["powerset"]` says so.
+        Whether to fit a ridge regression of whole label sets as well, whose scores are a term of the energy
+        (`powerset`). It is left out if rows are not numbers, or there are many rows with many features;
+        `report_["powerset"]` gives the reason.
     random_state : `int`, optional (default = `0`)
-        Of the folds.
+        The seed of the folds.
     max_samples : `int`, optional (default = `20000`)
-        Where there are more rows, the decisions are chosen on one part of them, at most half as many as this, in place
-        of all; the energy is never learned from more than 6,000. All rows count for the label sets that compete, and
-        `estimator` is always fitted to all.
+        With more rows, the gate judges one part of them, at most half of this number, in place of all. The energy is
+        learned from at most 6,000 rows. The label sets and the final `estimator` always use all rows.
     n_jobs : `int`, optional (default = `None`)
-        How many folds are fitted side by side, as in scikit-learn; `None`: one, unless in a context of joblib.
+        The number of folds that are fitted in parallel, as in scikit-learn; `None`: one, unless in a context of joblib.
     verbose : `int`, optional (default = `0`)
-        Above 0 each step is printed when it has ended, with the time it took; above 1 those of the structure as well.
+        Above 0, each step is printed when it has ended, with its time; above 1, the structure's steps as well.
 
     # Attributes
 
-    estimator_ : the estimator, fitted to all rows and, where it cannot learn a label that no row has or all, to the
-        other labels. Where it is one of single labels: `OneVsRestClassifier`, in a pipeline if it was one.
-    scorer_ : `EstimatorScores`, what `structure_` decides by; of label sets alone.
-    encoding_ : the two numbers of `y`, of which the second is yes; of label sets alone.
-    structure_ : `LabelSetStructure`, or `None` with one output a row.
+    estimator_ : the estimator, fitted to all rows. If it cannot learn a label that no row has, or that all rows have,
+        it is fitted to the other labels. If it takes one label only, it is a `OneVsRestClassifier`, in a pipeline if it
+        was one.
+    scorer_ : `EstimatorScores`, which gives the scores for `structure_`; for label sets only.
+    encoding_ : the two numbers of `y`, for absent and present labels; for label sets only.
+    structure_ : `LabelSetStructure`, or `None` if `y` has one column.
     report_ : `dict`, what was learned and chosen, and why: `report_["decisions"]` by the names of `scoring`.
-    classes_ : for label sets a list of the two values of each label, as of `MultiOutputClassifier`; else those of
+    classes_ : for label sets a list of the two values of each label, as in `MultiOutputClassifier`; else those of
         `estimator_`.
     n_features_in_, feature_names_in_ : those of `estimator_`.
 
     # Raises
 
-    `ValueError` if a setting is not known, `y` is neither one column of classes nor a matrix of labels, the split is
-    none, or the estimator gives no scores of labels.
+    `ValueError` if a setting is not known, `y` is neither one column of classes nor a matrix of labels, the split does
+    not hold out each row once, or the estimator gives no scores of labels.
     """
 
     def __init__(
@@ -184,7 +183,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return self._fit_alone(X, y, of_estimator)
         X, gold, groups = indexable(X, labels.gold, groups)
         weights = numpy.ones(len(gold)) if sample_weight is None else sample_weight
-        # A row without weight is no row.
+        # Rows of weight 0 are left out.
         kept = numpy.flatnonzero(weights > 0)
         if len(kept) == 0:
             raise ValueError("sample_weight: no row has a weight above 0.")
@@ -231,7 +230,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _fit_alone(self, X: Any, y: Any, params: Params) -> "StructuredClassifier":
-        """One output a row."""
+        """Fits the estimator alone, to a `y` of one column."""
         type_of_target(y, input_name="y")
         if is_regressor(self._estimator()):
             raise ValueError("estimator: y has one column, of classes, which a regressor does not predict.")
@@ -243,8 +242,8 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> numpy.ndarray:
         """
-        The labels by the decision for `scoring`: `(rows, labels)`, in the numbers of the `y` of `fit`; or what the
-        estimator predicts alone.
+        The labels by the decision for `scoring`, `(rows, labels)`, in the encoding of the `y` of `fit`. If that has one
+        column, the estimator's predictions.
         """
         check_is_fitted(self)
         if self.structure_ is None:
@@ -264,9 +263,9 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> numpy.ndarray:
         """
-        The probability of each label, `(rows, labels)`, above 0 and below 1: what the structured marginal and the
-        estimator say together, calibrated on held-out rows. `predict` decides by other numbers, with a threshold that
-        is best for a score, or chooses whole sets. With one output a row, the probabilities of the estimator.
+        The probability of each label, `(rows, labels)`, above 0 and below 1: a logistic regression on the structured
+        marginal and the estimator's log-odds, calibrated on held-out rows. `predict` uses other numbers, with the best
+        threshold for a score, or chooses whole sets. If `y` has one column, the estimator's probabilities.
         """
         check_is_fitted(self)
         if self.structure_ is None:
@@ -278,12 +277,12 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def marginals(self, X: Any) -> numpy.ndarray:
         """
-        `sum_y q(y|x) y_l`, how likely each label is under the structure alone: `(rows, labels)`, 0 to 1.
+        The uncalibrated marginals of the structure, `sum_y q(y|x) y_l`: `(rows, labels)`, 0 to 1.
         """
         return self._structure().marginals(self.scores(X)).numpy()
 
     def scores(self, X: Any) -> ClassifierScores:
-        """By what `structure_` decides: what the estimator, and the classifier of whole sets, say of the rows."""
+        """The input of `structure_`: the scores of rows by the estimator and by the classifier of whole sets."""
         structure = self._structure()
         if _num_samples(X) == 0:
             return self.scorer_.of_no_rows()
@@ -331,7 +330,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             print(f"[{type(self).__name__}] {text}", flush=True)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """What is passed on to `estimator` and `cv` with metadata routing."""
+        """The metadata that `estimator` and `cv` get with metadata routing."""
         router = MetadataRouter(owner=self).add_self_request(self)
         router.add(estimator=self._estimator(), method_mapping=MethodMapping().add(caller="fit", callee="fit"))
         if not _is_int(self.cv):
@@ -339,7 +338,9 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return router
 
     def _routed(self, sample_weight: Any, groups: Any, params: Params) -> tuple[Params, Params]:
-        """What `estimator` and what `cv` gets. Raises `ValueError` or `TypeError` where something can go nowhere."""
+        """
+        The parameters for `estimator` and those for `cv`. Raises `ValueError` or `TypeError` if neither takes one.
+        """
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         of_splitter = {} if groups is None else {"groups": groups}
         if get_config()["enable_metadata_routing"]:
@@ -355,7 +356,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return weights, of_splitter
 
     def _with_requests(self, params: Params) -> Any:
-        """The estimator, which requests weights where it gets them without metadata routing."""
+        """The estimator; with weights and without metadata routing, a copy that requests them."""
         estimator = self._estimator()
         if "sample_weight" not in params or get_config()["enable_metadata_routing"]:
             return estimator
@@ -370,10 +371,13 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         weights: numpy.ndarray,
         of_splitter: Params,
     ) -> list[tuple[numpy.ndarray, numpy.ndarray]]:
-        """The rows to learn from and those to score of each fold: rows with a weight, no equal ones on both sides."""
+        """
+        For each fold the rows to learn from and the rows to score. All have a weight above 0, and no row to learn from
+        equals one to score.
+        """
         with warnings.catch_warnings():
             if not of_splitter:
-                # Nobody asked for groups.
+                # The user gave no groups.
                 warnings.filterwarnings("ignore", message="The groups parameter is ignored")
             splits = list(self._splits(X, gold, groups, weights > 0))
         folds = []
@@ -404,10 +408,10 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         params: Params,
     ) -> tuple[ClassifierScores, str | None]:
         """
-        The scores of each row by copies that have seen neither it nor one that equals it, and why there are none of
-        `sets`, if so. Copies of an estimator that penalises its intercept learn from rows that weigh as much as all
-        rows together: from less, their probabilities would be further from the share of rows that have a label than
-        those of the final estimator, to which thresholds would not transfer.
+        Cross-fitting: the scores of each row by a copy that has seen neither it nor an equal one; and the error of
+        scoring `sets`, if it failed. If the estimator penalises its intercept, the weights of each fold's rows are
+        raised to the sum over all rows. With less weight the penalty would move the copies' probabilities away from
+        the labels' frequencies, more than those of the final estimator, and thresholds would not transfer to it.
         """
         estimator, raises = self._with_requests(params), False
         if "sample_weight" not in params and penalises_intercept(estimator):
@@ -436,7 +440,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _splits(
         self, X: Any, gold: numpy.ndarray, groups: numpy.ndarray, there: numpy.ndarray
     ) -> Iterator[tuple[Any, Any]]:
-        """The training part and the test part of each split, by the places of rows. Folds are of rows `there`."""
+        """The row numbers of the training part and the test part of each split. Folds are made of the rows `there`."""
         places = numpy.arange(len(gold))
         if not _is_int(self.cv):
             for seen, unseen in check_cv(self.cv).split(X, gold, groups):
@@ -455,8 +459,8 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 def _sets_of_several(gold: numpy.ndarray, groups: numpy.ndarray) -> numpy.ndarray:
     """
-    The label sets of rows of several groups, `(sets, labels)`; a set of one group is no class for the copies that score
-    its rows.
+    The label sets that occur in at least two groups of rows, `(sets, labels)`. (The copy that scores a row has not seen
+    its group, and cannot know a set of this group alone.)
     """
     sets, place = numpy.unique(gold, axis=0, return_inverse=True)
     pairs = numpy.unique(numpy.stack([place.reshape(-1), groups]), axis=1)
@@ -472,7 +476,7 @@ def _scores_of_fold(
     params: Params,
     message: str | None,
 ) -> tuple[ClassifierScores, str | None]:
-    """The scores of the rows `unseen` by a copy fitted to the rows `seen`, and why that of whole sets fails."""
+    """The scores of the rows `unseen` by a copy fitted to the rows `seen`, and the error of `SetScorer`, if any."""
     with _print_elapsed_time("StructuredClassifier", message):
         scorer.fit(_safe_indexing(X, seen), gold[seen], params)
         return scorer.of(_safe_indexing(X, unseen)), scorer.failure
