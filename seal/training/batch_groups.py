@@ -1,4 +1,4 @@
-"""Groups of batches that each player sees whole: to accumulate gradients over, or to make an update on each of."""
+"""Groups of batches for gradient accumulation, or for several updates on successive batches."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,19 +11,18 @@ from seal.two_player import MicroBatch, Update
 
 
 class BatchGroup(dict[str, TensorDict]):
-    """The batches of one update, `batch_0` and so on. It is a dictionary because callbacks expect a batch to be one."""
+    """The batches of one update, `batch_0` and so on: a dictionary, because callbacks expect a batch to be one."""
 
 
 class GroupedLoader(DataLoader):
     """
-    Yields groups of `group_size` batches, over which one update accumulates gradients; the last group of an epoch may
-    be smaller. AllenNLP's loop passes its groups on one batch at a time, but here each player must see the whole group
-    before it is the other one's turn.
+    Yields groups of `group_size` batches; the last group of an epoch may be smaller. Each player is updated on the
+    whole group before it is the other player's turn, while AllenNLP's loop passes on one batch of a group at a time.
 
     # Parameters
 
     loader : `DataLoader`
-        That of single batches.
+        Yields single batches.
     group_size : `int`
     """
 
@@ -49,30 +48,31 @@ class GroupedLoader(DataLoader):
 
 
 def micro_batches(batch: TensorDict) -> list[MicroBatch]:
-    """The batches of a group, or the one batch that is not a group."""
+    """The batches of a `BatchGroup`; any other batch alone."""
     parts = list(batch.values()) if isinstance(batch, BatchGroup) else [batch]
     return [MicroBatch(part, alone=len(parts) == 1) for part in parts]
 
 
 def most_steps(turns: list[str]) -> int:
-    """The number of updates of the player that has the most in `turns`."""
+    """The most updates of any player in `turns`, the player of each update."""
     return max(turns.count(player) for player in turns)
 
 
 def updates_on_fresh_batches(parts: list[MicroBatch], turns: list[str], accumulated: int = 1) -> list[Update]:
     """
-    The updates of a group, each on the next `accumulated` batches: the player that is first begins with the first
-    batches, and the other one ends with the last, so that with one update each both are on the same. A player has all
-    its updates in a small group too, where it takes batches again: workers of a distributed run exchange as many
-    gradients.
+    Plans the updates of a group when each update takes the next `accumulated` batches. The first player's updates start
+    with the first batches, the other player's end with the last; with one update each, both are on the same batches. In
+    a small group a player takes batches again, because the workers of a distributed run must exchange the same number
+    of gradients.
 
     # Parameters
 
     parts : `list[MicroBatch]`
-        At least one, and up to `accumulated` for each update of the player that has the most. `alone` is set.
+        The batches of the group: from one to `accumulated` times the most updates of a player. Their `alone` is set.
     turns : `list[str]`
         The player of each update, in order.
     accumulated : `int`, optional (default = `1`)
+        The number of batches of an update.
     """
     units = [parts[i : i + accumulated] for i in range(0, len(parts), accumulated)]
     steps = {player: turns.count(player) for player in turns}
@@ -80,7 +80,7 @@ def updates_on_fresh_batches(parts: list[MicroBatch], turns: list[str], accumula
     taken = {first: range(steps[first]), **{player: range(most - steps[player], most) for player in others}}
     places = {player: [place % len(units) for place in taken[player]] for player in steps}
     for place, unit in enumerate(units):
-        # A graph is of use to the other player only before its first update.
+        # The other player can use the graph only in its first update.
         shared = all(place in places[first] and place == places[player][0] for player in others)
         for part in unit:
             part.alone = len(unit) == 1 and shared
@@ -88,6 +88,6 @@ def updates_on_fresh_batches(parts: list[MicroBatch], turns: list[str], accumula
 
 
 def is_part_of_the_data(loader: DataLoader) -> bool:
-    """Whether a pass over the loader yields only a part of its instances."""
+    """Whether an epoch of the loader yields only a part of its instances."""
     loader = loader.loader if isinstance(loader, GroupedLoader) else loader
     return getattr(loader, "batches_per_epoch", None) is not None

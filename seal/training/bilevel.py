@@ -1,4 +1,4 @@
-"""The settings of bi-level training, and which of the task-net's parameters follow the loss-net."""
+"""The settings of bi-level training with their checks, and the choice of the inner parameters."""
 
 import logging
 import re
@@ -19,23 +19,23 @@ from seal.two_player.model_checks import check_finite_differences, check_implici
 
 logger = logging.getLogger(__name__)
 
-#: The geometries in which the system can be solved.
+#: The geometries in which the linear system can be solved.
 GEOMETRIES = ("euclidean", "adam")
 
 
 @dataclass
 class Unrolling(FromParams):
     """
-    How far the inner loop is unrolled in the place of an implicit gradient.
+    The settings of an unrolled inner loop, which replaces the implicit gradient.
 
     # Parameters
 
     num_steps : `int`
-        The steps of gradient descent on the task loss, on one batch; at least 1.
+        The number of steps of gradient descent on the task loss of one batch; at least 1.
     step_size : `float`
         Above 0.
     backward_steps : `int`, optional
-        How many of the last steps are differentiated; `None`: all.
+        The number of last steps that are differentiated; `None`: all.
 
     # Raises
 
@@ -55,11 +55,11 @@ class Unrolling(FromParams):
 @dataclass
 class Bilevel:
     """
-    The settings of bi-level training, as `ImplicitGradientTrainer` describes them. No `solver` becomes the default.
+    The settings of bi-level training, described in `ImplicitGradientTrainer`. A `solver` of `None` becomes the default.
 
     # Raises
 
-    `ConfigurationError` for a choice that there is not, or what only a system has where `unroll` is set.
+    `ConfigurationError` for an unknown choice, or for a setting of the linear system together with `unroll`.
     """
 
     solver: Optional[InverseHessianVector] = None
@@ -82,19 +82,19 @@ class Bilevel:
             self.solver = NeumannSeries(damping=0.1, max_steps=5)
 
     def _check_no_system(self) -> None:
-        of_a_system = {
+        system_settings = {
             "solver": self.solver is not None,
             "warm_start": self.warm_start,
             "geometry": self.geometry == "adam",
         }
-        for name, given in of_a_system.items():
+        for name, given in system_settings.items():
             if given:
                 raise ConfigurationError(
                     f"trainer.{name}: with 'unroll' no system is solved; leave one of the two out."
                 )
 
     def check_model(self, model: SealModel) -> None:
-        """It is an error if the model's gradient cannot be computed in this way."""
+        """Raises a `ConfigurationError` if these settings cannot compute the model's gradient."""
         with error_prefix("trainer"):
             check_new_candidates(self.through, model.sampler, model.energy_loss)
         if isinstance(self.solver, ShermanMorrison) and not self.solver.average:
@@ -110,8 +110,16 @@ class Bilevel:
 
     def check_distributed(self, parts: int) -> None:
         """
-        It is an error if workers cannot solve one system together; `parts` is the number of batches that are
-        accumulated.
+        Checks that the workers of a distributed run can solve one linear system together.
+
+        # Parameters
+
+        parts : `int`
+            The number of batches of gradient accumulation.
+
+        # Raises
+
+        `ConfigurationError` if they cannot.
         """
         if self.solver is not None and self.solver.needs_examples:
             raise ConfigurationError(
@@ -128,20 +136,30 @@ class Bilevel:
 
 def check_found(patterns: Iterable[str], names: Iterable[str], key: str, whose: str) -> None:
     """
-    It is an error if one of the patterns is no regular expression, or is found in none of the names. For the message:
-    `key`, the config key that has the patterns, and `whose` parameters these are, such as "of the model".
+    Checks regular expressions that select parameters by name.
+
+    # Parameters
+
+    patterns, names : `Iterable[str]`
+        The regular expressions, and the names of the parameters.
+    key, whose : `str`
+        For messages: the config key of the patterns, and the owner of the parameters, such as "of the model".
+
+    # Raises
+
+    `ConfigurationError` if a pattern is not a regular expression or matches no name.
     """
     names = list(names)
     for pattern in patterns:
         try:
-            found = any(re.search(pattern, name) for name in names)
+            matches = any(re.search(pattern, name) for name in names)
         except re.error as error:
             raise ConfigurationError(f"{key}: {pattern!r} is not a regular expression: {error}.") from error
-        if not found:
+        if not matches:
             raise ConfigurationError(f"{key}: {pattern!r} is found in the name of no parameter {whose}.")
 
 
-# The least weight of a parameter, in units of the mean one.
+# The least weight of a parameter, relative to the mean weight.
 _LEAST_WEIGHT = 0.01
 
 
@@ -149,8 +167,8 @@ def adam_geometry(
     optimizer: torch.optim.Optimizer, parameters: Mapping[str, torch.nn.Parameter]
 ) -> Optional[dict[str, torch.Tensor]]:
     """
-    For each parameter, by name, the roots of the optimizer's average squared gradients, divided by their mean and at
-    least a hundredth; `None` before the first update.
+    The metric of Adam's geometry: for each parameter, by name, the square root of Adam's average squared gradients,
+    divided by the mean over all parameters, and at least 0.01. `None` before the first update.
     """
     states = optimizer.state
     squares = {name: states[p]["exp_avg_sq"] for name, p in parameters.items() if "exp_avg_sq" in states.get(p, {})}
@@ -163,7 +181,7 @@ def adam_geometry(
 
 
 def check_adam(optimizer: torch.optim.Optimizer) -> None:
-    """`ConfigurationError` if the task-net's optimizer keeps no averages of squared gradients."""
+    """Raises a `ConfigurationError` if the task-net's optimizer is not a variant of Adam."""
     if not isinstance(optimizer, (torch.optim.Adam, torch.optim.AdamW, torch.optim.NAdam, torch.optim.RAdam)):
         raise ConfigurationError(
             f"trainer.geometry: 'adam', and the task-net's optimizer is {type(optimizer).__name__}; take 'fused_adamw' "
@@ -189,33 +207,44 @@ def inner_parameters(
     model: SealModel, moved: dict[str, torch.nn.Parameter], chosen: Optional[Union[str, list[str]]]
 ) -> dict[str, torch.nn.Parameter]:
     """
-    Those of `moved`, what the task-net's optimizer moves, that are `chosen` as the trainer's `inner_parameters`. It is
-    an error if none is, or an expression is found in no name.
+    Selects the inner parameters.
+
+    # Parameters
+
+    model : `SealModel`
+    moved : `dict[str, torch.nn.Parameter]`
+        The parameters of the task-net's optimizer, by name.
+    chosen : `Union[str, list[str]]`, optional
+        The trainer's setting `inner_parameters`.
+
+    # Raises
+
+    `ConfigurationError` if none is selected, or a regular expression matches no name.
     """
     if chosen is None:
         return moved
     if chosen == "last_layer":
         last = _last_layer(model)
-        found = {name: parameter for name, parameter in moved.items() if parameter in last}
-        if not found:
+        selected = {name: parameter for name, parameter in moved.items() if parameter in last}
+        if not selected:
             raise ConfigurationError(
                 "trainer.inner_parameters: 'last_layer', and the task-net has none, or none that its optimizer "
                 "moves; leave it out to take all of its parameters, or give regular expressions."
             )
-        return found
+        return selected
     if not isinstance(chosen, list):
         raise ConfigurationError(
             f"trainer.inner_parameters: 'last_layer' or a list of regular expressions, not {chosen!r}."
         )
     check_found(chosen, moved, "trainer.inner_parameters", "that the task-net's optimizer moves")
-    found = {name: p for name, p in moved.items() if any(re.search(pattern, name) for pattern in chosen)}
-    if not found:
+    selected = {name: p for name, p in moved.items() if any(re.search(pattern, name) for pattern in chosen)}
+    if not selected:
         raise ConfigurationError("trainer.inner_parameters: an empty list; leave it out to take all.")
-    return found
+    return selected
 
 
 def all_in_last_layer(model: SealModel, parameters: Iterable[torch.nn.Parameter]) -> bool:
-    """Whether these parameters are all of the task-net's last layer."""
+    """Whether all of these parameters belong to the task-net's last layer."""
     return set(parameters) <= _last_layer(model)
 
 
@@ -224,7 +253,7 @@ def _last_layer(model: SealModel) -> set[torch.nn.Parameter]:
 
 
 def check_full_precision(model: SealModel, inner: Iterable[torch.nn.Parameter], on_cpu: bool) -> None:
-    """`ConfigurationError` if mixed precision would concern the second derivatives by the `inner` parameters."""
+    """Raises a `ConfigurationError` if mixed precision would affect second derivatives by the `inner` parameters."""
     if not on_cpu:
         raise ConfigurationError(
             "trainer.use_amp: on a GPU it is float16, in which an implicit gradient would vanish; leave it "
@@ -238,14 +267,17 @@ def check_full_precision(model: SealModel, inner: Iterable[torch.nn.Parameter], 
 
 
 def warn_of_kinks(model: SealModel, inner: Iterable[torch.nn.Parameter]) -> None:
-    """Warns of activations without second derivatives; below the last layer they do not matter if `inner` is that."""
+    """
+    Warns of activations whose second derivative is 0. If the `inner` parameters are in the task-net's last layer, only
+    the loss-net's activations matter.
+    """
     names = ["loss_net"] if all_in_last_layer(model, inner) else ["task_net", "loss_net"]
     for name, net in ((name, model.nets()[name]) for name in names):
-        found = sorted({type(module).__name__ for module in net.modules() if isinstance(module, _KINKED)})
-        if found:
+        kinked = sorted({type(module).__name__ for module in net.modules() if isinstance(module, _KINKED)})
+        if kinked:
             logger.warning(
                 "Implicit gradients need second derivatives. That of %s in the %s is 0, so the curvature of this "
                 "activation is ignored; use softplus, tanh or GELU.",
-                ", ".join(found),
+                ", ".join(kinked),
                 name,
             )

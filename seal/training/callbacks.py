@@ -1,5 +1,5 @@
 """
-Callbacks of the trainers: thresholds that are tuned on validation data, and measurements of a run in a file of its own.
+Callbacks of the trainers: one tunes thresholds on validation data, two write measurements of a run to CSV files.
 """
 
 import csv
@@ -31,22 +31,22 @@ from seal.two_player.objectives import TaskState, without_dropout
 @TrainerCallback.register("tune_thresholds")
 class TuneThresholds(TrainerCallback):
     """
-    Sets the model's `tuned_metric` while it is trained. The model then tunes its thresholds whenever a pass over the
-    validation data ends, to those with the best scores on these data: one for all labels, by `metric`, and one for
-    each label, by its F1. They are saved with the weights of that epoch, so that the trained model has those of the
-    best epoch. `validation_metric: '+f1_tuned'` chooses the epoch by its score with the tuned threshold.
+    Tunes the thresholds of a multi-label model during training. At the end of each pass over the validation data the
+    model sets one threshold for all labels, which maximises `metric`, and one for each label, which maximises its F1.
+    They are saved with the weights of the epoch. `validation_metric: '+f1_tuned'` selects the epoch by its score with
+    the tuned threshold.
 
-    Nothing is tuned when a model is evaluated or predicts.
+    Evaluation and prediction tune nothing.
 
     # Parameters
 
     metric : `str`, optional (default = `"f1"`)
-        What the threshold for all labels maximises: `"f1"` (example F1) or `"micro_f1"`. All of `f1_tuned`,
-        `micro_f1_tuned` and `macro_f1_tuned` are scored at that one threshold.
+        The score that the threshold for all labels maximises: `"f1"` (example F1) or `"micro_f1"`. `f1_tuned`,
+        `micro_f1_tuned` and `macro_f1_tuned` are all scored at that threshold.
 
     # Raises
 
-    `ConfigurationError` for any other metric, or a model without such thresholds.
+    `ConfigurationError` for another metric, or a model without thresholds.
     """
 
     def __init__(self, serialization_dir: str, metric: str = "f1") -> None:
@@ -76,14 +76,14 @@ class TuneThresholds(TrainerCallback):
         trainer.model.tuned_metric = None
 
 
-#: The columns of every trace: the epoch, from 0, and the number of batches since the beginning.
+#: The first columns of every trace: the epoch, from 0, and the number of batches since the start of training.
 COUNTS = ("epoch", "batches")
 
 
 class TraceFile:
     """
-    The rows that a trainer callback has measured, in a CSV file of the run's folder that is whole at every moment. A
-    recovered run drops the rows from after the checkpoint that it continues from, and measures them again.
+    The CSV file of a trainer callback's measurements. It is written atomically. A recovered run drops the rows from
+    after its checkpoint and measures them again.
     """
 
     def __init__(self, path: Path, trainer: GradientDescentTrainer, key: str) -> None:
@@ -102,7 +102,7 @@ class TraceFile:
             self._rows = [row for row in rows if row["batches"] <= recovered]
 
     def add(self, trainer: GradientDescentTrainer, epoch: int, measure: Callable[[], dict[str, float]]) -> None:
-        """Adds a row of what `measure` finds now, unless there is one of as many batches, or of more."""
+        """Adds a row with the result of `measure`, unless the file already has a row for this batch or a later one."""
         batches = trainer._total_batches_completed
         if self._rows and self._rows[-1]["batches"] >= batches:
             return
@@ -116,7 +116,7 @@ class TraceFile:
 
 @contextmanager
 def measuring(model: SealModel) -> Iterator[None]:
-    """Random states and monitors are afterwards as they were before."""
+    """A context that restores the random states and the model's monitors at its end."""
     before, monitors = random_state(), model.monitors
     model.monitors = RunningMeans()
     try:
@@ -133,24 +133,23 @@ _INFERENCE = "trainer.callbacks: 'trace_inference'"
 @TrainerCallback.register("trace_inference")
 class TraceInference(TrainerCallback):
     """
-    Scores, after each validation, what inference by the loss-net's energy would predict for the validation data: how
-    much the loss-net knows that the task-net does not, and where inference must start to find it (SEAL-ICLR, Appendix
-    C, Figures 3 to 5). The run's folder gets a file `inference.csv` with a row for each epoch and a column for each
-    sampler and metric, such as `from_random_f1`; `scripts/trajectories.py` draws them beside the run's own
-    `validation_f1`. Weights, thresholds and random numbers of the training are not changed. A recovered run continues
-    with the rows that it had.
+    Scores inference by the loss-net's energy on the validation data after each validation: it shows what the loss-net
+    has learned that the task-net has not, and where inference must start to find it (SEAL-ICLR, Appendix C, Figures 3
+    to 5). The file `inference.csv` in the run's folder has a row for each epoch and a column for each sampler and
+    metric, such as `from_random_f1`; `scripts/trajectories.py` plots them with the run's `validation_f1`. The callback
+    does not affect the training. A recovered run continues the file.
 
     # Parameters
 
     samplers : `dict[str, Sampler]`, optional
-        By the name that begins their columns: samplers as `model.inference` takes them. By default two
-        `gradient_based_inference` of 20 steps of `adam` with a step size of 0.1: `from_draw` starts at a draw from the
-        task-net, `from_random` at random points.
+        Samplers as for `model.inference`, by the prefix of their columns. By default two `gradient_based_inference` of
+        20 steps of `adam` with a step size of 0.1: `from_draw` starts at a sample from the task-net, `from_random` at
+        random points.
 
     # Raises
 
-    `ConfigurationError` if there is no validation data, the model lacks a net or takes no `inference`, a sampler
-    cannot predict, or the run is distributed.
+    `ConfigurationError` if there are no validation data, the model has no loss-net, a sampler cannot predict, or the
+    run is distributed.
     """
 
     def __init__(self, serialization_dir: str, samplers: Optional[dict[str, Sampler]] = None) -> None:
@@ -196,7 +195,7 @@ class TraceInference(TrainerCallback):
 
 @torch.no_grad()
 def _scores(trainer: Any, name: str, sampler: Sampler) -> dict[str, float]:
-    """The metrics of the validation data as the sampler predicts them. The validation has left the model in `eval`."""
+    """The metrics of the sampler's predictions on the validation data. The model is in evaluation mode."""
     model = trainer.model
     with measuring(model), model.predicting_by(sampler):
         for batch in Tqdm.tqdm(trainer._validation_data_loader, desc=f"inference {name}"):
@@ -204,7 +203,7 @@ def _scores(trainer: Any, name: str, sampler: Sampler) -> dict[str, float]:
         return model.get_metrics(reset=True)
 
 
-#: The columns of what is measured, in the file's order.
+#: The columns of the measured values, in the file's order.
 VALUES = (
     "l1",
     "l0",
@@ -228,30 +227,29 @@ class TraceInferenceNetworks(TrainerCallback):
         || d mean L_E / d Theta ||                                      of the energy's whole loss
         || d mean E(x, A(x)) / d Psi ||                                 of the task-net's energy
 
-    `F^c` is the cost-augmented network, or the task-net where there is none. Beside these stand the mean energies of
-    gold, of the task-net's output and of the cost-augmented network's, and how much more the latter costs than the
-    former, `cost_difference`, the mean of `Delta(F^c(x), y) - Delta(A(x), y)`. Each measurement is a row of
-    `inference_networks.csv` in the run's folder; `scripts/trajectories.py` draws them. A recovered run continues with
-    the rows that it had. Measuring changes neither weights nor random numbers.
+    `F^c` is the cost-augmented network or, without one, the task-net. Further columns are the mean energies of gold, of
+    the task-net's output and of the cost-augmented network's output, and `cost_difference`, the mean of
+    `Delta(F^c(x), y) - Delta(A(x), y)`. Each measurement is a row of `inference_networks.csv` in the run's folder;
+    `scripts/trajectories.py` plots them. A recovered run continues the file. The callback does not affect the training.
 
     # Parameters
 
     every : `int`, optional (default = `None`)
         The number of batches between measurements; `None`: one after each epoch. A measurement costs about as much as
         an epoch without updates.
-    cost : `Cost`, optional (default = that of `energy_loss`, or `L1Cost()` where it has none)
+    cost : `Cost`, optional (default = the cost of `energy_loss`, or `L1Cost()` if it has none)
         `Delta`.
     after_own_steps : `bool`, optional (default = `False`)
-        Whether each value is that right after the steps of the player that it is of, as in the paper: the gradient of
-        the energy's loss after the loss-net's, and all others after the task-net's, which with `first: 'task_net'` is
-        before the energy's update. Otherwise all are those after the last update of a batch. An epoch's row is then
-        that of its last batch.
+        True: each value is measured right after the updates of its player, as in the paper: the gradient of the energy
+        loss after the loss-net's updates, and all other values after the task-net's, which with `first: 'task_net'` is
+        before the loss-net's. An epoch's row is then measured in its last batch. False: all values are measured after
+        the last update of a batch.
 
     # Raises
 
-    `ConfigurationError` if the model has no loss-net or no task-net, or learns from rows without gold, `every` is less
-    than 1, the run is distributed, its epochs are parts of the data (`batches_per_epoch`), or `after_own_steps` is set
-    without `every` where the length of an epoch is not known.
+    `ConfigurationError` if the model has no loss-net or no task-net, or learns from rows without gold; if `every` is
+    less than 1; if the run is distributed; if an epoch is a part of the data (`batches_per_epoch`); or if
+    `after_own_steps` is set without `every` and the length of an epoch is unknown.
     """
 
     def __init__(
@@ -265,7 +263,7 @@ class TraceInferenceNetworks(TrainerCallback):
         check_range("trainer.callbacks: every of 'trace_inference_networks'", every, least=1)
         self._every, self._cost = every, cost
         self._after_own_steps = after_own_steps
-        # With `after_own_steps`: what has been measured in the batch, and how many batches make an epoch.
+        # With `after_own_steps`: the values measured in this batch by player, and the number of batches in an epoch.
         self._measured: dict[str, dict[str, float]] = {}
         self._last_batch: Optional[int] = None
         self._file: Optional[TraceFile] = None
@@ -317,14 +315,14 @@ class TraceInferenceNetworks(TrainerCallback):
             self._measure(trainer, epoch)
 
     def _is_due(self, batches: int, in_epoch: int) -> bool:
-        """Whether there is a row of a batch, by its number in the run and in its epoch."""
+        """Whether a batch is measured, given its number in the run and in its epoch."""
         return batches % self._every == 0 if self._every is not None else in_epoch == self._last_batch
 
     def _measure(self, trainer: Any, epoch: int) -> None:
-        left = [player for player in (TASK_NET, LOSS_NET) if player not in self._measured]
+        unmeasured = [player for player in (TASK_NET, LOSS_NET) if player not in self._measured]
 
         def measure() -> dict[str, float]:
-            values = self._values(trainer, *left)
+            values = self._values(trainer, *unmeasured)
             for measured in self._measured.values():
                 values.update(measured)
             return {name: values[name] for name in VALUES if name in values}
@@ -339,22 +337,23 @@ def trace(
     model: SealModel, batches: Any, cost: Cost, players: Collection[str] = (TASK_NET, LOSS_NET)
 ) -> dict[str, float]:
     """
+    Measures the values of `TraceInferenceNetworks` on batches.
+
     # Parameters
 
     model : `SealModel`
-    batches : an iterable of batches, such as a trainer's data loader.
+    batches : an iterable of batches, such as a trainer's data loader
     cost : `Cost`
     players : `Collection[str]`, optional (default = both)
-        Whose values: those of the loss-net are the norm of its gradient, and those of the task-net all others.
+        The loss-net's value is the norm of its gradient; all other values are the task-net's.
 
     # Returns
 
     `dict[str, float]`
-        The values of `TraceInferenceNetworks`, by the names of `VALUES`; those of a cost-augmented network only where
-        there is one.
+        The values, by the names of `VALUES`. Without a cost-augmented network its values are left out.
     """
-    of_energy = _Gradient(model.loss_net_parameters())
-    of_network = _Gradient(model.nets()[TASK_NET].parameters())
+    energy_gradient = _Gradient(model.loss_net_parameters())
+    network_gradient = _Gradient(model.nets()[TASK_NET].parameters())
     sums: dict[str, float] = {}
     count = 0
     with measuring(model), without_dropout(model):
@@ -369,33 +368,39 @@ def trace(
                 values, energy = _values_of_networks(model, state, cost)
                 for name, value in values.items():
                     sums[name] = sums.get(name, 0.0) + float(value.sum().detach())
-                of_network.add(energy.sum())
+                network_gradient.add(energy.sum())
             if LOSS_NET in players:
-                of_energy.add(model.loss_net_loss(state, model.sample(state)) * size)
+                energy_gradient.add(model.loss_net_loss(state, model.sample(state)) * size)
     if TASK_NET in players:
-        sums["network_gradient_norm"] = of_network.norm()
+        sums["network_gradient_norm"] = network_gradient.norm()
     if LOSS_NET in players:
-        sums["energy_gradient_norm"] = of_energy.norm()
+        sums["energy_gradient_norm"] = energy_gradient.norm()
     return {name: value / max(count, 1) for name, value in sums.items()}
 
 
 def _values_of_networks(model: SealModel, state: TaskState, cost: Cost) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-    """What is averaged over instances, each `(batch,)`, and the task-net's energy with its graph."""
+    """The values to average over instances, `(batch,)` each, and the task-net's energy with its graph, `(batch,)`."""
     space, mask = model.output_space, state.mask
     networks = [state.logits] if state.cost_augmented is None else [state.cost_augmented, state.logits]
     gold, loss_net = model.gold(state), require(model.loss_net, "loss_net")
     outputs = space.stack(*(space.relax(logits, mask) for logits in networks))
-    *energies, of_gold = loss_net(model.features(state), space.stack(outputs, gold.unsqueeze(1)), mask).unbind(dim=1)
+    outputs_and_gold = space.stack(outputs, gold.unsqueeze(1))
+    *energies, gold_energy = loss_net(model.features(state), outputs_and_gold, mask).unbind(dim=1)
     costs = cost(space, outputs, gold, mask).unbind(dim=1)
     l1 = costs[0] - energies[0]
-    values = {"l1": l1, "l0": torch.relu(l1 + of_gold), "energy_gold": of_gold, "energy_prediction": energies[-1]}
+    values = {
+        "l1": l1,
+        "l0": torch.relu(l1 + gold_energy),
+        "energy_gold": gold_energy,
+        "energy_prediction": energies[-1],
+    }
     if len(networks) > 1:
         values.update(energy_cost_augmented=energies[0], cost_difference=costs[0] - costs[1])
     return values, energies[-1]
 
 
 class _Gradient:
-    """A sum of gradients by the parameters that are trained."""
+    """Accumulates gradients with respect to the trainable parameters."""
 
     def __init__(self, parameters: Iterable[torch.nn.Parameter]) -> None:
         self._parameters = [parameter for parameter in parameters if parameter.requires_grad]

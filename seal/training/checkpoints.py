@@ -1,4 +1,4 @@
-"""What a run keeps so that it can be continued to the same result, and which of its checkpoints are good."""
+"""The checkpoints of a run: their contents for an exact continuation, and the errors of a run that diverges."""
 
 import logging
 import zipfile
@@ -25,9 +25,9 @@ logger = logging.getLogger(__name__)
 @Checkpointer.register("resumable")
 class ResumableCheckpointer(Checkpointer):
     """
-    AllenNLP's checkpointer, except that it skips a checkpoint that a kill left half-written, or that the disk has
-    damaged since, and recovers from the one before it; and that all workers count alike the batches since the last one.
-    It is the default of every config that names no other type. Its parameters are AllenNLP's.
+    AllenNLP's checkpointer with two changes: it skips a checkpoint that is incomplete or damaged and recovers from the
+    one before it, and all workers agree on the number of batches since the last checkpoint. It is the default type in
+    all configs. The parameters are AllenNLP's.
     """
 
     def maybe_save_checkpoint(
@@ -35,7 +35,7 @@ class ResumableCheckpointer(Checkpointer):
     ) -> bool:
         saved = super().maybe_save_checkpoint(trainer, num_epochs_completed, num_batches_in_epoch_completed)
         if saved:
-            # AllenNLP notes it where a file is written, but all workers take part in a checkpoint and wait for others.
+            # AllenNLP counts only in the worker that writes the file, but all workers take part in a checkpoint.
             self._last_save_num_epochs_completed = num_epochs_completed
             self._last_save_num_batches_in_epoch_completed = num_batches_in_epoch_completed
         return saved
@@ -54,49 +54,48 @@ class ResumableCheckpointer(Checkpointer):
 
 def _is_whole(path: str) -> bool:
     """
-    Whether a file is as torch has written it: a zip archive, whose directory comes last and which has a checksum of
-    each of its parts. PyTorch itself does not look at these.
+    Whether a file of torch is complete and undamaged: a zip archive whose checksums, which PyTorch ignores, are right.
     """
     try:
         torch.load(path, map_location="cpu", mmap=True)
         with zipfile.ZipFile(path) as archive:
             return archive.testzip() is None
-    # Whatever a damaged file raises.
+    # A damaged file may raise any exception.
     except Exception:
         return False
 
 
-# So that `trainer.checkpointer: {save_every_num_batches: 100}`, without a type, is this one, too.
+# The type of `trainer.checkpointer: {save_every_num_batches: 100}`, too.
 Checkpointer.default_implementation = "resumable"
 
 
 @dataclass
 class WorkerStates:
     """
-    What AllenNLP's checkpoint lacks: each worker's random states and place in its data, and the means that it has
-    logged in this epoch. With these nothing of a finished epoch is computed again.
+    The state that AllenNLP's checkpoint lacks: each worker's random states, its position in the data, and its running
+    means of the epoch. With it a recovered run computes nothing of a finished epoch again.
     """
 
-    #: That of single batches.
+    #: The loader of single batches.
     loader: DataLoader
-    #: The random streams beside the global ones, by name.
+    #: The random streams besides the global ones, by name.
     streams: dict[str, RandomStream]
-    #: The means that are logged in an epoch, by name.
+    #: The running means of an epoch, by name.
     means: dict[str, RunningMeans]
     #: This worker's number, and how many there are.
     worker: int
     workers: int
 
     def __post_init__(self) -> None:
-        # The generators' states before the epoch's first batch: they determine the order of its data.
+        # The random states before the epoch's first batch, which determine the order of its data.
         self._epoch_start: Optional[dict[str, Any]] = None
-        # Where it is in a pass over the data that spans several epochs.
+        # The position in a pass over the data that spans several epochs.
         self._epoch_place: Optional[dict[str, Any]] = None
-        # This worker's part of the checkpoint, until the data loader has caught up with it.
+        # This worker's part of the checkpoint, until the data loader has reached the checkpoint's position.
         self._recovered: Optional[dict[str, Any]] = None
 
     def begin_epoch(self) -> None:
-        """Before the first batch is loaded: in a recovered run the generators are as they were then."""
+        """Call it before the first batch of an epoch is loaded. A recovered run restores the random states of then."""
         if self._recovered is not None:
             place = self._recovered.get("epoch_place")
             if place is not None:
@@ -105,7 +104,7 @@ class WorkerStates:
         self._epoch_start, self._epoch_place = random_state(), place_in_pass(self.loader)
 
     def catch_up(self) -> None:
-        """Restores the random states; called once the data loader is where it was when the checkpoint was written."""
+        """Restores the random states. Call it once the data loader has reached the checkpoint's position."""
         if self._recovered is not None:
             if self._recovered["torch"] is not None:
                 set_torch_state(self._recovered["torch"])
@@ -114,12 +113,12 @@ class WorkerStates:
             self._recovered = None
 
     def gathered(self, mid_epoch: bool) -> list[dict[str, Any]]:
-        """Those of all workers, which must all call this: the primary one writes for all."""
+        """The states of all workers, for the checkpoint. All workers must call it."""
         return gathered(
             {
                 "epoch_start": self._epoch_start if mid_epoch else random_state(),
                 "epoch_place": self._epoch_place if mid_epoch else place_in_pass(self.loader),
-                # Between epochs there is nothing to catch up with: the data loader draws only after the epoch's start.
+                # Between epochs this is not needed: the data loader draws only after the epoch's start.
                 "torch": torch_state() if mid_epoch else None,
                 "streams": {name: stream.state for name, stream in self.streams.items()},
                 **{name: means.state_dict() for name, means in self.means.items()},
@@ -127,7 +126,7 @@ class WorkerStates:
         )
 
     def restore(self, workers: list[dict[str, Any]]) -> None:
-        """Takes this worker's part of what was gathered; the random states when the loader has caught up."""
+        """Loads this worker's part of the result of `gathered`; `catch_up` restores the random states later."""
         if len(workers) != self.workers:
             logger.warning("The run had %d workers; with another number it is another run.", len(workers))
         self._recovered = workers[self.worker % len(workers)]
@@ -137,7 +136,7 @@ class WorkerStates:
 
 class Averages:
     """
-    The moving average of a run's weights, if it has one: AllenNLP's, whose parts have no public names.
+    A wrapper of AllenNLP's moving average of a run's weights, if there is one; it uses its private attributes.
 
     # Parameters
 
@@ -152,23 +151,23 @@ class Averages:
         return self._average is not None
 
     def restart(self, parameters: Optional[Iterable[torch.nn.Parameter]] = None) -> None:
-        """Averages of these parameters, or of all, begin anew from their present values."""
+        """Restarts the averages of these parameters, or of all, from their present values."""
         moved = None if parameters is None else {id(parameter) for parameter in parameters}
         for name, parameter in self._parameters:
             if self._average is not None and (moved is None or id(parameter) in moved):
-                # Where a run was recovered, these are others than at its start.
+                # In a recovered run these are other tensors than at the start.
                 self._average._shadows[name].copy_(parameter.data)
 
     def restored(self) -> None:
-        """After AllenNLP has replaced the model's parameters by copies, which it would average from then on."""
+        """Call it after AllenNLP has restored a checkpoint: it averages copies of the parameters from then on."""
         if self._average is not None:
             self._average._parameters = self._parameters
-            for kept in (self._average._shadows, self._average._backups):
-                kept.update((name, kept[name].to(parameter.device)) for name, parameter in self._parameters)
+            for tensors in (self._average._shadows, self._average._backups):
+                tensors.update((name, tensors[name].to(parameter.device)) for name, parameter in self._parameters)
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Meanwhile the model has the weights that are validated and kept: the averages, where there are some."""
+        """A context in which the model has the averaged weights, which are validated and saved, if there are any."""
         if self._average is not None:
             self._average.assign_average_value()
         try:
@@ -180,15 +179,15 @@ class Averages:
 
 class NonFiniteLoss(ConfigurationError):
     """
-    A player's loss, gradient, weights or output is not finite. Since it is the settings that must change, the command
-    ends as for any mistake in them, with one sentence.
+    A player's loss, gradient, weights or output is not finite. It is a `ConfigurationError`, because the settings must
+    change.
     """
 
 
 class LastGoodCheckpoint:
     """
-    Follows which checkpoints of a run are good: those whose weights have given a finite loss since. A place in the run
-    is its number of completed epochs and of completed batches in the epoch in progress, as checkpoints are named.
+    Finds the last good checkpoint of a run: its weights have given a finite loss afterwards. A place in the run is
+    `(completed epochs, completed batches of the epoch in progress)`, as in the names of checkpoints.
 
     # Parameters
 
@@ -198,7 +197,7 @@ class LastGoodCheckpoint:
 
     def __init__(self, checkpointer: Optional[Checkpointer]) -> None:
         self._checkpointer = checkpointer
-        #: The first place whose weights have not yet given a finite loss: checkpoints of earlier places are good.
+        #: The first place whose weights have not given a finite loss yet. Checkpoints of earlier places are good.
         self.untried: tuple[int, int] = (0, 0)
 
     def __str__(self) -> str:
@@ -213,8 +212,17 @@ class LastGoodCheckpoint:
 
 def player_diverged(what: str, players: Sequence[str], place: str, checkpoint: LastGoodCheckpoint) -> NonFiniteLoss:
     """
-    The error for a player's value that is not finite: `what` is not, and how ("task_net's loss is nan"), at which
-    `place` of the run ("at batch 3 of epoch 1"). Of `players`, whose settings to change, the likelier ones come first.
+    The error for a player's value that is not finite.
+
+    # Parameters
+
+    what : `str`
+        The value, such as "task_net's loss is nan".
+    players : `Sequence[str]`
+        The players whose settings should change, the likelier ones first.
+    place : `str`
+        The place in the run, such as "at batch 3 of epoch 1".
+    checkpoint : `LastGoodCheckpoint`
     """
     rates, norms = ([f"trainer.{player}.{key}" for player in players] for key in ("optimizer.lr", "grad_norm"))
     return NonFiniteLoss(
@@ -227,8 +235,16 @@ def validation_diverged(
     error: NonFiniteOutput, predicting: list[str], players: list[str], place: str, checkpoint: LastGoodCheckpoint
 ) -> NonFiniteLoss:
     """
-    The error for outputs on validation data that are not finite, at a `place` such as "after batch 4 of epoch 1";
-    `predicting` are those of the `players`, all that are trained, whose parameters predictions depend on.
+    The error for outputs on validation data that are not finite.
+
+    # Parameters
+
+    error : `NonFiniteOutput`
+    predicting, players : `list[str]`
+        The trained players whose parameters predictions depend on, and all trained players.
+    place : `str`
+        The place in the run, such as "after batch 4 of epoch 1".
+    checkpoint : `LastGoodCheckpoint`
     """
     whose = f"{predicting[0]}'s output" if len(predicting) == 1 else "output"
     where = f" ({error.source})" if error.source else ""

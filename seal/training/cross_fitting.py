@@ -1,3 +1,5 @@
+"""Cross-fitting: held-out scores of the training data, on which the structure is fitted."""
+
 import copy
 import json
 import logging
@@ -31,14 +33,14 @@ logger = logging.getLogger(__name__)
 DEFAULT_FOLDS = 3
 
 Record = dict[str, Any]
-#: Constructs a trainer with the run's settings from a model, a folder and the training data; with `with_loss_net=False`
-#: without those of a loss-net.
+#: Constructs a trainer with the run's settings from a model, a folder and the training data. `with_loss_net=False`
+#: leaves out the settings of the loss-net.
 MakeTrainer = Callable[..., GradientDescentTrainer]
 
 
 @dataclass
 class FoldSettings:
-    """From which nets the structure is learned: as `AlternatingTrainer` describes it."""
+    """The settings of cross-fitting, described in `AlternatingTrainer`."""
 
     folds: Optional[int] = None
     folds_with_loss_net: bool = True
@@ -49,39 +51,38 @@ class FoldSettings:
 @dataclass
 class CrossFitter:
     """
-    Held-out scores of the training data: each instance is scored by a net that has seen neither it nor another with the
-    same input.
+    Computes held-out scores of the training data by cross-fitting: each instance is scored by a net that was trained
+    neither on it nor on another instance with the same input.
 
-    The data are parted into folds (`folds_of`). For each fold a copy of the model, from the same start, is trained on
-    the others by a trainer with the run's settings, and scores the fold. What it scored is kept in the run's folder,
-    `folds/<fold>`, so that a killed run goes on where it was: finished folds are not trained again, and the one in
-    progress recovers from its checkpoint.
+    The data are split into folds (`folds_of`). For each fold a copy of the model, with the same initial weights, is
+    trained on the other folds with the run's settings and scores the fold. The scores are saved in `folds/<fold>` of
+    the run's folder. A recovered run skips finished folds and continues the fold in progress from its checkpoint.
     """
 
-    #: 0: no net is trained, and the final task-net scores the data that it has seen.
+    #: The number of folds; 0: no net is trained, and the final task-net scores its own training data.
     folds: int
     make_trainer: MakeTrainer
     #: The training data.
     data_loader: DataLoader
     #: The run's folder.
     serialization_dir: str
-    #: Whether the nets of folds are trained with their loss-net; if not, they learn from gold alone.
+    #: Whether the nets of folds are trained with a loss-net; if not, by cross-entropy alone.
     with_loss_net: bool = True
-    #: By their names nets of the model, whose weights are those that the nets of folds start from in place of its own.
+    #: Nets whose weights replace the model's initial weights in the nets of folds, by name.
     start: dict[str, torch.nn.Module] = field(default_factory=dict)
-    #: How many nets are trained at a time, the run's own among them; `None`: as `jobs_and_threads` finds.
+    #: The number of nets trained in parallel, including the run's own; `None`: `jobs_and_threads` decides.
     jobs: Optional[int] = None
 
     @contextmanager
     def training(self, trainer: Any) -> Iterator[None]:
         """
-        Trains and scores what no earlier run has: before the block, which trains the run's own net, or in processes
-        beside it (`FoldProcesses`). The random state of the block is as before.
+        A context in which the run's own net is trained. The folds without saved scores are trained and scored before
+        the block, or in parallel processes (`FoldProcesses`). The random state of the block is not affected.
 
         # Parameters
 
         trainer : `AlternatingTrainer`
-            The run's own.
+            The run's own trainer.
         """
         if self.folds == 0:
             logger.warning(
@@ -114,7 +115,10 @@ class CrossFitter:
                 processes.finish()
 
     def _train(self, model: SealModel, parts: list[list[int]], seed: int, fold: int, alone: bool = True) -> None:
-        """Trains a net without a fold, and writes its scores of the fold; `alone` where one is trained at a time."""
+        """
+        Trains a net on all folds but one and saves its scores of that fold. `alone` is False if nets are trained in
+        parallel.
+        """
         name, path = f"Fold {fold + 1} of {self.folds}", self._path(fold)
         logger.info("%s: a net is trained on the others, and scores it.", name, extra={"news": True})
         folder = os.path.dirname(path)
@@ -143,7 +147,7 @@ class CrossFitter:
             logger.info("%s: scored.", name, extra={"news": True})
 
     def records(self, model: SealModel) -> list[Record]:
-        """What `SealModel.held_out` gave for all batches, after `training`."""
+        """The results of `SealModel.held_out` for all batches. Call it after `training`."""
         if self.folds == 0:
             return score(model, self.data_loader)
         return [record for fold in range(self.folds) for record in torch.load(self._path(fold))]
@@ -154,7 +158,7 @@ class CrossFitter:
 
 @contextmanager
 def _threads(number: int) -> Iterator[None]:
-    """Inside, torch computes with as many threads."""
+    """A context in which torch uses `number` threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(number)
     try:
@@ -173,12 +177,12 @@ def held_out_of_run(
     distributed: bool,
 ) -> Optional[CrossFitter]:
     """
-    What the run's structure is learned from; `None` without a structure.
+    The cross-fitter of a run; `None` without a structure.
 
     # Raises
 
-    `ConfigurationError` if there are folds without a structure, a structure that cannot be learned, or nets of folds
-    that would start from a trained model of which it is not said that it has seen none of the data.
+    `ConfigurationError` if there are folds without a structure, if the structure cannot be fitted, or if the nets of
+    folds would start from a trained model that may have been trained on the data.
     """
     folds, with_loss_net = settings.folds, settings.folds_with_loss_net
     pretrained_file = settings.folds_pretrained_file
@@ -215,11 +219,12 @@ def held_out_of_run(
 
 def _start_of_folds(model: SealModel, path: Optional[str], with_loss_net: bool) -> dict[str, torch.nn.Module]:
     """
-    Nets with the weights of the trained model that the nets of folds start from, where these are not the model's own.
+    The nets, by name, with the initial weights of the nets of folds, if these differ from the model's own.
 
     # Raises
 
-    `ConfigurationError` if the model starts from a trained one, and there is no path.
+    `ConfigurationError` if the model starts from a trained one and `path`, the setting `folds_pretrained_file`, is
+    `None`.
     """
     starts = {name: file for name, file in model.starts_from.items() if with_loss_net or name == "task_net"}
     start = {}
@@ -238,15 +243,15 @@ def _start_of_folds(model: SealModel, path: Optional[str], with_loss_net: bool) 
 
 def learn_structure(trainer: Any, held_out: CrossFitter) -> dict[str, Any]:
     """
-    Learns the structure of a trained model, which has its best weights, and saves it with them; what was chosen and why
-    is written to `structure.json` in the run's folder. Returns the validation metrics of the model with it, by their
-    names in `metrics.json`: of what it predicts now, and of the task-net's own output as `*_own`.
+    Fits the structure of a trained model with its best weights, and saves both. Writes the fitted and selected
+    parameters to `structure.json` in the run's folder. Returns the model's validation metrics with the structure, by
+    their names in `metrics.json`; metrics of the task-net's own output end in `_own`.
     """
     model, folder = trainer.model, trainer._serialization_dir
     logger.info("The structure is learned, and its gate chooses on validation data.", extra={"news": True})
     records = held_out.records(model), score(model, trainer._validation_data_loader)
     device = next(model.parameters()).device
-    # Records are on the CPU, and learning takes seconds there.
+    # The records are on the CPU, where fitting takes seconds.
     model.structure.to("cpu")
     try:
         report = model.fit_structure(*records)
@@ -261,15 +266,15 @@ def learn_structure(trainer: Any, held_out: CrossFitter) -> dict[str, Any]:
 
 
 def save_best(trainer: Any) -> None:
-    """Saves the trainer's model as that of the run's best epoch."""
-    # Which may be a hard link to a checkpoint.
+    """Saves the trainer's model as the best weights of the run."""
+    # `best.th` may be a hard link to a checkpoint, which must not be overwritten.
     with atomic_write(os.path.join(trainer._serialization_dir, "best.th")) as draft:
         torch.save(trainer.model.state_dict(), draft)
 
 
 @torch.no_grad()
 def score(model: SealModel, data_loader: Any) -> list[Record]:
-    """`SealModel.held_out` of every batch of one pass over the data, however many batches the loader's epochs have."""
+    """The results of `SealModel.held_out` for every batch of one whole pass over the data."""
     if getattr(data_loader, "batches_per_epoch", None) is not None:
         data_loader = copy.copy(data_loader)
         data_loader.batches_per_epoch = None
@@ -286,12 +291,12 @@ def score(model: SealModel, data_loader: Any) -> list[Record]:
 
 def folds_of(data_loader: DataLoader, folds: int, seed: int) -> list[list[int]]:
     """
-    Parts the places of the data into folds (`folds_of_equal`). Equal inputs are those with the same words, such as the
-    frames of a sentence or a text that occurs twice, and rows with the same features.
+    Splits the indices of the data into folds such that equal inputs are in the same fold (`folds_of_equal`): instances
+    with the same words, such as the frames of a sentence, and rows with the same features.
 
     # Raises
 
-    `ConfigurationError` if there are fewer different inputs than folds, or the data are not in memory.
+    `ConfigurationError` if there are fewer distinct inputs than folds, or the data are not in memory.
     """
     otherwise = (
         "trainer.folds: data are parted into folds in memory; leave data_loader.max_instances_in_memory out, or set "

@@ -1,4 +1,4 @@
-"""Data loaders whose data are in memory, and the same loader for other data."""
+"""Copies data loaders for other data, finds equal inputs, and checks the data loaders of a run."""
 
 import copy
 from collections.abc import Iterator, Sequence
@@ -15,15 +15,15 @@ from seal.common.equal_contents import content, digest, in_order
 from seal.tasks.base import SealModel
 from seal.tasks.base.tensor_loader import TensorTable
 
-# The arrays of an instance or a row that are gold; all others are input.
+# The names of the gold arrays of an instance or a row; all others are input.
 _GOLD = ("labels", "mask")
-# Bytes of rows that are looked at at once.
+# The bytes of rows in memory at once while their inputs are compared.
 _BLOCK = 2**24
 
 
 @runtime_checkable
 class RowLoader(Protocol):
-    """A data loader of rows of a table, as the loader `tensors`."""
+    """The interface of data loaders of the rows of a table, such as the loader `tensors`."""
 
     reader: DatasetReader
 
@@ -40,7 +40,9 @@ class RowLoader(Protocol):
 
 
 def instances_of(data_loader: DataLoader, otherwise: str) -> list[Instance]:
-    """The instances of a loader that has them in memory; if it has not, an error with the message `otherwise`."""
+    """
+    The instances of a loader. Raises a `ConfigurationError` with the message `otherwise` if they are not in memory.
+    """
     instances = getattr(data_loader, "_instances", None)
     if not isinstance(data_loader, MultiProcessDataLoader) or instances is None:
         raise ConfigurationError(otherwise)
@@ -48,7 +50,7 @@ def instances_of(data_loader: DataLoader, otherwise: str) -> list[Instance]:
 
 
 def with_instances(data_loader: DataLoader, instances: Sequence[Instance]) -> DataLoader:
-    """A data loader of the same settings for other instances."""
+    """A copy of the data loader with other instances."""
     other: Any = copy.copy(data_loader)
     other._instances = instances
     other._batch_generator = None
@@ -56,7 +58,7 @@ def with_instances(data_loader: DataLoader, instances: Sequence[Instance]) -> Da
 
 
 def restricted(data_loader: Any, places: list[int]) -> DataLoader:
-    """A data loader of the same settings for some of its instances or rows."""
+    """A copy of the data loader with some of its instances or rows, given by their indices `places`."""
     if isinstance(data_loader, RowLoader):
         return data_loader.with_rows(torch.tensor(places))
     return with_instances(data_loader, [data_loader._instances[place] for place in places])
@@ -64,8 +66,8 @@ def restricted(data_loader: Any, places: list[int]) -> DataLoader:
 
 def input_of(instance: Instance) -> Optional[int]:
     """
-    A number that is the same for equal inputs: of the words of an instance, whatever their case, or, where it has none,
-    of its arrays without gold. An instance that has neither has `None`.
+    A hash of an instance's input: of its words, ignoring case, or without words of its arrays without gold. `None` if
+    the instance has neither.
     """
     fields = instance.fields
     words = [[token.text for token in field] for field in fields.values() if isinstance(field, TextField)]
@@ -76,11 +78,11 @@ def input_of(instance: Instance) -> Optional[int]:
 
 
 def inputs_of_rows(table: TensorTable, rows: numpy.ndarray) -> Iterator[int]:
-    """The same of each of the given rows of a table, some megabytes of them at a time."""
+    """Yields a hash of the input of each of the given rows of a table, reading some megabytes at a time."""
     start, step = 0, 1
     while start < len(rows):
         block = rows[start : start + step]
-        # As the files have them, where a subclass draws in each pass what it cuts out of them.
+        # The rows as in the files: the `batch` of a subclass may cut out a random part in each pass.
         arrays = _without_gold(TensorTable.batch(table, block) or table.batch(block))
         for row in zip(*arrays):
             yield digest(*row)
@@ -94,8 +96,8 @@ def _without_gold(arrays: dict[str, Any]) -> list[numpy.ndarray]:
 
 def equal_inputs(data_loader: DataLoader, otherwise: str) -> numpy.ndarray:
     """
-    For each instance or row the number of its input, `(instances,)`: inputs are numbered from 0 in the order in which
-    they first occur, and equal ones have one number. Beside the data that takes a few numbers for each instance.
+    Numbers the inputs of the instances or rows, `(instances,)`: from 0 in the order of their first occurrence; equal
+    inputs have the same number. It needs the memory of a few numbers per instance.
 
     # Raises
 
@@ -103,18 +105,22 @@ def equal_inputs(data_loader: DataLoader, otherwise: str) -> numpy.ndarray:
     """
     if isinstance(data_loader, RowLoader):
         table, rows = data_loader.table_and_rows()
-        found: Iterator[Optional[int]] = inputs_of_rows(table, rows.numpy())
+        hashes: Iterator[Optional[int]] = inputs_of_rows(table, rows.numpy())
     else:
-        found = map(input_of, instances_of(data_loader, otherwise))
-    # One of which nothing is known is like no other.
-    numbers = (place if number is None else number for place, number in enumerate(found))
+        hashes = map(input_of, instances_of(data_loader, otherwise))
+    # An instance without a hash differs from all others.
+    numbers = (place if number is None else number for place, number in enumerate(hashes))
     return in_order(numpy.fromiter(numbers, dtype=numpy.uint64))
 
 
 def check_data(model: SealModel, data_loader: DataLoader, validation_data_loader: Optional[DataLoader]) -> None:
     """
-    It is an error if the reader of one of the two leaves more to an instance than the model takes, or validation data
-    are others in each pass: evaluation would refuse them, too, but after an epoch.
+    Checks the data loaders before training.
+
+    # Raises
+
+    `ConfigurationError` if a reader may return longer instances than the model can process, or if the validation data
+    differ from pass to pass.
     """
     model.check_reader(getattr(data_loader, "reader", None), "dataset_reader")
     if validation_data_loader is not None:
