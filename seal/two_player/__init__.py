@@ -1,6 +1,6 @@
 """
-The step of two players, for a loop of any kind: the two nets with their losses (`TwoNets`), and an object that updates
-them in turns with optimizers of its own (`TwoPlayerStep`). AllenNLP's trainer is built of the same pieces.
+One step of two-player training, for any training loop: `TwoNets` holds both nets and their losses, and `TwoPlayerStep`
+updates the nets in turns. The AllenNLP trainers of `seal.training` use the same classes.
 """
 
 from seal.common.random_states import RandomStream

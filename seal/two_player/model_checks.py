@@ -1,6 +1,4 @@
-"""
-Checks of which parts of a model need which others. Each mistake is a `ConfigurationError`.
-"""
+"""Checks that the parts of a model fit together. Each function raises a `ConfigurationError` if they do not."""
 
 from typing import Any, Optional
 
@@ -73,7 +71,7 @@ def check_cost_augmented(
 
 
 def _check_what_trains_it(task_net: Any, loss_net: Any, task_loss: Optional[TaskLoss]) -> None:
-    """The part of `check_cost_augmented` that is about the nets beside a cost-augmented one, and its loss."""
+    """Checks the task-net, the loss-net and the task loss of a model with a cost-augmented net."""
     if task_net is None or loss_net is None:
         raise ConfigurationError(
             "cost_augmented_net: it stands beside a task_net and is trained by a loss_net; the model lacks the "
@@ -95,7 +93,7 @@ def _check_what_trains_it(task_net: Any, loss_net: Any, task_loss: Optional[Task
 def check_no_loss_net_parts(
     sampler: Optional[Sampler], energy_loss: Optional[EnergyLoss], task_loss: Optional[TaskLoss]
 ) -> None:
-    """Refuses the parts that only train a loss-net, and a loss with its energy, in a model without one."""
+    """Checks that a model without a loss-net has no parts that need one."""
     for key, needs_loss_net in (
         ("task_loss.cross_entropy_weight", task_loss is not None and task_loss.cross_entropy_weight == 0),
         ("task_loss.energy_weight", task_loss is not None and task_loss.energy_weight > 0),
@@ -128,7 +126,7 @@ def check_loss_net_parts(
 
 
 def check_structure(model: Any, structure: Any, score: Optional[str], inference: Optional[Sampler]) -> None:
-    """The model can have the structure, if it is given one, and predicts by no other means."""
+    """Checks that a model with a structure supports it and has no `inference`."""
     if structure is None and score is not None:
         raise ConfigurationError(
             "score: it says for which score a structure decides, and here is none; leave it out, or give a 'structure'."
@@ -145,7 +143,7 @@ def check_structure(model: Any, structure: Any, score: Optional[str], inference:
 
 
 def check_implicit(task_loss: TaskLoss) -> None:
-    """The task-net that minimises the loss depends on the loss-net, by its gradient."""
+    """Checks that the gradient of the task loss depends on the loss-net, so that an implicit gradient exists."""
     if task_loss.energy_weight == 0:
         raise ConfigurationError(
             "task_loss.energy_weight: with 0 the task-net does not follow the loss-net, so there is no "
@@ -159,7 +157,10 @@ def check_implicit(task_loss: TaskLoss) -> None:
 
 
 def check_finite_differences(model: Any) -> None:
-    """The task loss depends on the task-net in no way that its gradient leaves out, as differences do not."""
+    """
+    Checks that the gradient of the task loss includes every dependence on the task-net's parameters. Finite differences
+    of the loss would include a dependence that the gradient treats as constant.
+    """
     net = model.cost_augmented_net
     reasons = {
         "task_loss.straight_through: it": model.task_loss.straight_through,
@@ -167,8 +168,8 @@ def check_finite_differences(model: Any) -> None:
         "loss_net: its encoder is the task-net's, whose output for it": model.loss_net.shares_encoder,
         "cost_augmented_net: its input": net is not None and net.takes_constants,
     }
-    for what, found in reasons.items():
-        if found:
+    for what, applies in reasons.items():
+        if applies:
             raise ConfigurationError(
                 f"{what} counts as constant in the task-net's gradient, but moves with its parameters in finite "
                 "differences; set products to 'autograd'."

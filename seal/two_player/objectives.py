@@ -1,3 +1,5 @@
+"""The losses of the two players, `L_E` of the loss-net and `L_F` of the task-net, as functions of a batch."""
+
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,7 +25,7 @@ def select_rows(inputs: dict[str, Any], rows: torch.Tensor) -> dict[str, Any]:
 
 @contextmanager
 def constant(module: Optional[torch.nn.Module]) -> Iterator[None]:
-    """Inside, `module` gets no gradient and no dropout; gradients still pass through it to its inputs."""
+    """A context in which `module` gets no gradient and no dropout. Gradients still pass through it to its inputs."""
     if module is None:
         yield
         return
@@ -33,7 +35,7 @@ def constant(module: Optional[torch.nn.Module]) -> Iterator[None]:
 
 @contextmanager
 def without_gradient(parameters: Iterable[torch.nn.Parameter]) -> Iterator[None]:
-    """Inside, `parameters` get no gradient."""
+    """A context in which `parameters` get no gradient."""
     trained = [parameter for parameter in parameters if parameter.requires_grad]
     for parameter in trained:
         parameter.requires_grad_(False)
@@ -46,7 +48,7 @@ def without_gradient(parameters: Iterable[torch.nn.Parameter]) -> Iterator[None]
 
 @contextmanager
 def without_dropout(*modules: Optional[torch.nn.Module]) -> Iterator[None]:
-    """Inside, `modules` are in evaluation mode; `None` stands for a net that a model does not have."""
+    """A context in which `modules` are in evaluation mode; `None` stands for a missing net."""
     modes = [(module, module.training) for module in modules if module is not None]
     for module, _ in modes:
         module.eval()
@@ -60,23 +62,23 @@ def without_dropout(*modules: Optional[torch.nn.Module]) -> Iterator[None]:
 @dataclass
 class TaskState:
     """
-    The task-net's output for a batch, and what else both losses read. It is computed once for the two.
+    The task-net's output for a batch, with its input and gold. It is computed once for both losses.
 
     # Parameters
 
     inputs : `dict[str, Any]`
-        The tensors that encoders read.
+        The input tensors of the encoders.
     logits : `torch.Tensor`, `(batch, *structure)`
-        With the task-net's graph; zeros without a task-net.
+        The task-net's logits, with its graph; zeros without a task-net.
     hidden : `torch.Tensor`, `(batch, ..., size)`, optional
         The vectors of the task-net's encoder; `None` without a task-net.
-    mask : `torch.BoolTensor`, optional
-        `(batch, tokens)`, True at real tokens; `None` where all instances have one size.
+    mask : `torch.BoolTensor`, `(batch, tokens)`, optional
+        True at real tokens; `None` if all instances have the same size.
     gold : `torch.Tensor`, `(batch, *output)`, optional
     auxiliary_loss : `torch.Tensor`, a scalar, optional
-        The loss of the task-net's further heads.
+        The loss of the task-net's auxiliary heads.
     cost_augmented : `torch.Tensor`, `(batch, *structure)`, optional
-        The cost-augmented network's logits, with its graph; `task_state` leaves it at `None`.
+        The cost-augmented network's logits, with its graph. `state_of_all_nets` sets it.
     earlier : `torch.Tensor`, `(batch, steps, *structure)`, optional
         As in `TaskNetOutput`.
     """
@@ -91,7 +93,7 @@ class TaskState:
     earlier: Optional[torch.Tensor] = None
 
     def of_rows(self, rows: torch.Tensor) -> "TaskState":
-        """The state of these instances alone, without gold, for energies of their outputs."""
+        """The state of the given instances, without gold, for the energies of their outputs."""
         hidden = None if self.hidden is None else self.hidden[rows]
         mask = None if self.mask is None else self.mask[rows]
         return TaskState(select_rows(self.inputs, rows), self.logits[rows], hidden, mask)
@@ -99,11 +101,11 @@ class TaskState:
 
 class Features:
     """
-    The loss-net's features of one batch, computed when they are first asked for and kept while they are valid. They are
-    in one of three states: none; frozen, which are constants; or with their graph into the loss-net beside the
-    constants, for one backward pass. The encoder's vectors, of which they are made, may be kept longer.
+    A cache of the loss-net's features of one batch. It is in one of three states: empty; with frozen features, which
+    are constants; or with features that have a graph into the loss-net, for one backward pass, besides the frozen ones.
+    The encoder's vectors, from which features are computed, may be cached longer.
 
-    In each call `nets` and `state` are those that features are computed with if need be.
+    The methods compute missing features from their arguments `nets` and `state`.
     """
 
     def __init__(self) -> None:
@@ -112,24 +114,26 @@ class Features:
         self._vectors: Optional[torch.Tensor] = None
 
     def prepare(self, nets: "Objectives", state: TaskState) -> None:
-        """Computes them with their graph, which `take` will give, if there are none."""
+        """Computes features with their graph for a later `take`, if the cache is empty."""
         if self._frozen is None:
             self._compute(nets, state)
 
     def take(self, nets: "Objectives", state: TaskState) -> list[Any]:
-        """Those with their graph, which then is no longer kept; they are left frozen."""
+        """Returns the features with their graph. The cache keeps only the frozen ones."""
         taken = self._with_graph or self._compute(nets, state)
         self._with_graph = None
         return taken
 
     def frozen(self, nets: "Objectives", state: TaskState) -> list[Any]:
-        """Constants: those of the same pass as the graph, or, if there are none, without dropout."""
+        """
+        Returns frozen features: those of the forward pass with the graph or, without one, computed without dropout.
+        """
         if self._frozen is None:
             self._frozen = nets.frozen_features(state, self._vectors)
         return self._frozen
 
     def drop(self, but_vectors: bool = False) -> None:
-        """After an update that has made them stale; those of the vectors that are kept are then computed anew."""
+        """Empties the cache after an update of the loss-net; `but_vectors` keeps the encoder's vectors."""
         self._with_graph = self._frozen = None
         if not but_vectors:
             self._vectors = None
@@ -152,7 +156,7 @@ class LossTerms(NamedTuple):
     cost_augmented : `NetTerms`, optional
         `None` without a cost-augmented network.
     gold_energy : `torch.Tensor`, `(batch,)`, optional
-        `None` where the loss does not read it, or the energy is not used.
+        `None` if the loss does not need it, or the energy is not used.
     """
 
     task_net: NetTerms
@@ -162,8 +166,8 @@ class LossTerms(NamedTuple):
 
 class Objectives(torch.nn.Module):
     """
-    What each of two players minimises: `L_E` of the loss-net and `L_F` of the task-net, with what they share. A module
-    with the parts below has it as a base: `TwoNets` in a program, `SealModel` in AllenNLP.
+    The losses of the two players: `L_E`, which the loss-net minimises, and `L_F`, which the task-net minimises. It is
+    the base class of modules with the attributes below: `TwoNets` for any training loop, `SealModel` for AllenNLP.
     """
 
     task_net: Optional[torch.nn.Module]
@@ -173,9 +177,9 @@ class Objectives(torch.nn.Module):
     sampler: Optional[Sampler]
     energy_loss: Optional[EnergyLoss]
     task_loss: TaskLoss
-    #: The name of the loss of further heads in the metrics.
+    #: The metric's name for the loss of auxiliary heads.
     auxiliary_name: str
-    #: The error where a batch that is learned from has no gold.
+    #: The error message for a training batch without gold.
     no_gold = "gold: the batch has none to learn from; without it, only a task-net can learn, with supervised=False."
 
     def task_state(self, *args: Any, **kwargs: Any) -> TaskState:
@@ -183,21 +187,21 @@ class Objectives(torch.nn.Module):
         raise NotImplementedError
 
     def monitor(self, name: str, value: torch.Tensor) -> None:
-        """Is given the value of each loss and energy by its name."""
+        """A hook that receives the value of each loss and energy with its name."""
 
     def gold(self, state: TaskState) -> torch.Tensor:
-        """The gold of a training batch; a `ConfigurationError` where there is none."""
+        """The gold of a training batch; raises a `ConfigurationError` if there is none."""
         if state.gold is None:
             raise ConfigurationError(self.no_gold)
         return state.gold
 
     @property
     def uses_energy(self) -> bool:
-        """Whether the task-net is to follow the energy."""
+        """Whether the task loss includes the energy."""
         return self.loss_net is not None and self.task_loss.energy_weight > 0
 
     def state_of_all_nets(self, **batch: Any) -> TaskState:
-        """`task_state`, with the logits of the cost-augmented network if there is one and gold is given."""
+        """`task_state`, with the logits of the cost-augmented network, if there is one and the batch has gold."""
         state = self.task_state(**batch)
         if self.cost_augmented_net is not None and state.gold is not None and len(state.gold) > 0:
             output = TaskNetOutput(state.logits, state.hidden)
@@ -205,23 +209,23 @@ class Objectives(torch.nn.Module):
         return state
 
     def task_net_parameters(self) -> list[torch.nn.Parameter]:
-        """`Phi`: everything but the loss-net."""
-        theirs = {id(parameter) for parameter in self.loss_net_parameters()}
-        return [parameter for parameter in self.parameters() if id(parameter) not in theirs]
+        """`Phi`: all parameters outside the loss-net, including those of the output space."""
+        loss_net = {id(parameter) for parameter in self.loss_net_parameters()}
+        return [parameter for parameter in self.parameters() if id(parameter) not in loss_net]
 
     def loss_net_parameters(self) -> list[torch.nn.Parameter]:
-        """`Theta`; empty without a loss-net. An output space's parameters count as the task-net's."""
+        """`Theta`: the parameters of the loss-net; empty without one."""
         return [] if self.loss_net is None else list(self.loss_net.parameters())
 
     def sample(self, state: TaskState) -> Candidates:
-        """The loss-net's candidates, drawn with the present task-net; constants."""
+        """Samples the loss-net's candidates with the present task-net, without gradients."""
         gold = self.gold(state)
         if len(gold) == 0:
             return Candidates(gold.unsqueeze(1))
         return self.sample_with(require(self.sampler, "sampler"), state, gold)
 
     def sample_with(self, sampler: Sampler, state: TaskState, gold: Optional[torch.Tensor]) -> Candidates:
-        """Samples outputs for a batch, as constants. `gold` may be `None` for a sampler that does not read it."""
+        """Samples outputs for a batch, without gradients. `gold` may be `None` if the sampler does not need it."""
         features = Features()
 
         def energy(outputs: torch.Tensor) -> torch.Tensor:
@@ -245,7 +249,7 @@ class Objectives(torch.nn.Module):
         # Parameters
 
         features : optional
-            What `features` returns for this state; computed here if it is `None`.
+            The result of `features` for this state; computed here if it is `None`.
         """
         gold, energy_loss = self.gold(state), require(self.energy_loss, "energy_loss")
         if len(gold) == 0:
@@ -261,15 +265,15 @@ class Objectives(torch.nn.Module):
         draws = candidates.log_counts().to(energy).exp()
         self.monitor("energy_candidates", energy.masked_fill(draws == 0, 0.0).mul(draws).sum() / draws.sum())
         if not self.training:
-            same, all_there_is = self.output_space.overlap(candidates.outputs, gold, state.mask)
-            others = all_there_is > same
+            same, total = self.output_space.overlap(candidates.outputs, gold, state.mask)
+            others = total > same
             if bool(others.any()):
                 ranked = (energy > gold_energy.unsqueeze(1))[others].float().mean()
                 self.monitor("ranking_accuracy", 100 * ranked)
         return loss
 
     def vectors(self, state: TaskState) -> Optional[torch.Tensor]:
-        """Those of the loss-net's encoder, with their graph; `None` of an empty batch."""
+        """The vectors of the loss-net's encoder, with their graph; `None` for an empty batch."""
         if len(state.logits) == 0:
             return None
         return require(self.loss_net, "loss_net").vectors(state.inputs, state.hidden)
@@ -281,7 +285,7 @@ class Objectives(torch.nn.Module):
         # Parameters
 
         vectors : optional
-            What `vectors` returned for this state; computed here if it is `None`.
+            The result of `vectors` for this state; computed here if it is `None`.
         """
         vectors = self.vectors(state) if vectors is None else vectors
         if vectors is None:
@@ -295,12 +299,12 @@ class Objectives(torch.nn.Module):
 
     def energy(self, state: TaskState, outputs: torch.Tensor) -> torch.Tensor:
         """
-        `E(x, y)` of the given outputs under a model with a loss-net, which is a constant here.
+        `E(x, y)` of the given outputs, in a model with a loss-net, whose parameters are constants here.
 
         # Parameters
 
         state : `TaskState`
-            Of the inputs, as `task_state` returns it.
+            The result of `task_state` for the inputs.
         outputs : `torch.Tensor`, `(batch, samples, *output)`
             Discrete or relaxed. For gold, `state.gold.unsqueeze(1)`.
 
@@ -310,8 +314,8 @@ class Objectives(torch.nn.Module):
 
         # Raises
 
-        `ConfigurationError` if the outputs have another shape or type, or are out of range: indices of tags that there
-        are not, or numbers outside [0, 1].
+        `ConfigurationError` if the outputs have another shape or type, or are out of range: unknown indices of tags, or
+        numbers outside [0, 1].
         """
         self.output_space.check_outputs(outputs, state.logits)
         if len(outputs) == 0:
@@ -323,15 +327,15 @@ class Objectives(torch.nn.Module):
         self, state: TaskState, features: Optional[list[Any]] = None, supervised: bool = True
     ) -> torch.Tensor:
         """
-        `L_F` plus the loss of further heads: a scalar whose graph leads into the task-net, and the cost-augmented
-        network beside it, only.
+        `L_F` plus the loss of auxiliary heads: a scalar with a graph into the task-net and the cost-augmented network
+        only.
 
         # Parameters
 
         features : optional
-            What `frozen_features` returns; needed where the energy's weight is not 0.
+            The result of `frozen_features`; required if the energy's weight is not 0.
         supervised : `bool`, optional (default = `True`)
-            If not, the loss is `E(x, F(x))` alone, and gold is not read.
+            False: the loss is `E(x, F(x))` alone, and gold is ignored.
         """
         if len(state.logits) == 0:
             loss = no_loss(state.logits)
@@ -358,14 +362,14 @@ class Objectives(torch.nn.Module):
 
     def joint_loss(self, batch: Any) -> torch.Tensor:
         """
-        `L_F` of a batch as a function of both nets: a scalar with a graph into each, for an implicit gradient to
-        differentiate twice. The loss-net has no dropout here, as in `task_net_loss`. Nothing is logged.
+        `L_F` of a batch as a function of both nets: a scalar with a graph into each, which an implicit gradient
+        differentiates twice. As in `task_net_loss`, the loss-net has no dropout. No metric is updated.
         """
         losses = self.joint_losses(batch)
         return constant_loss(self.parameters()) if len(losses) == 0 else losses.mean()
 
     def joint_losses(self, batch: Any) -> torch.Tensor:
-        """The losses of which `joint_loss` is the mean: `(instances,)`. The loss of further heads is added to each."""
+        """The losses whose mean is `joint_loss`, `(instances,)`. The loss of auxiliary heads is added to each."""
         state = self.state_of_all_nets(**batch)
         if len(self.gold(state)) == 0:
             return state.logits.new_zeros(0)
@@ -375,7 +379,7 @@ class Objectives(torch.nn.Module):
         return losses if state.auxiliary_loss is None else losses + state.auxiliary_loss
 
     def _terms(self, state: TaskState, features: Optional[list[Any]]) -> LossTerms:
-        """Without `features` the terms have no energy."""
+        """The terms of the task loss; without `features` they have no energy."""
         space, gold, mask = self.output_space, self.gold(state), state.mask
         networks = [state.logits] if state.cost_augmented is None else [state.logits, state.cost_augmented]
         energies: list[Optional[torch.Tensor]] = [None] * len(networks)
@@ -400,17 +404,17 @@ class Objectives(torch.nn.Module):
     @torch.enable_grad()
     def energy_alignment(self, state: TaskState, features: Optional[list[Any]] = None) -> torch.Tensor:
         """
-        How far the energy says what gold would: the cosine of the gradient, by the logits, of what the task-net follows
-        of the energy with that of its cross-entropy. A scalar from -1 to 1; 0 where one of the two is 0.
+        The agreement of the energy with gold: the cosine between the gradients, with respect to the logits, of the
+        energy term of the task loss and of the cross-entropy. A scalar from -1 to 1; 0 if one gradient is 0.
 
         # Parameters
 
         features : optional
-            What `frozen_features` returns for this state; computed here if it is `None`.
+            The result of `frozen_features` for this state; computed here if it is `None`.
         """
         features = self.frozen_features(state) if features is None else features
         logits = state.logits.detach().requires_grad_()
-        # An LSTM of cuDNN has no backward pass in evaluation mode.
+        # cuDNN's LSTM has no backward pass in evaluation mode.
         with constant(self.loss_net), torch.backends.cudnn.flags(enabled=False):
             energy = self._energy_of_prediction(replace(state, logits=logits), features)
             loss = self.output_space.cross_entropy(logits, self.gold(state), state.mask)
@@ -418,7 +422,7 @@ class Objectives(torch.nn.Module):
         return torch.cosine_similarity(by_energy, by_gold, dim=0)
 
     def _energy_of_prediction(self, state: TaskState, features: list[Any]) -> torch.Tensor:
-        """What the task-net follows of the energy, `(batch,)`."""
+        """The energy term of the task loss: the energy of the task-net's output, `(batch,)`."""
         space, mask = self.output_space, state.mask
         if self.task_loss.through_draws:
             return self.task_loss.energy_of_samples(
@@ -433,12 +437,12 @@ class Objectives(torch.nn.Module):
 
 def no_loss(like: torch.Tensor) -> torch.Tensor:
     """
-    The loss of a batch without an instance: 0, which can be backpropagated and leaves no parameter a gradient, so that
-    optimizers move none of them by momentum or decay either.
+    The loss of a batch without instances: 0. Its backward pass gives no parameter a gradient, so that an optimizer step
+    changes nothing, not even by momentum or weight decay.
     """
     return like.new_zeros(()).requires_grad_(True)
 
 
 def constant_loss(parameters: Iterable[torch.nn.Parameter]) -> torch.Tensor:
-    """The same with gradients of 0, for workers that average theirs with those of others."""
+    """The loss of a batch without instances with gradients of 0, for workers that average gradients."""
     return sum((parameter.sum() * 0 for parameter in parameters if parameter.requires_grad), torch.zeros(()))

@@ -1,3 +1,5 @@
+"""Two-player training in any training loop: the two nets, and the step that updates them on a batch."""
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Optional, Union
@@ -26,28 +28,28 @@ from seal.two_player.updates import (
 
 class TwoNets(Objectives):
     """
-    A task-net and the loss-net that trains it, for a training loop of any kind (`TwoPlayerStep`).
+    A task-net and the loss-net that trains it, for any training loop (`TwoPlayerStep`).
 
     # Parameters
 
     task_net : `TaskNet`, or any module
-        It is called with the dictionary of inputs. A module that is no `TaskNet` returns logits, `(batch, *structure)`,
-        or an object that has them as `logits`; the loss-net then needs an encoder of its own.
+        It is called with the dictionary of inputs. A module that is not a `TaskNet` returns logits, `(batch,
+        *structure)`, or an object with the attribute `logits`; the loss-net then needs its own encoder.
     loss_net : `LossNet`
     output_space : `OutputSpace`
     sampler : `Sampler`
-        The loss-net's candidates.
+        Generates the loss-net's candidates.
     energy_loss : `EnergyLoss`
         Trains the loss-net.
     task_loss : `TaskLoss`, optional (default = `TaskLoss()`)
         Trains the task-net.
     cost_augmented_net : `CostAugmentedNet`, optional (default = `None`)
-        A second network for the loss-net to learn from; no prediction needs it.
+        A second network, which generates candidates for the loss-net in training only.
 
     # Raises
 
-    `ConfigurationError` if the loss needs the log-probability of candidates that the sampler cannot give, or a
-    cost-augmented network lacks what trains or uses it.
+    `ConfigurationError` if the loss needs log-probabilities of candidates and the sampler gives none, or if nothing
+    trains or uses the cost-augmented network.
     """
 
     task_net: torch.nn.Module
@@ -68,11 +70,11 @@ class TwoNets(Objectives):
         self.task_net, self.loss_net, self.cost_augmented_net = task_net, loss_net, cost_augmented_net
         self.output_space = output_space
         self.sampler, self.energy_loss, self.task_loss = sampler, energy_loss, task_loss or TaskLoss()
-        #: The last value of each loss and energy, by its name.
+        #: The last value of each loss and energy, by name.
         self.monitored: dict[str, torch.Tensor] = {}
 
     def forward(self, inputs: dict[str, Any], mask: Optional[torch.Tensor] = None) -> torch.Tensor:
-        """The task-net's logits, `(batch, *structure)`: no prediction needs more."""
+        """The task-net's logits, `(batch, *structure)`."""
         return self._output(inputs, mask).logits
 
     def _output(self, inputs: dict[str, Any], mask: Optional[torch.Tensor] = None) -> TaskNetOutput:
@@ -92,10 +94,10 @@ class TwoNets(Objectives):
         # Parameters
 
         inputs : `dict[str, Any]`
-            What the encoders read, by name.
+            The input tensors of the encoders, by name.
         gold : `torch.Tensor`, `(batch, *output)`, optional
         mask : `torch.BoolTensor`, `(batch, tokens)`, optional
-            True at real tokens, which come first; `None` where all instances have one size.
+            True at real tokens, which come first; `None` if all instances have the same size.
         """
         logits, hidden, earlier = self._output(inputs, mask)
         return TaskState(inputs, logits, hidden, mask, gold, earlier=earlier)
@@ -107,16 +109,16 @@ class TwoNets(Objectives):
 @dataclass
 class Updates:
     """
-    How one player is updated.
+    The optimizer and the updates of one player.
 
     # Parameters
 
     optimizer : `torch.optim.Optimizer`
-        Of its parameters: `nets.task_net_parameters()` or `nets.loss_net_parameters()`.
+        An optimizer of `nets.task_net_parameters()` or `nets.loss_net_parameters()`.
     scheduler : `torch.optim.lr_scheduler.LRScheduler`, optional (default = `None`)
-        Is stepped after each batch in which the player is trained. One that counts epochs is the loop's own.
+        It is stepped after each batch in which the player is trained. The training loop steps a scheduler of epochs.
     grad_norm : `float`, optional (default = `None`)
-        The player's gradient is scaled down to this norm where it is longer.
+        The maximum norm of the player's gradient; a larger gradient is scaled down.
     steps : `int`, optional (default = `1`)
         The number of updates per batch. 0 freezes the player.
     """
@@ -129,14 +131,14 @@ class Updates:
 
 class TwoPlayerStep:
     """
-    One batch of training a task-net and a loss-net in turns (SEAL, NeurIPS 2022, Eq. 4-5), for a loop of any kind:
+    Trains a task-net and a loss-net in turns on one batch (SEAL, NeurIPS 2022, Eq. 4-5), in any training loop:
 
         S       = candidates from the task-net as it is
         Theta_t = `loss_net.steps` updates of the loss-net by L_E on S and gold
         Phi_t   = `task_net.steps` updates of the task-net by L_F under Theta_t
 
-    It owns optimizers and schedulers. `step(batch)` makes all updates. A loop that does something in between calls
-    `begin` and then `update` for each player.
+    It steps the optimizers and schedulers. `step(batch)` makes all updates. A loop that does something between updates
+    calls `begin` and then `update` for each player.
 
     # Parameters
 
@@ -146,15 +148,14 @@ class TwoPlayerStep:
     first : `str`, optional (default = `"loss_net"`)
         The player that is updated first in a batch.
     interleaved : `bool`, optional (default = `False`)
-        Whether all updates of the player that is first are repeated before every update of the other one, with new
-        candidates.
+        Whether all updates of the first player are repeated before every update of the other one, with new candidates.
     reuse_features : `bool`, optional (default = `False`)
         Whether one pass of the loss-net's own encoder serves both players.
     backward : `Callable[[torch.Tensor], None]`, optional (default = `torch.Tensor.backward`)
         Backpropagates a loss; for example `accelerator.backward`.
     seed : `int`, optional (default = `torch.initial_seed() + 1`)
-        Of the loss-net's draws and dropout, which have a random stream of their own: the task-net's dropout is the same
-        with a loss-net and without.
+        The seed of the random stream for the loss-net's samples and dropout. The separate stream keeps the task-net's
+        dropout the same with a loss-net and without.
 
     # Raises
 
@@ -196,6 +197,8 @@ class TwoPlayerStep:
 
     def step(self, batch: dict[str, Any]) -> dict[str, torch.Tensor]:
         """
+        Makes all updates of a batch.
+
         # Parameters
 
         batch : `dict[str, Any]`
@@ -212,7 +215,7 @@ class TwoPlayerStep:
         return losses
 
     def begin(self, batch: dict[str, Any]) -> MicroBatch:
-        """What `update` is given: the batch, and later what has been computed for it."""
+        """Wraps a batch for `update`, with a cache of intermediate results."""
         return MicroBatch(batch, alone=True)
 
     def update(self, player: str, part: MicroBatch) -> torch.Tensor:
@@ -221,7 +224,7 @@ class TwoPlayerStep:
 
         # Raises
 
-        `FloatingPointError` if the loss or the task-net's output is no longer finite; weights are as they were.
+        `FloatingPointError` if the loss or the task-net's output is not finite; the weights are then unchanged.
         """
         check_choice("player", player, tuple(self._players))
         self.optimizer.zero_grad()
@@ -235,13 +238,13 @@ class TwoPlayerStep:
         return loss.detach()
 
     def end(self, player: str) -> None:
-        """Ends the player's updates of a batch: steps its scheduler, if it has one. `step` does this itself."""
+        """Ends the player's updates of a batch: steps its scheduler, if it has one. `step` calls it."""
         scheduler = self._players[player].scheduler
         if scheduler is not None:
             scheduler.step()
 
     def state_dict(self) -> dict[str, Any]:
-        """Of optimizers, schedulers and the loss-net's random stream. The nets have one of their own."""
+        """The states of the optimizers, the schedulers and the loss-net's random stream, without the nets' weights."""
         schedulers = {name: player.scheduler for name, player in self._players.items() if player.scheduler is not None}
         return {
             "optimizers": self.optimizer.state_dict(),

@@ -1,3 +1,5 @@
+"""Alternating updates: the order of the two players' updates, their losses, and one optimizer for both."""
+
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,9 +18,9 @@ TASK_NET, LOSS_NET = "task_net", "loss_net"
 
 class TwoPlayerOptimizer:
     """
-    One optimizer for each player, and whose turn it is. Trainers use it like any other optimizer. `step` updates only
-    the player whose turn it is, so that each player keeps its own learning rate, momentum and count of steps.
-    `zero_grad` clears the gradients of both, since the loss of either may have left some in the other.
+    Combines the optimizers of both players. Trainers use it like any other optimizer. `step` updates only the player
+    `turn`, so that each player has its own learning rate, momentum and step count. `zero_grad` clears the gradients of
+    both players, since the loss of one may leave gradients in the other.
 
     # Parameters
 
@@ -28,9 +30,9 @@ class TwoPlayerOptimizer:
     def __init__(self, players: dict[str, torch.optim.Optimizer]) -> None:
         self.players = players
         self.turn = next(iter(players))
-        #: Whether the next step does nothing, as no instance gave the player a gradient.
+        #: Whether the next step does nothing, because no instance gave the player a gradient.
         self.pauses = False
-        # The state before a scheduler changes it. It is small, as optimizers fill their state as they step.
+        # The state before a scheduler changes it. It is small, because optimizers create moments in their first step.
         self._first = copy.deepcopy(self.state_dict())
 
     @property
@@ -38,7 +40,7 @@ class TwoPlayerOptimizer:
         return [group for optimizer in self.players.values() for group in optimizer.param_groups]
 
     def parameters(self, player: Optional[str] = None) -> list[torch.nn.Parameter]:
-        """The parameters of a player; `None`: of the one whose turn it is."""
+        """The parameters of a player; `None`: of the player `turn`."""
         optimizer = self.players[self.turn if player is None else player]
         return [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
@@ -54,7 +56,7 @@ class TwoPlayerOptimizer:
         optimizer.step() if closure is None else optimizer.step(closure)
 
     def restart(self, player: str) -> None:
-        """Sets the player's optimizer back to its first state."""
+        """Resets the player's optimizer to its initial state."""
         self.players[player].load_state_dict(copy.deepcopy(self._first[player]))
 
     def state_dict(self) -> dict[str, Any]:
@@ -67,7 +69,7 @@ class TwoPlayerOptimizer:
 
 
 def check_players(players: dict[str, Any], state: dict[str, Any]) -> None:
-    """Raises a `RuntimeError` for the state of other players."""
+    """Raises a `RuntimeError` if a checkpoint's state has other players."""
     if set(players) != set(state):
         raise RuntimeError(f"the checkpoint is of {sorted(state)}, what loads it of {sorted(players)}.")
 
@@ -83,20 +85,23 @@ def _with_plain_groups(state: dict[str, Any]) -> dict[str, Any]:
 @dataclass
 class MicroBatch:
     """
-    A batch, and what has been computed for it and is still valid.
+    A batch with a cache of intermediate results.
 
     # Parameters
 
     batch : `dict[str, Any]`
     alone : `bool`, optional (default = `False`)
-        Whether it makes an update by itself. Otherwise no graph is kept from one player's turn to the other's:
-        accumulation is meant to save memory.
+        Whether the batch makes an update by itself. With gradient accumulation no graph is cached from one player's
+        turn to the other's, to save memory.
     state : `TaskState`, optional
-        Until the task-net is updated. It has a graph to backpropagate through if `has_graph`.
+        Valid until the task-net is updated.
+    has_graph : `bool`, optional (default = `False`)
+        Whether `state` has a graph to backpropagate through.
     candidates : `Candidates`, optional
-        Until the task-net is updated.
+        Valid until the task-net is updated.
     features : `Features`
-        The loss-net's, until it is updated or, with `reuse_features`, for the rest of the step.
+        The loss-net's features, valid until it is updated. With `reuse_features`, the encoder's vectors stay valid for
+        the rest of the step.
     """
 
     batch: dict[str, Any]
@@ -107,21 +112,21 @@ class MicroBatch:
     features: Features = field(default_factory=Features)
 
 
-#: An update: its player, and the batches that make it.
+#: An update: its player, and the batches over which it accumulates gradients.
 Update = tuple[str, list[MicroBatch]]
 
 
 @dataclass
 class Plan:
     """
-    What is done with a batch.
+    The updates of a batch.
 
     # Parameters
 
     order : `list[str]`
         The player of each update.
     uses_energy, supervised : `bool`, optional (default = `True`)
-        Whether the task-net follows the energy, and gold.
+        Whether the task-net is trained by the energy, and on gold.
     """
 
     order: list[str]
@@ -129,7 +134,7 @@ class Plan:
     supervised: bool = True
 
     def keeps_graph(self, part: MicroBatch, second: str) -> bool:
-        """Whether a graph of this turn may be kept for the turn of `second`, the player that is updated later."""
+        """Whether a graph of this turn may be kept for the turn of `second`, the player that is updated last."""
         return part.alone and self.order[-1] == second
 
 
@@ -140,10 +145,10 @@ def order_of_updates(steps: dict[str, int], interleaved: bool = False) -> list[s
     # Parameters
 
     steps : `dict[str, int]`
-        The number of updates of each player, with the player that is updated first as the first key.
+        The number of updates of each player; the first key is the first player.
     interleaved : `bool`, optional (default = `False`)
-        Whether the first player is updated `steps` times before every update of the other one, and not before the first
-        of them alone: a batch then has `n_second * (n_first + 1)` updates.
+        Whether all updates of the first player are repeated before every update of the second: a batch then has
+        `n_second * (n_first + 1)` updates instead of `n_first + n_second`.
     """
     if interleaved and len(steps) == 2:
         (first, before), (second, times) = steps.items()
@@ -153,14 +158,14 @@ def order_of_updates(steps: dict[str, int], interleaved: bool = False) -> list[s
 
 class NotFinite(FloatingPointError):
     """
-    A value of training is not finite.
+    The error of a value in training that is not finite.
 
     # Parameters
 
     what : `str`
-        Which it is, and how: "task_net's loss is nan".
+        The value, such as "task_net's loss is nan".
     players : `str`
-        The players whose settings are to change, the likelier ones first.
+        The players whose settings should change, the likelier ones first.
     """
 
     def __init__(self, what: str, *players: str) -> None:
@@ -169,37 +174,37 @@ class NotFinite(FloatingPointError):
 
 
 class PlayerLoss(NamedTuple):
-    """What a loop backpropagates next."""
+    """The next loss that a training loop backpropagates."""
 
-    #: Whose turn it is.
+    #: The player of the loss.
     player: str
-    #: A scalar: the player's loss of a batch, with its graph, divided by the number of batches that make the update.
-    #: The last one has the value of the mean over these batches.
+    #: A scalar with its graph: the player's loss of a batch, divided by the number of batches of the update. The value
+    #: of the update's last loss is the mean over these batches.
     loss: torch.Tensor
-    #: Whether it is the update's last: the player is then to be updated by its gradients, and all gradients cleared,
-    #: before the next loss is asked for.
+    #: Whether it is the last loss of an update: the loop must then step the player's optimizer and clear all gradients
+    #: before it requests the next loss.
     completes: bool
     #: Whether the update is the last of the player's turn.
     ends_turn: bool
-    #: Whether it is the last of all.
+    #: Whether it is the last loss of all updates.
     is_last: bool
 
 
 class AlternatingUpdates:
     """
-    The losses of two players in turns. Whoever asks for them is the training loop: it backpropagates each one and
-    updates the player before it asks for the next. AllenNLP's loop and `TwoPlayerStep` both do.
+    Yields the losses of the two players in turns. The training loop (AllenNLP's, or `TwoPlayerStep`) backpropagates
+    each loss and updates the player before it requests the next.
 
-    What has been computed for a batch is used again as long as it is valid: one pass of the task-net serves both
+    Intermediate results of a batch are reused while they are valid: one forward pass of the task-net serves both
     players if its parameters have not changed in between.
 
     # Parameters
 
     nets : `Objectives`
     optimizer : `TwoPlayerOptimizer`
-        Of the players that are trained.
+        The optimizer of the trained players.
     stream : `RandomStream`
-        The loss-net's draws and dropout come from it.
+        The random stream of the loss-net's samples and dropout.
     reuse_features : `bool`, optional (default = `False`)
         Whether one pass of the loss-net's own encoder serves both players.
     """
@@ -208,7 +213,7 @@ class AlternatingUpdates:
         self, nets: Objectives, optimizer: TwoPlayerOptimizer, stream: RandomStream, reuse_features: bool = False
     ) -> None:
         self.nets, self.optimizer, self.stream, self.reuse_features = nets, optimizer, stream, reuse_features
-        #: The loss-net's loss of a batch with its effect on a task-net that follows it, where that is wanted.
+        #: Replaces the loss-net's loss of a batch by a loss that includes its effect on the task-net.
         self.implicit_loss: Optional[Callable[[MicroBatch], torch.Tensor]] = None
         self._loss_of = {TASK_NET: self._task_net_loss, LOSS_NET: self._loss_net_loss}
 
@@ -216,18 +221,18 @@ class AlternatingUpdates:
         self, updates: list[Update], plan: Plan, parts: Optional[list[MicroBatch]] = None
     ) -> Iterator[PlayerLoss]:
         """
-        The losses of updates in order. It is the turn of each one's player in the optimizer.
+        Yields the losses of updates in order, and sets the optimizer's `turn` to the player of each.
 
         # Parameters
 
         updates : `list[Update]`
         plan : `Plan`
         parts : `list[MicroBatch]`, optional
-            All batches of these turns, if they are more than the updates'.
+            All batches of the group, if an update has only some of them.
 
         # Raises
 
-        `NotFinite` if a loss, or an output to draw from, is not finite.
+        `NotFinite` if a loss, or an output to sample from, is not finite.
         """
         for place, (player, group) in enumerate(updates):
             ends = place + 1 == len(updates)
@@ -247,12 +252,12 @@ class AlternatingUpdates:
             self._drop_stale(player, group if parts is None else parts)
 
     def blamed(self, player: str, plan: Plan) -> list[str]:
-        """The players whose settings are to change if the player's gradient is not finite, the likelier ones first."""
-        follows = player == TASK_NET and plan.uses_energy and LOSS_NET in self.optimizer.players
-        return [TASK_NET, LOSS_NET] if follows else [player]
+        """The players whose settings should change if the player's gradient is not finite, the likelier ones first."""
+        both = player == TASK_NET and plan.uses_energy and LOSS_NET in self.optimizer.players
+        return [TASK_NET, LOSS_NET] if both else [player]
 
     def _drop_stale(self, player: str, parts: list[MicroBatch]) -> None:
-        """What the player's update has made stale."""
+        """Removes the cached results that depend on the updated player."""
         for part in parts:
             if player == LOSS_NET:
                 part.features.drop(but_vectors=self.reuse_features)
@@ -262,7 +267,7 @@ class AlternatingUpdates:
                 part.features.drop()
 
     def _task_net_loss(self, part: MicroBatch, plan: Plan) -> torch.Tensor:
-        """`L_F`, by the energy as it is."""
+        """`L_F` under the present loss-net."""
         nets = self.nets
         state = part.state if part.has_graph else None
         if state is None:
@@ -277,7 +282,7 @@ class AlternatingUpdates:
         return nets.task_net_loss(state, features, plan.supervised)
 
     def _loss_net_loss(self, part: MicroBatch, plan: Plan) -> torch.Tensor:
-        """`L_E`, of candidates from the task-net as it is."""
+        """`L_E` on candidates from the present task-net."""
         if self.implicit_loss is not None and plan.uses_energy and TASK_NET in plan.order:
             return self.implicit_loss(part)
         nets = self.nets
@@ -286,9 +291,9 @@ class AlternatingUpdates:
         with self.stream.active():
             state = part.state
             if state is None:
-                # This pass of the task-net is for the loss-net alone, so its dropout, too, draws from the loss-net's
-                # stream. A task-net that is not trained in this phase (a frozen noise net) has no dropout, so that it
-                # gives one distribution for an input; nor has the cost-augmented network, which it trains with.
+                # This forward pass of the task-net serves the loss-net alone, so its dropout draws from the loss-net's
+                # stream, too. A task-net that is not trained in this phase (a frozen noise net) has no dropout, so that
+                # it gives one distribution for an input. The cost-augmented network is trained with the task-net.
                 frozen = () if TASK_NET in plan.order else (nets.task_net, nets.cost_augmented_net)
                 with torch.no_grad(), without_dropout(*frozen):
                     part.state = state = nets.state_of_all_nets(**part.batch)
@@ -299,7 +304,7 @@ class AlternatingUpdates:
             return nets.loss_net_loss(state, part.candidates, part.features.take(nets, state))
 
     def _not_finite(self, player: str, loss: torch.Tensor, part: MicroBatch, plan: Plan) -> NotFinite:
-        """A loss-net that diverges may show it in the task-net's loss, by the energy."""
+        """The error of a loss. The energy in the task-net's loss may be infinite because the loss-net diverges."""
         state = part.state
         if state is not None and LOSS_NET in self.blamed(player, plan)[1:] and torch.isfinite(state.logits).all():
             with torch.no_grad():
@@ -310,6 +315,6 @@ class AlternatingUpdates:
 
 
 def _check_output(state: TaskState) -> None:
-    """Where there is nothing to draw from."""
+    """Raises `NotFinite` if the logits are not finite, so that nothing can be sampled."""
     if not torch.isfinite(state.logits).all():
         raise NotFinite("task_net's output is no longer finite", TASK_NET)
