@@ -1,6 +1,6 @@
 """
-AllenNLP trainers that train both nets in turns or by implicit gradients, in phases; a stopped run goes on. Also their
-callbacks and checks.
+AllenNLP trainers that train both nets in turns or by implicit gradients, in phases, with their callbacks and checks. A
+stopped run can be continued.
 """
 
 import seal.plugin  # noqa: F401  patches AllenNLP

@@ -1,4 +1,4 @@
-"""Where a run computes: mixed precision on a CPU, which AllenNLP does not have, and several workers."""
+"""Mixed precision on a CPU, and distributed training: the exchange of gradients and sharded optimizer states."""
 
 from collections.abc import Iterable
 from typing import Any, Optional, Union
@@ -16,10 +16,14 @@ from seal.two_player.updates import check_players
 
 def uses_cpu_autocast(model: torch.nn.Module, use_amp: bool, cuda_device: Optional[Union[int, torch.device]]) -> bool:
     """
-    Whether mixed precision is that of a CPU. It is an error if the device is none, or the CPU cannot train the model
-    so: its LSTM in bfloat16 is oneDNN's, which may lack it.
+    Whether the run uses mixed precision on a CPU, which AllenNLP does not support.
+
+    # Raises
+
+    `ConfigurationError` if `cuda_device` is not a device, or the model has an LSTM and the CPU has none in bfloat16
+    (it is oneDNN's).
     """
-    # `FromParams` takes anything but a number for a `torch.device`, and passes it on unchecked.
+    # `FromParams` passes anything but a number on unchecked, as a `torch.device`.
     if cuda_device is not None and not isinstance(cuda_device, (int, torch.device)):
         raise ConfigurationError(
             f"trainer.cuda_device: the number of a GPU, or -1 for the CPU, not {cuda_device!r}; several are named in "
@@ -71,7 +75,7 @@ class ReplicaAccelerator(DdpAccelerator):
 
 
 def take_from_first_worker(model: torch.nn.Module) -> None:
-    """Gives the model of every worker the parameters and buffers of the first one's."""
+    """Copies the parameters and buffers of the first worker's model to the model of every worker."""
     for tensor in (*model.parameters(), *model.buffers()):
         dist.broadcast(tensor.data, src=0)
 
@@ -79,7 +83,7 @@ def take_from_first_worker(model: torch.nn.Module) -> None:
 def accelerator_of_run(
     given: Optional[DdpAccelerator], distributed: bool, cuda_device: Optional[Union[int, torch.device]]
 ) -> Optional[DdpAccelerator]:
-    """The one that the config gives, which must be of this kind, or the default of a distributed run."""
+    """The accelerator of the config, which must be a `ReplicaAccelerator`, or the default of a distributed run."""
     if given is not None and not isinstance(given, ReplicaAccelerator):
         raise ConfigurationError(
             "distributed.ddp_accelerator: the trainers 'alternating' and 'implicit_gradient' need 'replicas', "
@@ -93,55 +97,54 @@ def accelerator_of_run(
 class GradientExchange:
     """
     Replaces each gradient of a player by its mean over the workers, which all have the same parameters in the same
-    order. A parameter that one worker's batch did not reach counts there as 0, so that all workers take part in the
-    same exchange; one that no batch reached keeps no gradient, and its optimizer leaves it alone, as in a single
-    process.
+    order. A missing gradient in one worker counts as 0, so that all workers take part in the same exchange. A parameter
+    without a gradient in any worker keeps none, and its optimizer skips it, as in a single process.
 
-    Gradients go in buckets, in the reverse order of the parameters, which is about that of a backward pass. Between
-    `begin` and `finish`, a bucket is sent as soon as all of its parameters have their gradient and the buckets before
-    it are on their way, while the pass goes on: all workers must send in one order. What the last exchange reached in
-    no worker, such as a pooling layer of no use, comes last, so that no other bucket waits for it. What has one bucket
-    is sent at the end.
+    Gradients are sent in buckets, in the reverse order of the parameters, which is roughly the order of a backward
+    pass. Between `begin` and `finish`, a bucket is sent during the backward pass, as soon as all of its parameters have
+    their gradients and the buckets before it are sent: all workers must send in the same order. Parameters without a
+    gradient in the last exchange, such as an unused pooling layer, come last, so that no other bucket waits for them. A
+    single bucket is sent in `finish`.
 
-    Of a matrix that is more than a bucket by itself, the rows that some worker's gradient is not zero in are sent, and
-    before them which these are: a batch has a few hundred of the tens of thousands of pieces that an encoder embeds.
+    For a matrix larger than a bucket, only the rows with a nonzero gradient in some worker are sent, after their
+    indices: a batch has a few hundred of the tens of thousands of word pieces that an encoder embeds.
 
     # Parameters
 
     parameters : `Iterable[torch.nn.Parameter]`
     """
 
-    #: The most of a bucket, unless it is a single parameter: that of PyTorch's `DistributedDataParallel`.
+    #: The largest size of a bucket of several parameters; as in PyTorch's `DistributedDataParallel`.
     bucket_bytes: float = 25 * 2**20
 
     def __init__(self, parameters: Iterable[torch.nn.Parameter]) -> None:
         self._parameters = list(parameters)[::-1]
         self._unreached: set[torch.nn.Parameter] = set()
         self._form_buckets()
-        # Those on their way, in order.
+        # The exchanges in progress, in order.
         self._sent: list[Union[_Sent, _SentByRows]] = []
-        # During the last backward pass: of each bucket, what has no gradient of that pass yet.
+        # During the last backward pass: the parameters of each bucket that have no gradient of that pass yet.
         self._awaited: Optional[list[set[torch.nn.Parameter]]] = None
         if len(self._buckets) > 1:
             for parameter in self._parameters:
                 parameter.register_post_accumulate_grad_hook(self._arrived)
 
     def begin(self) -> None:
-        """The backward pass that follows is the last before `finish`; gradients of earlier ones are kept and added."""
+        """Call it before the last backward pass before `finish`. Gradients of earlier passes are accumulated."""
         self._awaited = [set(bucket) for bucket in self._buckets]
 
     @torch.no_grad()
     def finish(self) -> None:
-        """Sends what has not been sent, and waits until each parameter has its mean gradient."""
+        """Sends the remaining buckets, and waits until each parameter has its mean gradient."""
         self._awaited = None
         while len(self._sent) < len(self._buckets):
             self._send()
         for sent in self._sent:
             sent.wait()
-        found = torch.cat([sent.reached.bool() for sent in self._sent]).tolist()
+        reached = torch.cat([sent.reached.bool() for sent in self._sent]).tolist()
         self._sent = []
         parameters = [parameter for bucket in self._buckets for parameter in bucket]
-        unreached = {parameter for parameter, anywhere in zip(parameters, found) if not anywhere}
+        unreached = {parameter for parameter, anywhere in zip(parameters, reached) if not anywhere}
         for parameter in unreached:
             parameter.grad = None
         if unreached != self._unreached:
@@ -184,7 +187,7 @@ class GradientExchange:
 
 
 class _Sent:
-    """The gradients of a bucket on their way: each is a part of what is exchanged, as soon as that begins."""
+    """The exchange of a bucket in progress. The gradients are views of the exchanged tensor."""
 
     def __init__(self, parameters: list[torch.nn.Parameter]) -> None:
         parts = [torch.zeros_like(parameter) if parameter.grad is None else parameter.grad for parameter in parameters]
@@ -202,7 +205,7 @@ class _Sent:
 
 
 class _SentByRows:
-    """The gradient of a matrix on its way: first which of its rows are reached, when these are known their values."""
+    """The exchange of a matrix's gradient in progress: first the mask of its nonzero rows, then their values."""
 
     def __init__(self, parameter: torch.nn.Parameter) -> None:
         reached = parameter.grad is not None
@@ -224,14 +227,14 @@ class _SentByRows:
 
 class ShardedOptimizer(TwoPlayerOptimizer):
     """
-    As `TwoPlayerOptimizer`, for a distributed run in which each worker keeps the states of its own part of the
-    parameters of both players (ZeRO, stage 1: Rajbhandari et al. 2020): it updates these and sends them to the others.
-    A parameter belongs to one worker as a whole, the largest ones first, each to the worker that has least. All workers
-    must call `step` with the same gradients.
+    A `TwoPlayerOptimizer` for a distributed run in which each worker holds the optimizer states of a part of the
+    parameters of both players (ZeRO, stage 1: Rajbhandari et al. 2020), updates these parameters and sends them to the
+    others. Each parameter is assigned as a whole, the largest first, to the worker with the fewest numbers so far. All
+    workers must call `step` with the same gradients.
 
-    PyTorch's `ZeroRedundancyOptimizer` would not do: when it loads the first state of an optimizer, for a phase with
-    `restart`, it keeps Adam's moments; and it constructs the optimizer by itself, with the arguments of torch's, which
-    AllenNLP's do not take.
+    PyTorch's `ZeroRedundancyOptimizer` does not fit: it keeps Adam's moments when it loads the initial state of an
+    optimizer, for a phase with `restart`; and it passes arguments to the optimizer's constructor that AllenNLP's
+    optimizers do not accept.
 
     # Parameters
 
@@ -253,7 +256,7 @@ class ShardedOptimizer(TwoPlayerOptimizer):
         reached = [(parameter, parameter.grad) for parameter in self.parameters() if parameter.grad is not None]
         for parameter, _ in reached:
             if self._owner[parameter] != self._worker:
-                parameter.grad = None  # So that the optimizer leaves it alone, and keeps no state of it.
+                parameter.grad = None  # The optimizer then skips the parameter and creates no state.
         super().step(closure)
         exchanges: list[Any] = []
         for parameter, gradient in reached:
@@ -264,28 +267,28 @@ class ShardedOptimizer(TwoPlayerOptimizer):
 
     def whole_state(self, keep: bool) -> Optional[dict[str, Any]]:
         """
-        What `state_dict` would be in one process, in memory of the CPU, for those workers that `keep` it. All workers
-        must call this. They have one parameter's state at a time beside what they keep.
+        The `state_dict` of all parameters, on the CPU, in the workers with `keep`; `None` in the others. All workers
+        must call it. In addition to the result a worker needs the memory of one parameter's state.
         """
         whole = self.state_dict()
         for name, state in whole.items():
             own, state["state"] = state["state"], {}
             for index, parameter in enumerate(self.parameters(name)):
-                found = own.get(index)
-                if found is not None:
-                    found = {key: value.cpu() if torch.is_tensor(value) else value for key, value in found.items()}
-                box = [found]
+                entry = own.get(index)
+                if entry is not None:
+                    entry = {key: value.cpu() if torch.is_tensor(value) else value for key, value in entry.items()}
+                box = [entry]
                 dist.broadcast_object_list(box, src=self._owner[parameter])
                 if keep and box[0] is not None:
                     state["state"][index] = box[0]
         return whole if keep else None
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes this worker's part of a whole state, whatever the number of workers was."""
+        """Loads this worker's part of a `whole_state`, which any number of workers may have written."""
         check_players(self.players, state)
         parts = {}
         for name, whole in state.items():
             parameters = enumerate(self.parameters(name))
             own = {index for index, parameter in parameters if self._owner[parameter] == self._worker}
-            parts[name] = {**whole, "state": {index: found for index, found in whole["state"].items() if index in own}}
+            parts[name] = {**whole, "state": {index: entry for index, entry in whole["state"].items() if index in own}}
         super().load_state_dict(parts)

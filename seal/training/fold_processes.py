@@ -1,6 +1,5 @@
 """
-Nets of folds in processes of their own, while the run trains its own net: how many at a time, what they report, and how
-they end.
+Trains the nets of folds in parallel processes while the run trains its own net, and forwards their logs and errors.
 """
 
 import logging
@@ -29,30 +28,30 @@ logger = logging.getLogger(__name__)
 
 class FoldProcesses:
     """
-    Forked processes, one for each fold, that take turns beside this process. A context manager: the processes start at
-    its beginning, and none outlives it.
+    A context manager with a forked process for each fold, of which at most `jobs - 1` train at the same time. The
+    processes start at its beginning and end with it.
 
-    A fork has all that this process has in memory, so that nothing is sent or read again. Log records and errors of a
-    process come back through a pipe, which `listen` reads: it handles the records here, so that one process alone
-    writes to the console and to the run's log, and raises the error.
+    A fork shares the memory of this process, so that no data are sent or read again. Log records and errors of a
+    process come back through a pipe. `listen` reads it: it logs the records in this process, which alone writes to the
+    console and to the run's log, and raises the error.
 
     # Parameters
 
     train : `Callable[[int], None]`
         Trains and scores a fold; it is called in the process of that fold.
     folds : `dict[int, str]`
-        Each fold with its name in messages.
+        The name of each fold, for messages.
     jobs : `int`
-        How many processes train at a time, this one included; at least 2.
+        The number of processes that train at the same time, including this one; at least 2.
     threads : `int`
-        Of each process.
+        The number of threads of each process.
     """
 
     def __init__(self, train: Callable[[int], None], folds: dict[int, str], jobs: int, threads: int) -> None:
         self._train, self._names, self._threads = train, folds, threads
         self._context = multiprocessing.get_context("fork")
         self._turns = self._context.Semaphore(jobs - 1)
-        # The processes that have not ended, with their folds, by the ends of their pipes.
+        # The running processes with their folds, by the connections to them.
         self._running: dict[Any, tuple[Any, int]] = {}
 
     def __enter__(self) -> "FoldProcesses":
@@ -60,7 +59,7 @@ class FoldProcesses:
             here, there = self._context.Pipe(duplex=False)
             process = self._context.Process(target=self._work, args=(fold, there), name=self._names[fold])
             process.start()
-            there.close()  # So that the pipe ends with the process.
+            there.close()  # The pipe then ends with the process.
             self._running[here] = process, fold
         return self
 
@@ -73,7 +72,7 @@ class FoldProcesses:
 
     def listen(self, seconds: Optional[float] = 0.0) -> None:
         """
-        Handles what the processes have reported, and waits up to some seconds for a report; without end if `None`.
+        Handles the reports of the processes. Waits up to `seconds` for a report; `None`: without limit.
 
         # Raises
 
@@ -86,7 +85,7 @@ class FoldProcesses:
             ready = wait(list(self._running), 0)
 
     def finish(self) -> None:
-        """Gives the turn of this process to the others, and waits for them; raises what `listen` does."""
+        """Lets another process train instead of this one, and waits for all; raises the errors of `listen`."""
         self._turns.release()
         while self._running:
             self.listen(None)
@@ -125,7 +124,7 @@ class FoldProcesses:
             except BaseException as error:
                 failed.append(error)
 
-        # OpenMP of a forked process waits for ever for the threads that its main thread had before the fork.
+        # In a forked process, OpenMP waits forever for the threads that the main thread had before the fork.
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
@@ -135,7 +134,7 @@ class FoldProcesses:
 
 
 class _Handler(QueueHandler):
-    """Sends records through a pipe, with the fold before the logger's name."""
+    """Sends log records through a pipe, with the name of the fold before the logger's name."""
 
     def __init__(self, connection: Any, fold: str) -> None:
         super().__init__(connection)
@@ -147,13 +146,13 @@ class _Handler(QueueHandler):
 
 
 def _report_to(connection: Connection, fold: str) -> None:
-    """From now on log records of this process go to a pipe, and there are no progress bars."""
+    """Redirects the log records of this process to a pipe, and disables progress bars."""
     logging.getLogger().handlers = [_Handler(connection, fold)]
     bars._tqdm = partial(bars._tqdm, disable=True)
 
 
 def _portable(error: BaseException) -> ExceptionWithTraceback:
-    """An error that can be sent; where it arrives, its cause is the text of its traceback here."""
+    """Makes an error that can be pickled. In the receiving process its cause is the text of the traceback here."""
     traceback = error.__traceback__
     try:
         pickle.loads(pickle.dumps(error))
@@ -171,7 +170,7 @@ def _how_it_ended(fold: str, status: int) -> str:
 
 
 class FoldReports(TrainerCallback):
-    """For the run's own trainer: reads the reports of the processes after each batch."""
+    """A callback of the run's own trainer that reads the reports of the processes after each batch."""
 
     def __init__(self, processes: FoldProcesses) -> None:
         super().__init__("")
@@ -182,7 +181,7 @@ class FoldReports(TrainerCallback):
 
 
 class EpochLines(TrainerCallback):
-    """Logs a line after each epoch, where there is no progress bar."""
+    """A callback that logs a line after each epoch, in place of a progress bar."""
 
     def __init__(self, net: str) -> None:
         super().__init__("")
@@ -203,27 +202,27 @@ class EpochLines(TrainerCallback):
 
 def jobs_and_threads(nets: int, jobs_setting: Optional[int], model: torch.nn.Module) -> tuple[int, int]:
     """
-    How many of a number of nets are trained at a time, and the threads of each. This process's threads, which are all
-    cores unless `OMP_NUM_THREADS` says otherwise, are divided among the nets. Their number decides the rounding of
-    sums, so it depends on the settings and the machine alone; what memory is free changes only how many nets are
-    trained at a time.
+    The number of nets that are trained in parallel, and the number of threads of each. The threads of this process (all
+    cores, or `OMP_NUM_THREADS`) are divided among the nets. The number of threads changes the rounding of sums;
+    therefore it depends on the settings and the machine only. Free memory limits only the number of parallel nets.
 
     # Parameters
 
     nets : `int`
+        The number of nets to train.
     jobs_setting : `int`, optional
-        The number that a user has set.
+        The setting `fold_jobs`.
     model : `torch.nn.Module`
         One of the nets.
 
     # Raises
 
-    `ConfigurationError` if a user has set several and the nets are on a GPU, which a forked process cannot use.
+    `ConfigurationError` if `fold_jobs` is above 1 and the nets are on a GPU, which a forked process cannot use.
     """
     budget = torch.get_num_threads()
     on_cpu = all(parameter.device.type == "cpu" for parameter in model.parameters())
     if jobs_setting is None:
-        # On macOS what computes matrix products does not work in a fork.
+        # On macOS the library for matrix products does not work in a forked process.
         jobs = min(nets, budget) if on_cpu and sys.platform == "linux" else 1
         return _that_fit(jobs, model), budget // jobs
     if jobs_setting > 1 and not on_cpu:
@@ -233,8 +232,8 @@ def jobs_and_threads(nets: int, jobs_setting: Optional[int], model: torch.nn.Mod
 
 
 def _that_fit(jobs: int, model: torch.nn.Module) -> int:
-    """As many of the jobs as there is memory for."""
-    # What this process has, which is shared until it changes; gradients and the two moments of Adam.
+    """The number of jobs, reduced to those that fit in memory."""
+    # The memory of this process, which is shared until it changes, and the weights, gradients and moments of Adam.
     weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
     needed, free = _resident_memory() + 4 * weights, _free_memory()
     fit = max(1, min(jobs, 1 + free // needed))
@@ -250,7 +249,7 @@ def _resident_memory() -> int:
 
 
 def _free_memory() -> int:
-    """Bytes that processes can still take: those of the machine or, if fewer, of its container (cgroup, version 2)."""
+    """The free memory in bytes: of the machine or, if less, of its container (cgroup, version 2)."""
     with open("/proc/meminfo", encoding="ascii") as file:
         lines = dict(line.split(":") for line in file)
     free = int(lines["MemAvailable"].split()[0]) * 1024

@@ -1,3 +1,5 @@
+"""The phases of a run: which player is trained in which epochs, and the changes between phases."""
+
 import hashlib
 import itertools
 import logging
@@ -21,12 +23,12 @@ from seal.two_player import LOSS_NET, TASK_NET, TwoPlayerOptimizer
 
 logger = logging.getLogger(__name__)
 
-# Names of scores among seal's metrics, alone or with what they are of: `f1-PER`, `mean_iou`, `micro_f1_tuned`.
+# The names of seal's scores, optionally with a label or a suffix: `f1-PER`, `mean_iou`, `micro_f1_tuned`.
 _MORE_IS_BETTER = re.compile(r"(^|_)(f1|accuracy|precision|recall|iou)($|[_-])")
 
-# Those of which less is better: losses, and rates of frames or roles that break a constraint.
+# The names of metrics that should be low: losses, and rates of frames or roles that break a constraint.
 _LESS_IS_BETTER = re.compile(r"loss$|(^|_)(ucr|duplicates)$")
-#: By sign, the scores that have the other one.
+#: The metrics that may not have a sign, by the sign.
 _OTHERS = {"+": _LESS_IS_BETTER, "-": _MORE_IS_BETTER}
 
 
@@ -58,22 +60,21 @@ BOTH = "both"
 @dataclass
 class Phase(FromParams):
     """
-    Some epochs of a run, and which players are trained in them.
+    A number of epochs of a run in which the same players are trained.
 
     # Parameters
 
     epochs : `int`, optional (default = `None`)
-        Their number. One phase, most often the last, may leave it out: it takes the rest of `num_epochs`.
+        The number of epochs. One phase, usually the last, may leave it out: it takes the rest of `num_epochs`.
     train : `str`, optional (default = `"both"`)
-        Which player is trained: `"task_net"`, `"loss_net"` or `"both"`. The other one does not change. A shared encoder
-        is the task-net's, so that training the task-net alone changes the energy, too; a warning says so.
+        The player that is trained: `"task_net"`, `"loss_net"` or `"both"`. The other player does not change. A shared
+        encoder belongs to the task-net, so that training the task-net alone changes the energy, too; a warning says so.
     energy : `bool`, optional (default = `True`)
         Whether the task-net is trained by the energy. If not, it is trained by cross-entropy alone.
     restart : `bool`, optional (default = `False`)
-        Whether the task-net begins the phase with the weights it was constructed with, and with its optimizer and
-        learning-rate scheduler in their first state, so that it is trained from scratch under the present loss-net. A
-        loss-net that shares the task-net's encoder would read the restarted encoder, which it was not trained on: give
-        it an encoder of its own.
+        Whether the task-net begins the phase with its initial weights, optimizer and learning-rate scheduler, so that
+        it is trained from scratch under the present loss-net. The loss-net should have its own encoder: a shared one
+        would be reset to weights that the loss-net was not trained with.
     supervised : `bool`, optional (default = `True`)
         Whether the task-net is trained on gold. If not, it is trained by the energy alone, without cost and
         cross-entropy, and instances need no gold. This fine-tunes a test-time network on training inputs, validation
@@ -82,12 +83,12 @@ class Phase(FromParams):
     copy_task_net : `bool`, optional (default = `False`)
         Whether the loss-net begins the phase with the encoder of the task-net and, in its term `local`, with minus the
         task-net's label weights: `E_local(x, y)` is then minus the inner product of `y` and the task-net's logits. Its
-        optimizer and learning-rate scheduler begin in their first state. Structured prediction energy networks are
-        pretrained in this way (Belanger & McCallum 2016).
+        optimizer and learning-rate scheduler are reset. Structured prediction energy networks are pretrained in this
+        way (Belanger & McCallum 2016).
     validation_metric : `Union[str, list[str]]`, optional (default = `None`)
-        If set, the next phase starts from the weights of the epoch that is best by it: `"+ranking_accuracy"` or
-        `"-loss_net_loss"` of a phase that trains the loss-net, for example. Otherwise it starts from the last epoch's.
-        That of the last phase is `trainer.validation_metric`.
+        The metric that selects the epoch from whose weights the next phase starts, for example `"+ranking_accuracy"` or
+        `"-loss_net_loss"` in a phase that trains the loss-net. `None`: the last epoch. The last phase has none; its
+        metric is `trainer.validation_metric`.
     """
 
     epochs: Optional[int] = None
@@ -153,7 +154,7 @@ class Phases:
             )
 
     def check_players(self, players: Collection[str]) -> None:
-        """It is an error if a phase trains or restarts a player that is not among `players`, those with steps to do."""
+        """Raises a `ConfigurationError` if a phase trains or restarts a player that is not in `players`."""
         for index, phase in enumerate(self._phases):
             if phase.train != BOTH and phase.train not in players:
                 raise ConfigurationError(
@@ -167,8 +168,12 @@ class Phases:
 
     def check_model(self, model: SealModel) -> None:
         """
-        It is an error if the model lacks what trains its task-net in a phase, or the loss-net that a phase copies the
-        task-net to.
+        Checks that the model has what its phases need.
+
+        # Raises
+
+        `ConfigurationError` if nothing would train the task-net in a phase, or there is no loss-net for
+        `copy_task_net`.
         """
         without_energy = any(phase.trains(TASK_NET) and not phase.energy for phase in self)
         if without_energy and model.task_loss.cross_entropy_weight == 0:
@@ -190,8 +195,12 @@ class Phases:
 
     def check_metrics(self, model: SealModel, validation_metric: Union[str, list[str]], validated: bool) -> None:
         """
-        It is an error if the metric of the run, or one of a phase, cannot choose among epochs of the model, or a phase
-        has one and the run is not `validated`.
+        Checks the metric of the run and the metrics of the phases.
+
+        # Raises
+
+        `ConfigurationError` if a metric cannot select among epochs of the model, or a phase has one and the run has no
+        validation data (`validated` is False).
         """
         if validated:
             check_validation_metric(model, validation_metric)
@@ -213,7 +222,7 @@ class Phases:
         return self._phases[index]
 
     def index(self, epoch: int) -> int:
-        """The index of the phase that the epoch belongs to."""
+        """The index of the phase of an epoch."""
         for index in range(len(self) - 1):
             if epoch < self.start(index + 1):
                 return index
@@ -224,12 +233,12 @@ class Phases:
         return sum(self._epochs[:index])
 
     def epochs_of(self, player: str, index: int = 0) -> int:
-        """The number of epochs in which the player is trained, from this phase until it next begins anew."""
+        """The number of epochs in which the player is trained, from phase `index` until its next restart."""
         epochs = 0
         for number in range(index, len(self)):
             phase = self._phases[number]
             if self._epochs[number] == 0:
-                continue  # It never begins.
+                continue  # A phase without epochs never begins.
             begins_anew = phase.restart if player == TASK_NET else phase.copy_task_net
             if number > index and begins_anew:
                 break
@@ -238,7 +247,7 @@ class Phases:
 
 
 class TaskNetStart:
-    """A copy of the task-net's present parameters and buffers, on the CPU, which `restore` puts back."""
+    """A copy, on the CPU, of the task-net's parameters and buffers, for `restore`."""
 
     def __init__(self, model: SealModel) -> None:
         self._tensors = {name: tensor.detach().to("cpu", copy=True) for name, tensor in _task_net(model)}
@@ -255,7 +264,7 @@ class TaskNetStart:
 
 
 def _task_net(model: SealModel) -> Iterator[tuple[str, torch.Tensor]]:
-    """All parameters and buffers outside the loss-net, by name; those of the output space count as the task-net's."""
+    """Yields all parameters and buffers outside the loss-net, including those of the output space, by name."""
     others = {id(parameter) for parameter in model.loss_net_parameters()}
     if model.loss_net is not None:
         others |= {id(buffer) for buffer in model.loss_net.buffers()}
@@ -264,53 +273,53 @@ def _task_net(model: SealModel) -> Iterator[tuple[str, torch.Tensor]]:
             yield name, tensor
 
 
-# The number of epochs of one score after which there is a warning.
+# The number of epochs with the same score after which a warning is logged.
 _CONSTANT = 3
 
 
 @dataclass(eq=False)
 class PhasedRun:
     """
-    A run on its way through its phases: what changes when an epoch begins another one, and which epochs count.
+    Manages the phases during a run: it makes the changes at the beginning of a phase and selects the best epochs.
 
-    The best epoch of the run is chosen among those of the last phase: an epoch of an earlier one never counts as
-    better, unless `best_of_all_phases` is set. Patience does not end an earlier phase.
+    The best epoch of the run is an epoch of the last phase, unless `best_of_all_phases` is set. Patience does not end
+    an earlier phase.
     """
 
     phases: Phases
     model: SealModel
     optimizer: TwoPlayerOptimizer
     scheduler: Any
-    #: Of the run's best epoch.
+    #: The tracker of the run's best epoch.
     tracker: MetricTracker
     averages: Averages
-    #: The run's.
+    #: The run's folder.
     folder: str
     best_of_all_phases: bool
-    #: Whether this worker writes files, and whether there are others.
+    #: Whether this worker writes files, and whether there are other workers.
     is_primary: bool
     distributed: bool
 
     def __post_init__(self) -> None:
         #: The phase of the epoch in progress.
         self.phase = self.phases[self.phases.index(0)]
-        # Of the phase's own best epoch, whose weights the next phase starts from, if it has a metric for it.
+        # The tracker of the phase's best epoch, from which the next phase starts, if the phase has a metric.
         self._best: Optional[MetricTracker] = None
         self._best_weights = os.path.join(self.folder, "phase_best.th")
-        # Those of the last epochs, for a warning.
+        # The scores of the last epochs, for a warning.
         self._scores: list[float] = []
         # A recovered run takes these weights from its newly constructed model, which has the same seeds and files. The
-        # checkpoint has only their digest, to detect where that does not hold.
+        # checkpoint has only their digest, to detect a difference.
         self._task_net_start = TaskNetStart(self.model) if any(phase.restart for phase in self.phases) else None
 
     def enter(self, epoch: int, inside: bool) -> None:
-        """Before an epoch; `inside` if the run goes on from a checkpoint that was written in the middle of it."""
+        """Call it before an epoch; `inside` if the run continues from a checkpoint in the middle of this epoch."""
         index = self.phases.index(epoch)
         self.phase = self.phases[index]
         moving = [player for player in self.optimizer.players if self.phase.trains(player)]
         self.scheduler.moving, self.scheduler.scored = moving, self.prediction_depends_on(moving)
         if inside:
-            return  # The checkpoint was written after what follows.
+            return  # The following was done before the checkpoint was written.
         begins = epoch == self.phases.start(index)
         if begins:
             self._begin(index, epoch)
@@ -346,7 +355,7 @@ class PhasedRun:
             self._begin_anew(LOSS_NET, self.model.loss_net_parameters(), index)
 
     def _leave(self, epoch: int) -> None:
-        """Goes back to the best epoch of the phase that has ended, if it has a metric of its own."""
+        """Loads the weights of the best epoch of the phase that has ended, if that phase has a metric."""
         best, self._best = self._best, None
         if best is None or best.best_epoch is None or best.best_epoch == epoch - 1 and not self.averages:
             return
@@ -358,7 +367,9 @@ class PhasedRun:
         self.averages.restart()
 
     def _begin_anew(self, player: str, parameters: list[torch.nn.Parameter], index: int) -> None:
-        """Restarts a player's optimizer and scheduler, and its parameters' moving average from their present values."""
+        """
+        Resets a player's optimizer and scheduler, and the moving average of its parameters to their present values.
+        """
         if player in self.optimizer.players:
             self.optimizer.restart(player)
             self.scheduler.restart(player, self.phases.epochs_of(player, index))
@@ -366,11 +377,11 @@ class PhasedRun:
 
     def prediction_depends_on(self, players: Collection[str]) -> bool:
         """Whether predictions depend on the parameters of one of these players."""
-        require = {id(parameter) for parameter in self.model.prediction_parameters()}
-        return any(id(parameter) in require for player in players for parameter in self.optimizer.parameters(player))
+        predicting = {id(parameter) for parameter in self.model.prediction_parameters()}
+        return any(id(parameter) in predicting for player in players for parameter in self.optimizer.parameters(player))
 
     def count(self, metrics: dict[str, float], epoch: int) -> None:
-        """Counts an epoch with these metrics on validation data; it is before AllenNLP writes a checkpoint of it."""
+        """Records an epoch with its validation metrics. Call it before AllenNLP writes the epoch's checkpoint."""
         self._warn_of_constant_scores(metrics)
         if self._best is None:
             return
@@ -381,7 +392,7 @@ class PhasedRun:
                 torch.save(self.model.state_dict(), draft)
 
     def _warn_of_constant_scores(self, metrics: dict[str, float]) -> None:
-        """Once, where the score stays the same though what predicts is trained."""
+        """Logs a warning if the score stays the same while parameters that predictions depend on are trained."""
         if not metrics or not self.prediction_depends_on(self.scheduler.moving):
             self._scores = []
             return
@@ -399,7 +410,7 @@ class PhasedRun:
             )
 
     def end(self) -> None:
-        """The weights of a phase's best epoch are no longer needed."""
+        """Removes the file with the weights of a phase's best epoch."""
         if self.is_primary and os.path.exists(self._best_weights):
             os.remove(self._best_weights)
 
@@ -412,9 +423,9 @@ class PhasedRun:
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what is its own of a checkpoint's trainer state."""
+        """Loads the entries of `state_dict` from a checkpoint's trainer state."""
         if "phase_best" in state:
-            # At the end of a phase it is still that phase's.
+            # A checkpoint at the end of a phase has the tracker of that phase.
             done, inside = state["epochs_completed"], state["batches_in_epoch_completed"] > 0
             phase = self.phases[self.phases.index(done if inside else done - 1)]
             self._best = MetricTracker(cast(Union[str, list[str]], phase.validation_metric))

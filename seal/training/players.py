@@ -1,4 +1,4 @@
-"""The players: which nets are trained, in which order, and by which optimizers and schedulers."""
+"""The settings, optimizers and learning-rate schedulers of the two players, and the order of their updates."""
 
 import logging
 import math
@@ -28,11 +28,11 @@ logger = logging.getLogger(__name__)
 class FusedAdamW(Optimizer, torch.optim.AdamW):
     """
     The fused `torch.optim.AdamW`, which makes one pass over the parameters, on CPU and GPU. For 22 million parameters
-    on two cores an update takes 15 ms, in place of 140 ms with AllenNLP's `adamw`, which has no option for it.
+    on two cores an update takes 15 ms instead of the 140 ms of AllenNLP's `adamw`, which has no such option.
 
     # Parameters
 
-    As `torch.optim.AdamW`; `parameter_groups` as AllenNLP's optimizers.
+    As in `torch.optim.AdamW`; `parameter_groups` as in AllenNLP's optimizers.
     """
 
     def __init__(
@@ -51,14 +51,14 @@ class FusedAdamW(Optimizer, torch.optim.AdamW):
 @dataclass
 class Player(FromParams):
     """
-    How one player, the task-net or the loss-net, is updated.
+    The settings of the updates of one player, the task-net or the loss-net.
 
     # Parameters
 
     optimizer : `Optimizer`, optional (default = AdamW with learning rate 0.001)
     learning_rate_scheduler : `LearningRateScheduler`, optional (default = `None`)
     grad_norm : `float`, optional (default = `None`)
-        The player's gradient is scaled down to this norm where it is longer.
+        The maximum norm of the player's gradient; a larger gradient is scaled down.
     steps : `int`, optional (default = `1`)
         The number of updates per batch, all on that batch unless the trainer's `fresh_batches` is set. 0 freezes the
         player.
@@ -72,16 +72,16 @@ class Player(FromParams):
 
 class TwoPlayerScheduler:
     """
-    One learning-rate scheduler for each player. Each counts batches and epochs as AllenNLP's do, whatever the number
-    of steps per batch, but only those in which its player is trained. A scheduler that follows a validation metric
-    also pauses while no player that affects predictions is trained; otherwise the unchanging metric would look like a
-    plateau and lower the rate.
+    Combines the learning-rate schedulers of both players. Each counts the batches and epochs in which its player is
+    trained, independently of the number of steps per batch. A scheduler that follows a validation metric also pauses
+    while no player that affects predictions is trained; otherwise the constant metric would look like a plateau and
+    lower the rate.
 
     # Parameters
 
     players : `dict[str, LearningRateScheduler]`
     make : `Callable[[str, int], LearningRateScheduler]`, optional (default = `None`)
-        Makes a new scheduler for a player that is restarted, for a number of epochs.
+        `make(player, num_epochs)` returns a new scheduler for a restarted player.
     """
 
     def __init__(
@@ -100,10 +100,11 @@ class TwoPlayerScheduler:
 
     def check_follows_no_metric(self) -> None:
         """
+        Checks the schedulers of a run without validation data.
+
         # Raises
 
-        `ConfigurationError` if a scheduler follows a validation metric: without validation data it would end the run
-        after the first epoch.
+        `ConfigurationError` if a scheduler follows a validation metric: it would end the run after the first epoch.
         """
         for player, scheduler in self.players.items():
             if follows_metric(scheduler):
@@ -114,7 +115,7 @@ class TwoPlayerScheduler:
 
     def restart(self, player: str, num_epochs: int) -> None:
         """
-        Gives the player a new scheduler, if it has one; its optimizer must be back in its first state. AllenNLP's
+        Replaces the player's scheduler, if it has one, by a new one. Its optimizer must have been reset. AllenNLP's
         schedulers have the number of epochs in their state, so that a checkpoint restores it.
         """
         if player in self.players and self._make is not None:
@@ -124,11 +125,11 @@ class TwoPlayerScheduler:
     def step(self, metric: Optional[float] = None) -> None:
         for name, scheduler in self.players.items():
             if name in self.moving and (self.scored or not follows_metric(scheduler)):
-                # Schedulers keep what they are given, and a checkpoint must hold plain numbers.
+                # Schedulers store the metric, and a checkpoint must hold plain numbers.
                 scheduler.step(None if metric is None else float(metric))  # type: ignore[arg-type]
 
     def step_batch(self, batch_num_total: Optional[int] = None) -> None:
-        """Called before each update of a batch; only the first call for a batch does something."""
+        """Call it before each update of a batch; only the first call for a batch has an effect."""
         if batch_num_total is not None and batch_num_total == self._last_batch:
             return
         self._last_batch = batch_num_total
@@ -158,14 +159,14 @@ def follows_metric(scheduler: LearningRateScheduler) -> bool:
 
 class Players:
     """
-    Which of a model's nets are trained, in which order, and by which optimizers and schedulers. `given` are `task_net`
-    and `loss_net` of the config, `None` for one that it does not set; all else is as `AlternatingTrainer` describes it.
+    The trained players of a model: it makes their optimizers and schedulers and determines the order of their updates.
+    `given` has the settings `task_net` and `loss_net` of the config, or `None`; the other parameters are described in
+    `AlternatingTrainer`.
 
     # Raises
 
-    `ConfigurationError` if `first` names no player, a player is given that the model lacks or one of its numbers is
-    out of range, no player is to be trained, the phases do not fit the players or the model, there are no features to
-    reuse, or no updates for fresh batches.
+    `ConfigurationError` if `first` is not a player, the model lacks a given player, a number is out of range, no player
+    is trained, the phases do not fit the players or the model, or `reuse_features` or `fresh_batches` has no effect.
     """
 
     def __init__(
@@ -203,7 +204,7 @@ class Players:
         self._phases = phases
         if reuse_features:
             self._check_reused_features()
-        #: The number of batches, each as large as an update's, on which the updates of a step are made.
+        #: The number of updates' batches that the updates of a step need.
         self.batches_of_updates = max(player.steps for player in self._players.values()) if fresh_batches else 1
         if fresh_batches:
             self._check_fresh_batches()
@@ -251,17 +252,23 @@ class Players:
         self, model_parameters: list[tuple[str, torch.nn.Parameter]], sharded: bool = False
     ) -> TwoPlayerOptimizer:
         """
-        With `sharded`, each worker of a distributed run keeps a part of the states.
+        Makes the optimizer of both players.
+
+        # Parameters
+
+        model_parameters : `list[tuple[str, torch.nn.Parameter]]`
+            The parameters that are not frozen.
+        sharded : `bool`, optional (default = `False`)
+            Whether each worker of a distributed run holds a part of the optimizer states.
 
         # Raises
 
-        `ConfigurationError` if a player has none of `model_parameters`, which are those that are not frozen, or its
-        optimizer refuses a setting.
+        `ConfigurationError` if all parameters of a player are frozen, or its optimizer refuses a setting.
         """
-        of_loss_net = {id(parameter) for parameter in self._model.loss_net_parameters()}
+        loss_net = {id(parameter) for parameter in self._model.loss_net_parameters()}
         optimizers: dict[str, torch.optim.Optimizer] = {}
         for name, player in self._players.items():
-            own = [item for item in model_parameters if (id(item[1]) in of_loss_net) == (name == LOSS_NET)]
+            own = [item for item in model_parameters if (id(item[1]) in loss_net) == (name == LOSS_NET)]
             if not own:
                 raise ConfigurationError(
                     f"trainer.no_grad freezes every parameter of the {name}: set trainer.{name}.steps to 0."
@@ -287,6 +294,8 @@ class Players:
         self, optimizer: TwoPlayerOptimizer, num_steps_per_epoch: Optional[int], **_: Any
     ) -> TwoPlayerScheduler:
         """
+        Makes the learning-rate scheduler of both players.
+
         # Raises
 
         `ConfigurationError` if an epoch has no steps.
@@ -303,14 +312,14 @@ class Players:
         def make(name: str, num_epochs: int) -> LearningRateScheduler:
             key = f"trainer.{name}.learning_rate_scheduler"
             try:
-                made: Any = require(self._players[name].learning_rate_scheduler, key).construct(
+                scheduler: Any = require(self._players[name].learning_rate_scheduler, key).construct(
                     optimizer=optimizer.players[name],
                     num_epochs=max(1, num_epochs),  # 0 if it is first trained after a restart; some divide by it.
                     num_steps_per_epoch=num_steps_per_epoch,
                 )
             except (ValueError, ZeroDivisionError) as error:  # From AllenNLP or torch, about a setting.
                 raise ConfigurationError(f"{key}: {error}.") from error
-            warmup, total = getattr(made, "warmup_steps", None), (num_steps_per_epoch or 0) * num_epochs
+            warmup, total = getattr(scheduler, "warmup_steps", None), (num_steps_per_epoch or 0) * num_epochs
             if warmup and 0 < total <= warmup:
                 logger.warning(
                     "%s.warmup_steps: %d, and the %s has %d in all, so its learning rate never gets to its height; "
@@ -320,19 +329,19 @@ class Players:
                     name,
                     total,
                 )
-            if follows_metric(made) and made.lr_scheduler.mode != "max":
+            if follows_metric(scheduler) and scheduler.lr_scheduler.mode != "max":
                 raise ConfigurationError(
                     f"{key}.mode: set 'max'. The scheduler is given trainer.validation_metric with its sign, so that "
                     "more is better also of a loss, and with 'min', the default, better epochs would lower the rate."
                 )
-            return made
+            return scheduler
 
         scheduled = [name for name, player in self._players.items() if player.learning_rate_scheduler is not None]
         return TwoPlayerScheduler({name: make(name, self._phases.epochs_of(name)) for name in scheduled}, make)
 
 
 def check_frozen_loss_net(model: SealModel, players: Collection[str]) -> None:
-    """`ConfigurationError` if the task-net is to follow a loss-net that is not among `players`, and as it was drawn."""
+    """Raises a `ConfigurationError` if the task-net follows a loss-net that is neither trained nor pretrained."""
     if model.uses_energy and LOSS_NET not in players and require(model.loss_net, "loss_net").pretrained_file is None:
         raise ConfigurationError(
             "trainer.loss_net: nothing trains the loss-net that the task-net is to follow; set "
@@ -341,8 +350,8 @@ def check_frozen_loss_net(model: SealModel, players: Collection[str]) -> None:
 
 
 def _check_groups(player: str, optimizer: torch.optim.Optimizer) -> None:
-    # Torch keeps every key of a group, and ignores those that it does not know. It checks the learning rate of the
-    # optimizer, but not those of groups. `multi` has no defaults: its settings are in those it is made of.
+    # Torch ignores unknown keys of a group, and checks the learning rate of the optimizer but not of the groups.
+    # `multi` has no defaults: its settings are in its optimizers.
     place = f"trainer.{player}.optimizer.parameter_groups"
     for group in optimizer.param_groups:
         for key in group if optimizer.defaults else ():

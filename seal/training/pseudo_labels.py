@@ -1,4 +1,4 @@
-"""What a student learns from without gold: inputs with the teacher's outputs, instances or rows of tables."""
+"""The unlabelled data of self-training: inputs, instances or rows of tables, with the teacher's outputs as gold."""
 
 import json
 import os
@@ -19,15 +19,15 @@ from seal.tasks.base import SealModel
 from seal.tasks.base.tensor_loader import TensorTable
 from seal.training.loaders import RowLoader, input_of, inputs_of_rows, instances_of, with_instances
 
-# How many inputs the teacher labels at once: instances, and rows.
+# The batch sizes of the teacher: instances, and rows.
 _BATCH, _ROWS = 64, 512
 
 
 @dataclass
 class UnlabelledInstances:
-    """Inputs for self-training that are instances: sentences and texts."""
+    """Unlabelled instances, sentences or texts, for self-training."""
 
-    #: Indexed.
+    #: The instances, which are indexed.
     instances: list[Instance]
 
     def __len__(self) -> int:
@@ -44,8 +44,8 @@ class UnlabelledInstances:
         own: bool,
     ) -> "UnlabelledInstances":
         """
-        The instances of a file, or of its lines of text, whose words no instance of the training data has; with `own`
-        the instances of the training data, too.
+        Reads the instances of a file, or with `plain_text` of its lines, without those whose words are in the training
+        data. With `own` it adds the instances of the training data.
         """
         gold = _gold(data_loader)
         inputs = [instance for instance in gold if model.takes_pseudo_labels(instance)] if own else []
@@ -64,7 +64,8 @@ class UnlabelledInstances:
 
     def expanded(self, path: str, model: SealModel) -> "UnlabelledInstances":
         """
-        The inputs, with the expansions that the teacher finds in the place of what needs some; they are kept in a file.
+        Replaces each instance that needs expansion (`SealModel.needs_expansion`) by the teacher's expansions, which are
+        saved in the file `path`.
         """
         waiting = UnlabelledInstances([instance for instance in self.instances if model.needs_expansion(instance)])
         if not waiting.instances:
@@ -75,22 +76,22 @@ class UnlabelledInstances:
         else:
             expansions = [[] for _ in waiting.instances]
             for places, batch in waiting.batches(model, "expanding"):
-                for place, found in zip(places, model.expansions(batch)):
-                    expansions[place] = found
+                for place, predicted in zip(places, model.expansions(batch)):
+                    expansions[place] = predicted
             with atomic_write(path) as draft, open(draft, "w", encoding="utf-8") as file:
                 json.dump(expansions, file)
-        made = [
+        expanded = [
             model.expanded(instance, expansion)
-            for instance, found in zip(waiting.instances, expansions)
-            for expansion in found
+            for instance, predicted in zip(waiting.instances, expansions)
+            for expansion in predicted
         ]
         return UnlabelledInstances(
-            [instance for instance in self.instances if not model.needs_expansion(instance)] + made
+            [instance for instance in self.instances if not model.needs_expansion(instance)] + expanded
         )
 
     def batches(self, model: SealModel, doing: str = "teaching") -> Iterator[tuple[list[int], TensorDict]]:
         """
-        Batches of inputs of about one length, with the places of these; the model is put in evaluation mode.
+        Yields batches of inputs of similar length, with their indices. It sets the model to evaluation mode.
         """
         model.eval()
         device = next(model.parameters()).device
@@ -103,15 +104,15 @@ class UnlabelledInstances:
     def student_data(
         self, data_loader: DataLoader, model: SealModel, repeats: int, outputs: list[torch.Tensor]
     ) -> DataLoader:
-        """A loader of the gold of `data_loader`, `repeats` times, and of inputs with one of their `outputs`."""
+        """A loader of the instances of `data_loader`, `repeats` times, and of the inputs with their `outputs`."""
         gold = _gold(data_loader)
         return with_instances(data_loader, PseudoLabelledInstances(model, gold * repeats, self.instances, outputs))
 
 
 class PseudoLabelledInstances(Sequence):
     """
-    Instances with gold, and inputs whose outputs are the teacher's, `(draws, *output)` of each. Each pass over them
-    draws for each input one of its outputs anew.
+    A sequence of instances with gold, followed by inputs with the teacher's outputs, `(samples, *output)` for each.
+    Each pass chooses one output of each input at random.
     """
 
     def __init__(
@@ -146,9 +147,9 @@ def _gold(data_loader: DataLoader) -> list[Instance]:
 
 @dataclass
 class UnlabelledRows:
-    """Inputs for self-training that are rows of tables: feature vectors."""
+    """Unlabelled rows of tables, feature vectors, for self-training."""
 
-    #: Tables with features in the order of the model's vocabulary, and of each the numbers of the rows that are inputs.
+    #: Tables with features in the order of the model's vocabulary, each with the numbers of its rows that are inputs.
     parts: list[tuple[TensorTable, numpy.ndarray]]
 
     def __len__(self) -> int:
@@ -165,8 +166,8 @@ class UnlabelledRows:
         own: bool,
     ) -> "UnlabelledRows":
         """
-        The rows of a file whose features no row of the training data has; with `own` the rows of the training data,
-        too.
+        Reads the rows of a file, without those whose features are in the training data. With `own` it adds the rows of
+        the training data.
         """
         if plain_text:
             raise ConfigurationError("trainer.self_training.plain_text: feature vectors are no text; leave it out.")
@@ -181,25 +182,25 @@ class UnlabelledRows:
         return cls(parts)
 
     def features(self, places: numpy.ndarray) -> torch.Tensor:
-        """The features of the inputs at `places`, which rise: `(places, features)`."""
-        found, start = [], 0
+        """The features of the inputs at the sorted indices `places`: `(places, features)`."""
+        features, start = [], 0
         for table, rows in self.parts:
             inside = places[(places >= start) & (places < start + len(rows))] - start
             batch: Any = table.batch(rows[inside])
-            found.append(batch["features"])
+            features.append(batch["features"])
             start += len(rows)
-        return torch.cat(found)
+        return torch.cat(features)
 
     @staticmethod
     def num_gold(data_loader: RowLoader) -> int:
         return data_loader.num_rows
 
     def expanded(self, path: str, model: SealModel) -> "UnlabelledRows":
-        """Feature vectors ask for nothing."""
+        """Returns the rows unchanged: they need no expansion."""
         return self
 
     def batches(self, model: SealModel) -> Iterator[tuple[list[int], TensorDict]]:
-        """Batches of inputs with the places of these; the model is put in evaluation mode."""
+        """Yields batches of inputs with their indices. It sets the model to evaluation mode."""
         model.eval()
         device = next(model.parameters()).device
         for places in Tqdm.tqdm(torch.arange(len(self)).split(_ROWS), desc="teaching"):
@@ -208,7 +209,7 @@ class UnlabelledRows:
     def student_data(
         self, data_loader: RowLoader, model: SealModel, repeats: int, outputs: list[torch.Tensor]
     ) -> DataLoader:
-        """A loader of the gold of `data_loader`, `repeats` times, and of inputs with one of their `outputs`."""
+        """A loader of the rows of `data_loader`, `repeats` times, and of the inputs with their `outputs`."""
         gold, rows = data_loader.table_and_rows()
         return data_loader.with_table(
             PseudoLabelledTable(gold, rows.repeat(repeats).numpy(), self, torch.stack(outputs))
@@ -217,16 +218,16 @@ class UnlabelledRows:
 
 class PseudoLabelledTable(TensorTable):
     """
-    Rows with gold, and after them inputs whose labels are the teacher's. Each pass draws for each input one of its
-    outputs anew.
+    A table of rows with gold, followed by inputs with the teacher's outputs. Each pass chooses one output of each input
+    at random.
 
     # Parameters
 
     gold : `TensorTable`
     gold_rows : `numpy.ndarray`
-        Numbers of rows of `gold`, of which some may be there several times.
+        Numbers of rows of `gold`; repetitions are allowed.
     inputs : `UnlabelledRows`
-    outputs : `torch.Tensor`, `(inputs, draws, labels)`
+    outputs : `torch.Tensor`, `(inputs, samples, labels)`
     """
 
     def __init__(
@@ -241,11 +242,11 @@ class PseudoLabelledTable(TensorTable):
         self._chosen = (torch.rand(len(self._outputs)) * self._outputs.shape[1]).long()
 
     def batch(self, rows: numpy.ndarray) -> dict[str, torch.Tensor]:
-        """The given rows, those with gold first."""
+        """The given rows, reordered: the rows with gold come first."""
         is_gold = rows < len(self._gold_rows)
         batch = self._gold.batch(self._gold_rows[rows[is_gold]])
-        of_inputs = numpy.sort(rows[~is_gold]) - len(self._gold_rows)
-        labelled = {"features": self._inputs.features(of_inputs)}
-        places = torch.from_numpy(of_inputs)
+        input_numbers = numpy.sort(rows[~is_gold]) - len(self._gold_rows)
+        labelled = {"features": self._inputs.features(input_numbers)}
+        places = torch.from_numpy(input_numbers)
         labelled["labels"] = self._outputs[places, self._chosen[places]].float()
         return {name: torch.cat([values, labelled[name]]) for name, values in batch.items()}

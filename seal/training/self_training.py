@@ -1,3 +1,5 @@
+"""Self-training: the trained model, as a teacher, labels inputs without gold, from which a student learns."""
+
 import copy
 import json
 import logging
@@ -21,42 +23,43 @@ from seal.training.pseudo_labels import UnlabelledInstances, UnlabelledRows
 
 logger = logging.getLogger(__name__)
 
-# How the names of metrics of the best epoch begin.
+# The prefix of the metrics of the best epoch.
 _BEST = "best_validation_"
 
 
 @dataclass
 class SelfTraining(FromParams):
     """
-    Learns from inputs without gold, too. When the run's model is trained, it becomes the *teacher*. For each input it
-    has a distribution `q(y | x)` over whole outputs: the structure's, if the model has one that it follows, and the
-    task-net's own otherwise. A *student* starts as the teacher did, and is trained by the run's settings on gold and on
-    the teacher's outputs. It takes the teacher's place if it is better on validation data.
+    The settings of self-training, which also learns from inputs without gold. After training, the run's model becomes
+    the *teacher*. For each input it has a distribution `q(y | x)` over whole outputs: the structure's, or the
+    task-net's if there is no structure or the model does not follow it. A *student* with the teacher's initial weights
+    is trained with the run's settings on gold and on the teacher's outputs. It replaces the teacher if it is better on
+    validation data.
 
-    Each time the student comes to an input, its output there is a new draw from `q`. The expectation of its
-    cross-entropy is then `-sum_y q(y | x) log P(y | x)`, and every method trains on it as on gold.
+    Each time an input occurs in training, its output is a new sample from `q`. The expectation of the student's
+    cross-entropy is then `-sum_y q(y | x) log P(y | x)`. All training methods treat the sample as gold.
 
     # Parameters
 
     unlabelled : `str`, optional (default = `None`)
-        The path of the inputs, in a format of the task's data; it is read like the validation data. Gold in it is not
-        used, except that a frame needs the place of its predicate. An input that the training data have too is left
-        out: one with the same words or, of feature vectors, the same numbers. Data are kept in memory.
+        The path of the inputs, in a format of the task's data; it is read like the validation data. Gold in it is
+        ignored, except the positions of predicates. Inputs that are also in the training data, with the same words or
+        features, are left out. All data are in memory.
     plain_text : `bool`, optional (default = `False`)
-        Whether `unlabelled` is plain text, an input a line. For tags and roles a line is a sentence with spaces between
-        its words; for roles the teacher finds the predicates.
+        Whether `unlabelled` is plain text with one input per line. For tags and roles a line is a sentence with spaces
+        between its words; for roles the teacher finds the predicates.
     hard : `bool`, optional (default = `False`)
-        Whether the output of an input is always the one that the teacher predicts.
+        Whether the output of an input is always the teacher's prediction, instead of a sample.
     num_samples : `int`, optional (default = `10`)
-        How many outputs are drawn for each input, once and for all. Each time the student comes to the input, it gets
-        one of them at random.
+        The number of outputs that are sampled for each input, before the student is trained. Each time the input occurs
+        in training, one of them is chosen at random.
     labelled_share : `float`, optional (default = `0.5`)
-        The share of an epoch that instances with gold have, in (0, 1). Where they are fewer, they are repeated; each
-        comes at least once.
+        The share of instances with gold in an epoch, in (0, 1). If there are fewer, they are repeated; each occurs at
+        least once.
     distil : `bool`, optional (default = `False`)
-        Whether the student is to predict by its net alone, without a structure, which is faster. The teacher then
-        labels the inputs of the training data too, and the student takes its place whatever the scores. No `unlabelled`
-        inputs are needed.
+        Whether the student predicts by its net alone, without a structure, which is faster. The teacher then also
+        labels the inputs of the training data, and the student replaces it whatever the scores. `unlabelled` is
+        optional.
     """
 
     unlabelled: Optional[str] = None
@@ -82,12 +85,13 @@ class SelfTraining(FromParams):
         distributed: bool,
     ) -> "StudentTraining":
         """
-        With the inputs read: what is wrong in their file is refused before anything is trained.
+        Reads the inputs and makes the student's training, before the run's model is trained, so that mistakes in the
+        file of inputs are reported first.
 
         # Raises
 
-        `ConfigurationError` if a student cannot be trained in such a run, the training data lack none of the inputs, or
-        their file is malformed.
+        `ConfigurationError` if the run cannot train a student, the training data have all of the inputs, or the file of
+        inputs is malformed.
         """
         _check_run(model, data_loader, validation_data_loader, distributed)
         kind: Any = UnlabelledRows if isinstance(data_loader, RowLoader) else UnlabelledInstances
@@ -106,27 +110,27 @@ class StudentTraining:
     """The training of a run's student, in the folder `student` of the run."""
 
     settings: SelfTraining
-    #: `UnlabelledInstances` or `UnlabelledRows`: what the student learns from beside gold.
+    #: The inputs without gold: `UnlabelledInstances` or `UnlabelledRows`.
     inputs: Any
     make_trainer: MakeTrainer
     #: The training data.
     data_loader: DataLoader
-    #: What the structure is learned from, if there is one.
+    #: The cross-fitter, if there is a structure.
     held_out: Optional[CrossFitter]
 
     def __call__(self, trainer: Any, metrics: dict[str, Any], student: SealModel) -> dict[str, Any]:
         """
-        Trains the student, and writes to `self_training.json` which of the two was better. A killed run goes on where
-        it was, and the random state outside is as before.
+        Trains the student, and writes both scores to `self_training.json`. It continues an interrupted run, and
+        restores the random state at its end.
 
         # Parameters
 
         trainer : `AlternatingTrainer`
-            That of the teacher, whose training has ended. Its model becomes the better of the two.
+            The teacher's trainer, after its training. Its model becomes the better of the two.
         metrics : `dict[str, Any]`
-            Those of the teacher, by their names in `metrics.json`.
+            The teacher's metrics, by their names in `metrics.json`.
         student : `SealModel`
-            As it starts.
+            The student with its initial weights.
 
         # Returns
 
@@ -138,25 +142,25 @@ class StudentTraining:
         folder = os.path.join(trainer._serialization_dir, "student")
         os.makedirs(folder, exist_ok=True)
         self.inputs = self.inputs.expanded(os.path.join(folder, "expansions.json"), trainer.model)
-        found: dict[str, Any] = {}
+        best_metrics: dict[str, Any] = {}
         if len(self.inputs):
             path = os.path.join(folder, "pseudo_labels.pt")
             labelled = self._pseudo_labels(path, trainer.model, lambda: _score(trainer, metrics))
-            # So that it does not matter whether this run or one before it, which was killed, has drawn.
+            # The seed must not depend on whether this run or an interrupted one has sampled the outputs.
             set_seed(seed)
-            # A run that was killed while it chose between the two may have left the student in the best weights.
+            # A run that was interrupted after the student's training may have left its weights in the model.
             trainer.model.load_state_dict(labelled["teacher"])
             loader = self._student_data(trainer.model, labelled["outputs"])
             student.structure = None
-            found = self.make_trainer(student, folder, loader).train()
-            found = self._better(trainer, metrics, labelled, student, found)
+            student_metrics = self.make_trainer(student, folder, loader).train()
+            best_metrics = self._better(trainer, metrics, labelled, student, student_metrics)
         else:
             logger.warning("No student is trained: the teacher finds no predicate in %s.", self.settings.unlabelled)
         set_random_state(before)
-        return {name: value for name, value in found.items() if name.startswith(_BEST)}
+        return {name: value for name, value in best_metrics.items() if name.startswith(_BEST)}
 
     def _student_data(self, model: SealModel, outputs: list[torch.Tensor]) -> DataLoader:
-        """Gold, as often as `labelled_share` asks, and the inputs with the teacher's outputs."""
+        """The data with gold, repeated to reach `labelled_share`, and the inputs with the teacher's outputs."""
         share, gold = self.settings.labelled_share, self.inputs.num_gold(self.data_loader)
         wanted = share / (1 - share) * len(self.inputs)
         repeats = max(1, round(wanted / gold))
@@ -175,34 +179,40 @@ class StudentTraining:
         metrics: dict[str, Any],
         labelled: dict[str, Any],
         student: SealModel,
-        found: dict[str, Any],
+        student_metrics: dict[str, Any],
     ) -> dict[str, Any]:
         """
-        Keeps the better of the two in the trainer's model and in the best weights, and returns its metrics: `metrics`
-        and what `_pseudo_labels` has returned are the teacher's, `found` are the student's.
+        Loads the better of the two into the trainer's model, saves it as the best weights, and returns its metrics.
+        `metrics` and `labelled`, the result of `_pseudo_labels`, belong to the teacher.
         """
         model, held_out, distil = trainer.model, self.held_out, self.settings.distil
         model.load_state_dict(student.state_dict(), strict=False)
         if held_out is not None:
             if distil:
                 model.structure.is_shut = True
-            found.update(learn_structure(trainer, held_out))
-        report = {"inputs": len(self.inputs), "teacher": labelled["score"], "student": _score(trainer, found)}
+            student_metrics.update(learn_structure(trainer, held_out))
+        student_score = _score(trainer, student_metrics)
+        report = {"inputs": len(self.inputs), "teacher": labelled["score"], "student": student_score}
         report["kept"] = "student" if distil or report["student"] > report["teacher"] else "teacher"
         message = "Validation: the teacher has %(teacher)g, the student %(student)g; the %(kept)s is kept"
         logger.info(message, report, extra={"news": True})
         if report["kept"] == "teacher":
             model.load_state_dict(labelled["teacher"])
-            found = metrics if held_out is None else {**metrics, **learn_structure(trainer, held_out)}
-        elif held_out is None:  # Otherwise it was saved with the structure.
-            save_best(trainer)
+            best_metrics = metrics if held_out is None else {**metrics, **learn_structure(trainer, held_out)}
+        else:
+            best_metrics = student_metrics
+            if held_out is None:  # Otherwise `learn_structure` has saved it.
+                save_best(trainer)
         with open(os.path.join(trainer._serialization_dir, "self_training.json"), "w", encoding="utf-8") as file:
             json.dump(report, file, indent=2)
-        return found
+        return best_metrics
 
     @torch.no_grad()
     def _pseudo_labels(self, path: str, model: SealModel, score: Callable[[], float]) -> dict[str, Any]:
-        """The teacher's `outputs` for each input, `(draws, *output)`, and its `score` and weights, kept in a file."""
+        """
+        The teacher's `outputs` for each input, `(samples, *output)`, its `score` and its weights `teacher`; they are
+        saved in the file `path`.
+        """
         if os.path.exists(path):
             return torch.load(path, map_location=next(model.parameters()).device)
         outputs: list[Optional[torch.Tensor]] = [None] * len(self.inputs)
@@ -244,12 +254,12 @@ def _check_run(
 
 def _score(trainer: Any, metrics: dict[str, Any]) -> float:
     """
-    By `trainer.validation_metric`: high is good. Of label sets with a structure, what is predicted counts, `f1`, where
-    the metric is that of a threshold, `f1_tuned`.
+    The value of `trainer.validation_metric`; a high value is good. For label sets with a structure, the score of the
+    predicted labels, `f1`, replaces the score with a tuned threshold, `f1_tuned`.
     """
-    found = {name[len(_BEST) :]: value for name, value in metrics.items() if name.startswith(_BEST)}
-    for name in [*found]:
+    best = {name[len(_BEST) :]: value for name, value in metrics.items() if name.startswith(_BEST)}
+    for name in [*best]:
         base = name.removesuffix("_tuned")
-        if f"{base}_decided" in found:
-            found[name] = found[base]
-    return trainer._metric_tracker.combined_score(found)
+        if f"{base}_decided" in best:
+            best[name] = best[base]
+    return trainer._metric_tracker.combined_score(best)
