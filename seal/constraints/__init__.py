@@ -1,4 +1,4 @@
-"""Rules about outputs that a user declares; they are not learned. Needs torch alone."""
+"""Constraints: rules about outputs that a user declares. The only dependency is torch."""
 
 from seal.constraints.constraint import (
     AtLeastOne,

@@ -1,3 +1,5 @@
+"""Constraints on label sets and tag sequences: counts of labels, implications, forbidden transitions."""
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,18 +14,18 @@ from seal.registry import ConfigurationError, Registrable
 @dataclass
 class Outputs:
     """
-    Outputs as a constraint sees them.
+    The input of a constraint: counts of labels or spans in each output and, for sequences, their tags.
 
     # Parameters
 
     names : `dict[str, int]`
-        What is counted, and its place: labels; of tags that encode spans, the labels of spans (roles, kinds of entity).
+        The index in `counts` of each label; for tags that encode spans, of each label of spans (role, type of entity).
     counts : `torch.Tensor`, `(batch, samples, names)`
-        How often each occurs: of a label set 0 or 1, or its probability; of spans, how many begin.
+        The number of occurrences: 0, 1 or a probability for the labels of a set; the number of spans for tags.
     tags : `dict[str, int]`, optional
-        The names of the tags and their places, where outputs are sequences of them.
+        The index of each tag, if outputs are tag sequences.
     make_one_hot : `Callable[[], torch.Tensor]`, optional
-        Makes `one_hot`, which few constraints read.
+        Returns `one_hot`. It is a function, as few constraints read it.
     """
 
     names: dict[str, int]
@@ -34,31 +36,31 @@ class Outputs:
     @cached_property
     def one_hot(self) -> Optional[torch.Tensor]:
         """
-        The probabilities of tags or, of discrete outputs, 0 and 1; 0 at padding: `(batch, samples, tokens, tags)`.
-        `None` where outputs are no sequences.
+        The probabilities of tags, or 0 and 1 for discrete outputs: `(batch, samples, tokens, tags)`, 0 at padding.
+        `None` if outputs are label sets.
         """
         return None if self.make_one_hot is None else self.make_one_hot()
 
     def columns(self, names: Sequence[str], what: str) -> list[int]:
         """
-        The places of `names`.
+        The indices of `names` in `counts`.
 
         # Raises
 
-        `ConfigurationError` if one is not among those that are counted.
+        `ConfigurationError` if a name is unknown; `what` names the constraint in the message.
         """
         return [place_of(name, self.names, what) for name in names]
 
 
 class Constraint(nn.Module, Registrable):
     """
-    A rule about an output. Its violation is 0 exactly where a discrete output keeps it, a whole number where not, and
-    differentiable in a relaxed output.
+    A rule about an output. The violation of a discrete output is 0 if it keeps the rule, else a positive whole number;
+    it is differentiable in a relaxed output.
 
     # Parameters
 
     name : `str`, optional
-        What reports call it.
+        The name in reports.
     """
 
     def __init__(self, name: Optional[str]) -> None:
@@ -66,15 +68,16 @@ class Constraint(nn.Module, Registrable):
         self.name = name or self.default_name()
 
     def default_name(self) -> str:
-        """Its name where none is given."""
+        """The name of a constraint without `name`."""
         raise NotImplementedError
 
     def forward(self, outputs: Outputs) -> torch.Tensor:
-        """How far each output breaks the rule: `(batch, samples)`, at least 0."""
+        """The violation of each output, `(batch, samples)`, at least 0."""
         raise NotImplementedError
 
 
 def place_of(name: str, names: dict[str, int], what: str) -> int:
+    """The index of a name. Raises `ConfigurationError` if it is unknown; `what` names the constraint."""
     if name not in names:
         some = ", ".join(sorted(names)[:8]) + (", ..." if len(names) > 8 else "")
         raise ConfigurationError(f"constraints: {what} names '{name}', which no output has; there are {some}.")
@@ -84,24 +87,25 @@ def place_of(name: str, names: dict[str, int], what: str) -> int:
 @Constraint.register("count")
 class Count(Constraint):
     """
-    At least and at most so many of some labels, all together or of each one:
+    An output has at least `least` and at most `most` of some labels. With the number `n(y)` of these labels in `y`, the
+    violation is
 
-    `v(y) = max(least - n(y), 0) + max(n(y) - most, 0)`, `n(y)` how many `y` has.
+    `v(y) = max(least - n(y), 0) + max(n(y) - most, 0)`.
 
     # Parameters
 
     labels : `list[str]`
-        Labels; of tags that encode spans, the labels of spans.
+        Labels; for tags that encode spans, the labels of spans.
     least : `int`, optional (default = `0`)
     most : `int`, optional
-        `None`: any number.
+        `None`: no upper bound.
     each : `bool`, optional (default = `False`)
-        Whether each label has a count of its own; the violations are added.
+        If true, each label is counted separately, and the violations are added; else `n(y)` is the sum over labels.
     name : as for `Constraint`
 
     # Raises
 
-    `ConfigurationError` if there is no label, or no count is left.
+    `ConfigurationError` if there is no label, or no number meets both bounds.
     """
 
     def __init__(
@@ -116,7 +120,7 @@ class Count(Constraint):
             raise ConfigurationError(f"constraints: 'labels' must be a list of at least one label, found {labels!r}.")
         if least < 0 or most is not None and most < least:
             raise ConfigurationError(f"constraints: no number is at least {least} and at most {most}.")
-        # Also the numbers of labels, which `StructuredClassifier` calls by these.
+        # `StructuredClassifier` has numbers as names of labels.
         self.labels, self.least, self.most, self.each = list(map(str, labels)), least, most, each
         super().__init__(name)
 
@@ -138,7 +142,7 @@ class Count(Constraint):
 @Constraint.register("at_most_one")
 class AtMostOne(Count):
     """
-    Labels of which an output has at most one; with `each`, none of them twice.
+    An output has at most one of some labels; with `each`, at most one of each.
 
     # Parameters
 
@@ -152,7 +156,7 @@ class AtMostOne(Count):
 @Constraint.register("exactly_one")
 class ExactlyOne(Count):
     """
-    Labels of which an output has exactly one; with `each`, one of each.
+    An output has exactly one of some labels; with `each`, exactly one of each.
 
     # Parameters
 
@@ -166,7 +170,7 @@ class ExactlyOne(Count):
 @Constraint.register("at_least_one")
 class AtLeastOne(Count):
     """
-    Labels of which an output has at least one; with `each`, one or more of each.
+    An output has at least one of some labels; with `each`, at least one of each.
 
     # Parameters
 
@@ -180,16 +184,17 @@ class AtLeastOne(Count):
 @Constraint.register("implication")
 class Implication(Constraint):
     """
-    An output with one label has another one too, such as a label's parent in a taxonomy:
+    An output with the label `a` has the label `b` as well, such as the parent of `a` in a taxonomy. With the numbers
+    `n_a(y)` and `n_b(y)` of these labels in `y`, the violation is
 
-    `v(y) = sum_(a, b) max(min(n_a(y), 1) - n_b(y), 0)`,
+    `v(y) = sum_(a, b) max(min(n_a(y), 1) - n_b(y), 0)`.
 
-    with the Lukasiewicz form of the implication where outputs are relaxed.
+    For relaxed outputs this is the Lukasiewicz implication.
 
     # Parameters
 
     implies : `dict[str, Union[str, list[str]]]`
-        For a label those that must come with it.
+        For each label `a` its label `b`, or a list of them.
     name : as for `Constraint`
     """
 
@@ -211,17 +216,17 @@ class Implication(Constraint):
 @Constraint.register("forbidden_transitions")
 class ForbiddenTransitions(Constraint):
     """
-    Pairs of tags of which the second may not follow the first: `v(y) = sum_t sum_(a, b) y_{t-1, a} y_{t, b}`.
+    The tag `b` does not follow the tag `a`: `v(y) = sum_t sum_(a, b) y_{t-1, a} y_{t, b}`.
 
     # Parameters
 
     pairs : `list[tuple[str, str]]`
-        Names of tags.
+        The names of `a` and `b`.
     name : as for `Constraint`
 
     # Raises
 
-    `ConfigurationError` at the first output, if outputs are no tag sequences.
+    `ConfigurationError` at the first output, if outputs are not tag sequences.
     """
 
     def __init__(self, pairs: list[tuple[str, str]], name: Optional[str] = None) -> None:

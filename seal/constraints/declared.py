@@ -1,3 +1,5 @@
+"""`Declared`: evaluates several constraints on the outputs of one output space."""
+
 from collections.abc import Sequence
 from functools import partial
 from typing import Optional
@@ -12,11 +14,14 @@ from seal.constraints.span_starts import SpanStarts, occurrences
 
 class Declared(nn.Module):
     """
-    Constraints of the outputs of one output space.
+    The constraints of one output space.
 
-    Spans of a relaxed output `y` are counted by `n_X(y) = sum_t y_t[B-X] + y_t[S-X] + max(0, y_t[I-X] + y_t[E-X] -
-    y_{t-1}[B-X] - y_{t-1}[I-X])`. It is exact of discrete outputs, and the expected number where `y` is the marginals
-    of a distribution over legal sequences; under any distribution with these marginals no less is expected.
+    The number of spans with the label `X` in a relaxed tag sequence `y` is
+
+    `n_X(y) = sum_t y_t[B-X] + y_t[S-X] + max(0, y_t[I-X] + y_t[E-X] - y_{t-1}[B-X] - y_{t-1}[I-X])`.
+
+    For discrete sequences this is exact. For the marginals of a distribution over legal sequences it is the expected
+    number of spans, and for the marginals of any distribution a lower bound of it.
 
     # Parameters
 
@@ -24,14 +29,14 @@ class Declared(nn.Module):
     labels : `list[str]`
         The labels, or the tags, by index.
     sequences : `bool`
-        Whether outputs are sequences of tags, and not sets of labels.
+        True if outputs are tag sequences, false if they are label sets.
     encoding : `str`, optional
-        Of tags: `"BIO"` or `"BIOES"`, where spans are counted, as `seal.common.tag_encodings.tags_to_spans` reads them:
-        an `I-X` or `E-X` that continues nothing begins one. `None`, where tags are.
+        For tags, `"BIO"` or `"BIOES"`: spans are counted, as `seal.common.tag_encodings.tags_to_spans` reads them (an
+        `I-X` or `E-X` that continues no span begins one). `None`: tags are counted.
 
     # Raises
 
-    `ConfigurationError` if a constraint names a label that is not there.
+    `ConfigurationError` if a constraint names an unknown label.
     """
 
     _counted: torch.Tensor
@@ -53,7 +58,8 @@ class Declared(nn.Module):
         spans = dict.fromkeys(tag[2:] for tag in labels if tag != "O")
         self._names = self._labels if encoding is None else {span: place for place, span in enumerate(spans)}
         self._encoding = encoding
-        # Which tags begin a span wherever they stand (or are what is counted); continue one; and may be continued.
+        # 0-1 tables (tags, names): tags that always begin a span (or are counted themselves), tags that continue one,
+        # and tags whose span may go on.
         for name, prefixes in {"_counted": "BS", "_continues": "IE", "_continued": "BI"}.items():
             table = torch.zeros(len(labels), len(self._names))
             for label, place in self._labels.items():
@@ -63,12 +69,12 @@ class Declared(nn.Module):
                     table[place, self._names[label[2:]]] = 1
             self.register_buffer(name, table, persistent=False)
         self._starts = SpanStarts(labels, encoding, list(self._names)) if sequences else None
-        # A misspelt label is found now, and not at the first batch.
+        # An example output, which makes a misspelt label raise now.
         self(torch.zeros(1, 1, 1, dtype=torch.long) if sequences else torch.zeros(1, 1, len(labels)))
 
     def _one_hot(self, tags: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
-        found = F.one_hot(tags, len(self._labels)).to(self._counted)
-        return found if mask is None else found * mask[:, None, :, None]
+        one_hot = F.one_hot(tags, len(self._labels)).to(self._counted)
+        return one_hot if mask is None else one_hot * mask[:, None, :, None]
 
     def forward(self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         """
@@ -81,7 +87,7 @@ class Declared(nn.Module):
 
         # Returns
 
-        `torch.Tensor`, `(batch, samples, constraints)`: how far each output breaks each constraint
+        `torch.Tensor`, `(batch, samples, constraints)`: the violations, at least 0
         """
         counted = self._counted
         if self._starts is None:

@@ -1,4 +1,4 @@
-"""The best path of each linear chain of a batch, by Viterbi's algorithm, and the `k` best ones."""
+"""The best path of each linear chain of a batch, by Viterbi's algorithm, and its k-best list."""
 
 from typing import Optional
 
@@ -47,7 +47,7 @@ def viterbi(
     tag = (best if ends is None else best + ends).argmax(dim=1)
     path = [tag]
     for t in range(tokens - 1, 0, -1):
-        # Which tag came before is asked for the tags of the path alone: an `argmax` takes far longer than an `amax`.
+        # An `argmax` takes far longer than an `amax`, so it is computed for the tags of the best path only.
         before = (bests[t - 1] + into[tag]).argmax(dim=1)
         tag = torch.where(mask[:, t], before, tag)
         path.append(tag)
@@ -64,8 +64,8 @@ def k_best_paths(
     mask: Optional[torch.Tensor] = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """
-    The `k` paths of highest score of every sequence of a batch at once: best first search from left to right, with the
-    exact score of the best way to the end as its bound, so that `k` beginnings are all that are kept.
+    The `k` paths of highest score for every sequence of a batch at once, by a search from left to right. The bound of a
+    prefix is its score plus the exact score of the best way to the end, so that keeping `k` prefixes is enough.
 
     # Parameters
 
@@ -82,8 +82,8 @@ def k_best_paths(
 
     `(paths, values)`
         `torch.LongTensor`, `(batch, k, tokens)`, 0 at padding, the best first and all different; and their scores,
-        `(batch, k)`. `k` is less where no sequence has so many paths; where only some have, the others are filled up
-        with paths of the score `-inf`.
+        `(batch, k)`. `k` is smaller if no sequence has so many paths. Sequences with fewer paths than others are filled
+        up with paths of the score `-inf`.
     """
     if mask is None:
         mask = torch.ones(scores.shape[:2], dtype=torch.bool, device=scores.device)
@@ -100,7 +100,7 @@ def k_best_paths_on_gpu(
     ends: Optional[torch.Tensor],
     mask: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """As `k_best_paths`, in whatever way is fast on a GPU."""
+    """`k_best_paths` with torch, for a GPU."""
     batch, tokens, tags = scores.shape
     scores = scores.clone()
     if starts is not None:
@@ -115,8 +115,8 @@ def k_best_paths_on_gpu(
     brings = scores + rest
     taken = rest.clamp(min=torch.finfo(rest.dtype).min / 4)
     stay = torch.full_like(transitions, -torch.inf).fill_diagonal_(0)
-    # A beginning's bound, its score and that of the best way to end it, is the score of a whole path, and the best
-    # paths of different beginnings differ: those of the k best paths are among the k beginnings of the highest bounds.
+    # The bound of a prefix is the score of a whole path, and different prefixes have different best paths. So the
+    # prefixes of the k best paths are among the k prefixes of the highest bounds.
     bound, tag = brings[:, 0].topk(min(k, tags), dim=1)
     places = [tag]
     for t in range(1, tokens):
@@ -128,14 +128,14 @@ def k_best_paths_on_gpu(
         bound, place = bounds.flatten(1).topk(min(k, bounds.shape[1] * tags), dim=1)
         tag = place % tags
         places.append(place)
-    # A place is that of the path that is made longer, in `tags` parts.
+    # `place // tags` is the index of the prefix that is extended, and `place % tags` its new tag.
     place = places[-1]
     path = [place]
     for before in places[-2::-1]:
         place = before.gather(1, place // tags)
         path.append(place)
     paths = torch.stack(path[::-1], dim=2) % tags * mask.unsqueeze(1)
-    # Bounds are rounded at each token; a path's score is a sum once.
+    # Bounds are rounded at each token, so the scores are summed again.
     value = scores.gather(2, paths.transpose(1, 2)).masked_fill(~mask.unsqueeze(2), 0).sum(dim=1)
     moves = transitions[paths[:, :, :-1], paths[:, :, 1:]].masked_fill(~mask[:, None, 1:], 0)
     return paths, torch.where(bound == -torch.inf, bound, value + moves.sum(dim=2))
@@ -160,7 +160,7 @@ def k_best_paths_on_cpu(
     ends: Optional[torch.Tensor],
     mask: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """As `k_best_paths`, with NumPy, whose partition and small operations take half of torch's time."""
+    """`k_best_paths` with NumPy, whose partition and small operations take half of torch's time on a CPU."""
     batch, tokens, tags = scores.shape
     width = min(k, tags**tokens)
     if batch == 0:
@@ -170,7 +170,7 @@ def k_best_paths_on_cpu(
     if longest < tokens:
         found = k_best_paths_on_cpu(scores[:, :longest], transitions, k, starts, ends, mask[:, :longest])
         return F.pad(found[0], (0, tokens - longest)), found[1]
-    # The longest first: those that have a token are the first ones then, and nothing is computed at padding.
+    # The longest sequences first, so that at each token the unfinished sequences are the first ones.
     order = np.argsort(-lengths)
     # shape: (tokens, batch)
     real = np.arange(tokens)[:, None] < lengths[order]
@@ -188,7 +188,7 @@ def k_best_paths_on_cpu(
     taken = rest.clamp(min=torch.finfo(rest.dtype).min / 4).numpy().reshape(tokens, batch * tags)
     pairs = transitions.detach().numpy()
     bounds = np.full((batch, width), -np.inf, dtype=pairs.dtype)
-    # Beginnings are numbered through the batch, so many of each sequence.
+    # Prefixes are numbered through the batch, `many` for each sequence.
     bound, place = _highest(brings[0].numpy(), k)
     tag = place % tags
     steps = [(np.zeros_like(place), tag)]
@@ -201,11 +201,11 @@ def k_best_paths_on_cpu(
         bound, tag = bound[: number * many], tag[: number * many]
         longer = memory[: len(tag)]
         pairs.take(tag, axis=0, out=longer.numpy(), mode="clip")
-        # These sums are the one thing that torch is faster at.
+        # torch is faster at these sums.
         longer += torch.from_numpy(bound - taken[t - 1].take(first[: len(tag)] + tag)).unsqueeze(1)
         longer = longer.view(number, many, tags)
         longer += brings[t, :number, None]
-        # The best of what each beginning grows into has the same bound, but for rounding.
+        # The best extension of each prefix has the prefix's bound, except for rounding.
         least = bound.reshape(number, many).min(axis=1) if many == k else None
         bound, place = _highest(longer.view(number, -1).numpy(), k, least)
         before, tag = np.divmod(place, tags)
@@ -221,12 +221,12 @@ def k_best_paths_on_cpu(
         (before, tag), number = steps[t], having[t]
         ended = having[t + 1] if t + 1 < tokens else 0
         if ended < number:
-            # The last token of some. There are fewer beginnings than paths where these are few.
+            # Sequences that end here. They may have fewer prefixes than paths.
             many = len(tag) // number
             rank[ended:number] = rank[ended:number].clip(max=many - 1) + many * np.arange(ended, number)[:, None]
         paths[t, :number] = tag.take(rank[:number])
         rank[:number] = before.take(rank[:number])
-    # Bounds are rounded at each token; a path's score is a sum once.
+    # Bounds are rounded at each token, so the scores are summed again.
     values = scores.gather(2, torch.from_numpy(paths)).numpy()
     moves = pairs.ravel().take(paths[:-1] * tags + paths[1:])
     if having[-1] < batch:
@@ -236,14 +236,14 @@ def k_best_paths_on_cpu(
     return torch.from_numpy(paths).permute(1, 2, 0).contiguous()[back], torch.from_numpy(values)[back]
 
 
-#: With less numbers in a row, their partition takes less time than finding those that come into question.
+# The least length of a row for which filtering by `about` is faster than a partition of the whole row.
 _MANY = 512
 
 
 def _highest(table: np.ndarray, k: int, about: Optional[np.ndarray] = None) -> tuple[np.ndarray, np.ndarray]:
     """
-    The `k` highest of each row, or all of them where there are less, and their places in the table, row by row. It is
-    found sooner where at least `k` and few more of each row reach, or nearly, a number for it: `about (rows,)`.
+    The `k` highest values of each row, or all if there are fewer, and their flat indices in the table, row by row.
+    `about`, `(rows,)`, makes it faster: a value for each row that at least `k` of its values, and few more, reach.
     """
     rows, number = table.shape
     if k >= number:
@@ -263,7 +263,7 @@ def _highest(table: np.ndarray, k: int, about: Optional[np.ndarray] = None) -> t
     reached = table >= least
     places = np.flatnonzero(reached)
     if len(places) != rows * k:
-        # There are more where some are equal, and less where some are NaN.
+        # More than `k` values reach `least` if some are equal, and fewer if some are NaN.
         for row in np.flatnonzero(reached.sum(axis=1) != k):
             reached[row] = False
             reached[row, np.argpartition(table[row], number - k)[number - k :]] = True
