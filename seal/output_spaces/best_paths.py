@@ -110,8 +110,8 @@ def k_best_paths_on_gpu(
         scores[torch.arange(batch, device=scores.device), last] += ends
     whole = mask.all(dim=0).tolist()
     rest = _best_rest(scores, transitions, mask, whole)
-    # What a step to a tag brings with the best way on from there; and what is taken back of the tag before. A tag that
-    # no way leads on from has a bound of -inf already.
+    # A step to a tag adds `brings` to the bound, the tag's score and the best rest from there; `taken`, the best rest
+    # of the tag before, is subtracted. Tags without a path to the end have the bound -inf already.
     brings = scores + rest
     taken = rest.clamp(min=torch.finfo(rest.dtype).min / 4)
     stay = torch.full_like(transitions, -torch.inf).fill_diagonal_(0)
@@ -142,14 +142,14 @@ def k_best_paths_on_gpu(
 
 
 def _best_rest(scores: torch.Tensor, transitions: torch.Tensor, mask: torch.Tensor, whole: list[bool]) -> torch.Tensor:
-    """For each token the score of the best way to go on from each tag to the end: `(batch, tokens, tags)`."""
+    """The score of the best path from each tag of each token to the end, without the tag: `(batch, tokens, tags)`."""
     rest = torch.zeros_like(scores[:, 0])
-    found = [rest]
+    rests = [rest]
     for t in range(scores.shape[1] - 1, 0, -1):
         value = (transitions + (scores[:, t] + rest).unsqueeze(1)).amax(dim=2)
         rest = value if whole[t] else torch.where(mask[:, t, None], value, rest)
-        found.append(rest)
-    return torch.stack(found[::-1], dim=1)
+        rests.append(rest)
+    return torch.stack(rests[::-1], dim=1)
 
 
 def k_best_paths_on_cpu(
@@ -182,8 +182,8 @@ def k_best_paths_on_cpu(
     if ends is not None:
         scores.numpy()[lengths[order] - 1, np.arange(batch)] += ends.detach().numpy()
     rest = _best_rest_on_cpu(scores, transitions, having)
-    # What a step to a tag brings with the best way on from there; and what is taken back of the tag before. A tag that
-    # no way leads on from has a bound of -inf already.
+    # A step to a tag adds `brings` to the bound, the tag's score and the best rest from there; `taken`, the best rest
+    # of the tag before, is subtracted. Tags without a path to the end have the bound -inf already.
     brings = scores + rest
     taken = rest.clamp(min=torch.finfo(rest.dtype).min / 4).numpy().reshape(tokens, batch * tags)
     pairs = transitions.detach().numpy()
@@ -272,8 +272,8 @@ def _highest(table: np.ndarray, k: int, about: Optional[np.ndarray] = None) -> t
 
 
 def _best_rest_on_cpu(scores: torch.Tensor, transitions: torch.Tensor, having: list[int]) -> torch.Tensor:
-    """For each token the score of the best way to go on from each tag to the end: `(tokens, batch, tags)`."""
-    # With the batch last, a maximum over tags runs along neighbours in memory, for many sequences at once.
+    """The score of the best path from each tag of each token to the end, without the tag: `(tokens, batch, tags)`."""
+    # With the batch last, a maximum over tags reads neighbours in memory, for many sequences at once.
     columns, pairs = scores.transpose(1, 2).contiguous(), transitions.unsqueeze(2)
     rest = torch.zeros_like(columns)
     for t in range(len(columns) - 1, 0, -1):

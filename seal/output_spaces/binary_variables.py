@@ -1,3 +1,5 @@
+"""Output spaces of independent binary variables: label sets and masks of images."""
+
 from functools import reduce
 from typing import Any, Optional, Union
 
@@ -9,22 +11,22 @@ from seal.common.vocabularies import Vocabulary, labels_of
 from seal.output_spaces.output_space import OutputSpace, check_relaxed, check_shape, dot, merge_equal
 from seal.registry import ConfigurationError
 
-# With fewer ones a variable than this, ones are drawn one by one: an event takes about thirty times as long as a
-# comparison.
+# Below this mean rate of ones, samples are drawn by events (`_samples_of_few`): an event takes about thirty times as
+# long as a comparison.
 _RARE = 0.03
 
 
 class BinaryVariables(OutputSpace):
     """
     Independent binary variables, `P(y | x) = prod_i Bernoulli(y_i; sigmoid(logits_i))` (SEAL, NeurIPS 2022,
-    section 2), in any arrangement: the labels of a set, the pixels of a mask. A subclass says what they are.
+    section 2), such as the labels of a set or the pixels of a mask.
 
     `logits` is `(batch, *structure)`. Every output is floating, `(batch, samples, *structure)`, in [0, 1] where
     relaxed and 0 or 1 where discrete. Gold, `(batch, *structure)`, is 0 or 1 of any type. All instances have the
     same size, so there is no mask.
     """
 
-    #: Why a mask of real positions makes no sense here, for messages.
+    #: Why this space takes no mask of real positions, for messages.
     no_mask_because = "every instance has all variables"
 
     def check_outputs(self, outputs: Any, logits: torch.Tensor) -> None:
@@ -103,7 +105,7 @@ class BinaryVariables(OutputSpace):
     def sample_distinct(
         self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        # Booleans until they are merged: most of the draws of a confident net are equal.
+        # Draws stay boolean until they are merged, as most draws of a confident net are equal.
         self._ensure_no_mask(mask)
         return _merged(_samples(logits, num_samples), logits.dtype)
 
@@ -121,13 +123,13 @@ class BinaryVariables(OutputSpace):
 
 
 def _samples(logits: torch.Tensor, num_samples: int) -> torch.Tensor:
-    """Booleans, `(batch, samples, *structure)`."""
+    """Independent draws, boolean, `(batch, samples, *structure)`."""
     logits = at_least_float(logits)
     if F.softplus(logits).mean() < _RARE:
         return _samples_of_few(logits, num_samples)
     shape = (logits.shape[0], num_samples, *logits.shape[1:])
-    # `torch.rand` is a multiple of eps / 2, possibly 0, which is below every probability above 0: an almost impossible
-    # one would be drawn once in 2^24 times, and with thousands of variables in every batch. So it is set to 0.
+    # `torch.rand` is a multiple of eps / 2, and 0 once in 2^24 times, which is below every positive probability. So
+    # probabilities that are almost 0 are set to 0: with thousands of variables they would be drawn in every batch.
     probabilities = F.threshold(logits.sigmoid(), torch.finfo(logits.dtype).eps / 4, 0.0)
     # `torch.bernoulli` branches at each draw, and takes five times as long where the outcomes are hard to predict.
     return torch.rand(shape, dtype=logits.dtype, device=logits.device) < probabilities.unsqueeze(1)
@@ -135,11 +137,11 @@ def _samples(logits: torch.Tensor, num_samples: int) -> torch.Tensor:
 
 def _samples_of_few(logits: torch.Tensor, num_samples: int) -> torch.Tensor:
     """
-    Draws from the same distribution, at a cost that grows with the number of ones and not with that of variables. In a
-    Poisson process with `lambda_i = softplus(z_i)` events a draw, variable `i` of a draw has no event with probability
-    `exp(-lambda_i) = 1 - sigmoid(z_i)`; so a variable is 1 where it has at least one event. The number of events in all
-    variables and draws of an instance is one Poisson number. Each event falls on a variable with a probability
-    proportional to `lambda`, and on every draw with the same probability.
+    Draws from the same distribution, at a cost that grows with the number of ones. In each draw, let variable `i` have
+    a Poisson number of events with the rate `lambda_i = softplus(z_i)`, and be 1 if it has at least one. It has none
+    with the probability `exp(-lambda_i) = 1 - sigmoid(z_i)`. The number of events in all variables and draws of an
+    instance is one Poisson number. Each event falls on a variable with a probability proportional to `lambda`, and on
+    every draw with the same probability.
     """
     rates = F.softplus(logits.flatten(1).double())
     batch, variables = rates.shape
@@ -167,8 +169,8 @@ def _merged(present: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, to
 
 def packed(bits: torch.Tensor) -> torch.Tensor:
     """
-    Booleans `(rows, variables)`, packed 64 to an integer: `(rows, words)`. Rows are equal where their words are, and
-    sorting words takes a fraction of the time and the memory.
+    Packs booleans `(rows, variables)` into 64-bit integers, `(rows, words)`. Rows are equal if and only if their words
+    are, and sorting words takes a fraction of the time and the memory.
     """
     padded = F.pad(bits.to(torch.uint8), (0, -bits.shape[1] % 64)).contiguous()
     # An integer holds eight variables, each the lowest bit of a byte; seven more such integers, shifted, fill the

@@ -1,3 +1,5 @@
+"""`OutputSpace`, the base of output spaces; and `Candidates`, the outputs on which a loss-net is trained."""
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,24 +12,24 @@ from seal.registry import ConfigurationError, Registrable
 
 class OutputSpace(torch.nn.Module, Registrable):
     """
-    A kind of output: its relaxation, its distribution `P(y | x; Phi)` under the task-net's logits, its comparison with
-    gold and its decoding (SEAL, NeurIPS 2022, section 2, has what the methods share).
+    The base of types of output. A space defines the relaxation of an output, its distribution `P(y | x; Phi)` under the
+    task-net's logits, its comparison with gold, and its decoding (SEAL, NeurIPS 2022, section 2).
 
     Energies, samplers, scores and losses handle outputs only through this class, so each of them works with label
-    sets, tag sequences and images alike.
+    sets, tag sequences and images.
 
     Shapes. `logits` is `(batch, *structure)`. *Outputs* are candidates `(batch, samples, *output)`. Gold is one
-    output an instance, `(batch, *output)`, always discrete. A space may hold discrete outputs in a compact form
+    output for each instance, `(batch, *output)`, always discrete. A space may have a compact form of discrete outputs
     (tag indices in place of one-hot rows); its methods take either form. `mask`, `(batch, tokens)`, is True at the
     real positions of a batch of unequal sizes, and `None` where every instance has the same size; padding adds
     nothing to any sum.
     """
 
     num_labels: int
-    #: The labels, and the vocabulary's namespace they are from.
+    #: The labels, and their namespace in the vocabulary.
     labels: list[str]
     namespace: str
-    #: The L1 distance that one wrong variable makes between discrete outputs.
+    #: The L1 distance between discrete outputs that differ in one variable.
     l1_per_error: float = 1.0
 
     def relax(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
@@ -36,17 +38,18 @@ class OutputSpace(torch.nn.Module, Registrable):
 
     def check_outputs(self, outputs: Any, logits: torch.Tensor) -> None:
         """
-        Checks outputs that a caller gives: here only their shape, in a space their values, too.
+        Checks outputs that a user passes, for inputs with these `logits (batch, *structure)`. The base class checks the
+        shape; spaces check the values as well.
 
         # Raises
 
-        `ConfigurationError` if they are no outputs of inputs with these `logits (batch, *structure)`.
+        `ConfigurationError` if they are not outputs of this space.
         """
         batch, *structure = logits.shape
         check_shape(outputs, batch, [structure, structure[:-1]])
 
     def relax_candidates(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
-        """`relax` of the logits of several candidates an instance: `(batch, samples, *structure)` to the same shape."""
+        """`relax` for the logits of several candidates, `(batch, samples, *structure)`; of the same shape."""
         samples = logits.shape[1]
         if mask is not None:
             mask = mask.repeat_interleave(samples, dim=0)
@@ -79,7 +82,7 @@ class OutputSpace(torch.nn.Module, Registrable):
     def log_prob(
         self, logits: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:
-        """`log P(y | x; Phi)` of each candidate in nats, `(batch, samples)`; computed from logits."""
+        """`log P(y | x; Phi)` of each candidate in nats, `(batch, samples)`."""
         raise NotImplementedError
 
     def cross_entropy(
@@ -106,17 +109,17 @@ class OutputSpace(torch.nn.Module, Registrable):
         raise NotImplementedError
 
     def is_legal(self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
-        """Whether `decode` could give each of the discrete outputs, `(batch, samples)`: here, all of them."""
+        """Whether `decode` could return each of the discrete outputs, `(batch, samples)`; true in the base class."""
         return torch.ones(outputs.shape[:2], dtype=torch.bool, device=outputs.device)
 
     def stack(self, *outputs: torch.Tensor) -> torch.Tensor:
-        """Joins sets of candidates along `samples`, brought to one form."""
+        """Joins candidates along `samples`, after converting them to one form."""
         return torch.cat(outputs, dim=1)
 
     def distinct(self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> tuple[torch.Tensor, torch.Tensor]:
         """
-        Merges equal candidates of an instance. A loss that sums over draws is unchanged when each distinct draw
-        carries the logarithm of its count, and a confident task-net repeats itself often.
+        Merges equal candidates of an instance. A loss that sums over draws can use the distinct draws with the
+        logarithms of their counts; the draws of a confident task-net are mostly equal.
 
         # Returns
 
@@ -128,11 +131,11 @@ class OutputSpace(torch.nn.Module, Registrable):
     def sample_distinct(
         self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """`distinct` of as many draws as `sample` gives."""
+        """`distinct` of `num_samples` draws of `sample`."""
         return self.distinct(self.sample(logits, num_samples, mask), mask)
 
     def project(self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
-        """The relaxed outputs nearest to `outputs (batch, samples, *structure)`, which may lie anywhere."""
+        """The relaxed outputs nearest to any points `outputs (batch, samples, *structure)`."""
         raise NotImplementedError(
             f"{type(self).__name__} has no projection onto its relaxed outputs, which gradient-based inference "
             "and Gaussian perturbation with space 'clip' need; the output spaces 'label_set', 'binary_mask' and "
@@ -150,8 +153,9 @@ class OutputSpace(torch.nn.Module, Registrable):
 
 def dot(outputs: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
     """
-    `sum_i outputs[b, k, i] vectors[b, i]` over the variables: `(batch, samples)`. At least in single precision, also
-    in mixed precision: in half precision, a log-probability or a count of thousands of variables is off by whole units.
+    `sum_i outputs[b, k, i] vectors[b, i]` over the variables, `(batch, samples)`. It is computed at least in single
+    precision, under autocast as well: in half precision, a log-probability or a count of thousands of variables is off
+    by whole units.
     """
     dtype = torch.promote_types(torch.promote_types(outputs.dtype, vectors.dtype), torch.float)
     with torch.autocast(outputs.device.type, enabled=False):
@@ -160,8 +164,8 @@ def dot(outputs: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
 
 class OverOutputs(torch.nn.Module):
     """
-    A net, or a term of one, that may keep its model's output space as an attribute. The space is a submodule of the
-    model alone, so that its parameters are in no net. Weights that were saved when it was a submodule of the net, as
+    The base of nets that keep their model's output space as an attribute. The space is registered as a submodule of the
+    model only, so its parameters are not among the net's. Older weights, in which it was the net's submodule
     `output_space`, still load.
     """
 
@@ -177,29 +181,27 @@ class OverOutputs(torch.nn.Module):
         super()._load_from_state_dict(state_dict, prefix, *others)
 
 
-#: What a candidate may be a function of, for an implicit gradient: the output of one of the two networks, or neither's.
+#: For implicit gradients: the network of whose output a candidate is a function, or `CONSTANT`.
 TASK_NET, COST_AUGMENTED_NET, CONSTANT = "task_net", "cost_augmented_net", "constant"
 
 
 @dataclass
 class Candidates:
     """
-    The outputs that a loss-net is trained to tell from gold. A sampler gives them as constants; `with_gradient` makes
-    them functions of the task-net again.
+    The outputs that a loss-net learns to distinguish from gold. A sampler returns them as constants; `with_gradient`
+    makes them functions of the task-net again.
 
     # Parameters
 
     outputs : `torch.Tensor`, `(batch, samples, *output)`
     noise_log_prob : `torch.Tensor`, `(batch, samples)`, optional
-        `log P_N` of each candidate in nats, where the sampler draws from a distribution it can evaluate.
+        `log P_N` of each candidate in nats, if the sampler can compute it.
     gold_noise_log_prob : `torch.Tensor`, `(batch,)`, optional
         `log P_N` of gold.
     log_count : `torch.Tensor`, `(batch, samples)`, optional
-        The logarithm of the number of draws that a candidate stands for; `-inf` for a filler, which stands for none.
-        `None`: each candidate is one draw.
+        The logarithm of the number of draws that equal a candidate; `-inf` for a filler. `None`: one draw each.
     sources : `tuple[str, ...]`, optional
-        For each sample what it is a function of: `TASK_NET`, `COST_AUGMENTED_NET` or `CONSTANT`. `None`: all are of
-        the task-net.
+        The source of each sample: `TASK_NET`, `COST_AUGMENTED_NET` or `CONSTANT`. `None`: `TASK_NET` for all.
     """
 
     outputs: torch.Tensor
@@ -209,11 +211,11 @@ class Candidates:
     sources: Optional[tuple[str, ...]] = None
 
     def source_of_each(self) -> tuple[str, ...]:
-        """`sources`, or as often `TASK_NET` where it is `None`."""
+        """`sources`, or `TASK_NET` for each sample if it is `None`."""
         return self.sources or (TASK_NET,) * self.outputs.shape[1]
 
     def log_counts(self) -> torch.Tensor:
-        """`log_count`, or as many zeros where it is `None`: `(batch, samples)`."""
+        """`log_count`, or zeros if it is `None`: `(batch, samples)`."""
         if self.log_count is not None:
             return self.log_count
         return torch.zeros(self.outputs.shape[:2], device=self.outputs.device)
@@ -238,12 +240,10 @@ def merge_equal(keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     The other instances are filled up with their first draw and a log-count of `-inf`.
     """
     batch, samples, size = keys.shape
-    # Copies the high bits into the low ones: a product turns a difference in the highest bit alone into one in the
-    # highest bit alone, and two such differences would always cancel.
+    # Mix the high bits into the low ones: two differences in the highest bit alone would cancel in any sum of products.
     mixed = keys ^ ((keys >> 32) & 0xFFFFFFFF)
     for seed in range(_TRIES):
-        # A draw's code is one number, so that sorting them is cheap; `torch.unique` over rows compares whole rows and
-        # takes ten times as long.
+        # A draw's code is one number, which is cheap to sort; `torch.unique` over rows takes ten times as long.
         code = (mixed * _multipliers(size, seed, keys.device)).sum(dim=-1)
         code, order = code.sort(dim=1)
         first = torch.ones_like(code, dtype=torch.bool)
@@ -251,25 +251,25 @@ def merge_equal(keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         # shape: (batch, samples), the column of each draw in the order of codes
         column = first.cumsum(dim=1) - 1
         draws = order + samples * torch.arange(batch, device=keys.device).unsqueeze(1)
-        # The last column takes what is not the first of its code.
+        # Draws that are not the first of their code write to the last column.
         chosen = draws[:, :1].repeat(1, samples + 1)
         chosen.scatter_(1, torch.where(first, column, samples), draws)
         flat = keys.flatten(0, 1)
         same = (flat[draws] == flat[chosen.gather(1, column)]).all()
-        # Read together, since each reading waits for a GPU.
+        # One transfer for both, as each waits for the GPU.
         width, same = torch.stack([column[:, -1].max() + 1, same]).tolist()
         if same:
             chosen = chosen[:, :width]
             counts = torch.zeros(batch, width, device=keys.device)
             counts.scatter_add_(1, column, torch.ones_like(column, dtype=counts.dtype))
             return chosen, counts.log()
-        # Otherwise two different draws have the same code, with a probability of about 2^-64 for each pair.
+        # Two different draws had the same code, which has a probability of about 2^-64 for each pair: try again.
     raise RuntimeError(f"merge_equal found no {_TRIES} random codes that tell the draws apart.")
 
 
 @lru_cache(maxsize=64)
 def _multipliers(size: int, seed: int, device: torch.device) -> torch.Tensor:
-    """Random odd numbers; products and sums wrap around."""
+    """Random odd 64-bit integers, `(size,)`."""
     generator = torch.Generator().manual_seed(seed)
     return (torch.randint(-(2**62), 2**62, (size,), generator=generator) * 2 + 1).to(device)
 
@@ -278,7 +278,7 @@ def _multipliers(size: int, seed: int, device: torch.device) -> torch.Tensor:
 class RewardedCandidates(Candidates):
     """
     Candidates for a batch in which some rows have no gold. In each such row a reward `R(x, .)` determines the output
-    `y+` that takes the place of gold, and how much lower the reward of each candidate is.
+    `y+` that replaces gold, and the gap between its reward and each candidate's.
 
     # Parameters
 
@@ -300,7 +300,7 @@ _TOLERANCE = 1e-4
 
 
 def check_shape(outputs: Any, batch: int, shapes: Sequence[Sequence[int]]) -> None:
-    """`(batch, candidates, *shape)` is needed, with any of the shapes; a message names the first."""
+    """Raises if `outputs` is not `(batch, candidates, *shape)` for one of the shapes; the message names the first."""
     if not isinstance(outputs, torch.Tensor):
         raise ConfigurationError(f"outputs: a tensor of torch is needed, not {type(outputs).__name__}.")
     found = tuple(outputs.shape)
@@ -312,7 +312,7 @@ def check_shape(outputs: Any, batch: int, shapes: Sequence[Sequence[int]]) -> No
 
 
 def check_indices(outputs: torch.Tensor, number: int) -> None:
-    """Discrete outputs in the compact form: indices from 0 to `number - 1`, as torch gathers by them."""
+    """Raises if discrete outputs are not integer indices from 0 to `number - 1`."""
     if outputs.dtype not in (torch.int64, torch.int32):
         raise ConfigurationError(
             f"outputs: indices are needed as torch.int64, not {outputs.dtype}; call .long() on them."
@@ -321,7 +321,7 @@ def check_indices(outputs: torch.Tensor, number: int) -> None:
 
 
 def check_relaxed(outputs: torch.Tensor) -> None:
-    """Values in [0, 1]; none is NaN."""
+    """Raises if a value is NaN or outside [0, 1]."""
     if outputs.is_complex():
         raise ConfigurationError(f"outputs: numbers from 0 to 1 are needed, not {outputs.dtype}.")
     if outputs.dtype != torch.bool:
@@ -330,7 +330,7 @@ def check_relaxed(outputs: torch.Tensor) -> None:
 
 
 def check_floating(outputs: torch.Tensor, like: torch.Tensor) -> None:
-    """The type in which the model computes, unless autocast brings tensors to one type."""
+    """Raises if outputs are not floating, or not of the type of `like`; autocast allows any floating type."""
     if not outputs.is_floating_point():
         raise ConfigurationError(
             f"outputs: one probability for each label of a token is needed as {like.dtype}, not {outputs.dtype}; call "
@@ -346,6 +346,6 @@ def _check_least_and_most(outputs: torch.Tensor, least: float, most: float, expe
     if outputs.numel() == 0:
         return
     for found, wrong in ((outputs.min(), outputs.min() < least), (outputs.max(), outputs.max() > most)):
-        # NaN is neither below nor above anything.
+        # No comparison with NaN is true.
         if bool(wrong) or bool(found.isnan()):
             raise ConfigurationError(f"outputs: {expected}, and there is {found.item():g}.")
