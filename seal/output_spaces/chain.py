@@ -1,11 +1,12 @@
 """
-Sums over all tag sequences of a linear chain `P(y | x) = exp(score(y)) / Z`, where
+`log Z`, marginals and samples of a linear chain over tag sequences, `P(y | x) = exp(score(y)) / Z` with
 `score(y) = starts[y_1] + sum_t scores_t[y_t] + sum_t transitions[y_{t-1}, y_t] + ends[y_T]`,
 by the forward-backward algorithm (Rabiner 1989; Lafferty, McCallum & Pereira 2001).
 
-Most of the time goes into the number of operations, on a GPU all of it. So both ways over the tokens are taken at once,
-and first derivatives are written out: those of `log Z` are the marginals, and those of the marginals follow from one
-more pass, as the matrix of second derivatives of `log Z` is symmetric. Higher ones are autograd's.
+The time depends mostly on the number of tensor operations, on a GPU entirely. So the forward and the backward pass run
+at once, as two rows of a batch, and first derivatives are written out: those of `log Z` are the marginals, and those of
+the marginals take one more pass, as the matrix of second derivatives of `log Z` is symmetric. Autograd computes higher
+derivatives.
 """
 
 from collections.abc import Callable
@@ -20,15 +21,15 @@ LogSum = Callable[[torch.Tensor], torch.Tensor]
 
 class Chain:
     """
-    The distribution over tag sequences that scores make. It is computed in double precision where the device has it,
-    and given in that of `scores`. Scores may be as far apart as may be: sums in which products of exponentials would
-    underflow are taken of logarithms.
+    The distribution of a linear chain over tag sequences. It is computed in double precision if the device has it, and
+    returned in the precision of `scores`. Scores may differ by any amount: where products of exponentials would
+    underflow, sums are computed from logarithms.
 
     # Parameters
 
     scores : `torch.Tensor`, `(batch, tokens, tags)`
     transitions : `torch.Tensor`, `(tags, tags)`
-        `transitions[i, j]` is for tag `j` after tag `i`; `-inf` for a pair that may not be.
+        `transitions[i, j]` is the score of tag `j` after tag `i`; `-inf` for an impossible pair.
     starts, ends : `torch.Tensor`, `(tags,)`, optional
         Added at the first and at the last real token.
     mask : `torch.BoolTensor`, `(batch, tokens)`, optional
@@ -44,14 +45,14 @@ class Chain:
         mask: Optional[torch.Tensor] = None,
     ) -> None:
         tokens = _Tokens(scores, mask)
-        # By token, as a step over the tokens takes one of all sequences; a copy, as it is written in place.
+        # Tokens first, as each step reads one token of all sequences; a copy, as it is changed in place.
         wide = scores.transpose(0, 1).to(wide_type(scores), copy=True, memory_format=torch.contiguous_format)
         tokens.only_real_(wide)
         rows = torch.arange(len(scores), device=scores.device)
         for places, more in ((torch.zeros_like(tokens.last), starts), (tokens.last, ends)):
             if more is not None:
                 wide.index_put_((places, rows), more.to(wide), accumulate=True)
-        # The scores of the first and the last token hold those of start and end. shape: (tokens, batch, tags)
+        # `starts` and `ends` are included in the scores of the first and last token. shape: (tokens, batch, tags)
         self._scores, self._transitions = wide, transitions.to(wide)
         self._tokens, self._dtype = tokens, scores.dtype
         self._known: Optional[_Sweep] = None
@@ -65,7 +66,7 @@ class Chain:
         return self._sums("marginals").transpose(0, 1).to(self._dtype)
 
     def _sums(self, what: str) -> torch.Tensor:
-        """What a sweep or the logarithms have of this name."""
+        """The result of the method `what` of `_Sweep` or, where that would underflow, of `_Logarithms`."""
         has_slope = torch.is_grad_enabled() and (self._scores.requires_grad or self._transitions.requires_grad)
         sweep = self._sweep(ways=2 if has_slope or what == "marginals" else 1)
         if not sweep.is_exact:
@@ -81,24 +82,24 @@ class Chain:
     @torch.no_grad()
     def sample(self, num_samples: int) -> torch.Tensor:
         """
-        Independent samples, the last tag first and each other one given the tag after it: `(batch, num_samples,
-        tokens)`, 0 at padding.
+        Independent samples, `(batch, num_samples, tokens)`, 0 at padding. The last tag is drawn first, and each other
+        tag given the tag after it.
         """
         sweep, real = self._sweep(ways=1), self._tokens.real
         sums = sweep if sweep.is_exact else self._logarithms()
         length, batch, none = self._scores.shape
         after = torch.full((batch, num_samples), none, device=self._scores.device)
-        found = []
+        tags = []
         for t in range(length - 1, -1, -1):
             if real is not None and t + 1 < length:
-                # Where the next token is padding, there is no tag after.
+                # Where the next token is padding, this is the last tag.
                 after = torch.where(real[t + 1], after, none)
             up_to = sums.weights(t, after).cumsum(dim=2)
             chance = 1 - torch.rand(batch, num_samples, 1, dtype=self._dtype, device=after.device)
-            # The last one also where a score is not a number.
+            # The last tag if a score is NaN.
             after = torch.searchsorted(up_to, chance * up_to[..., -1:]).squeeze(2).clamp_(max=none - 1)
-            found.append(after)
-        return self._tokens.only_real_(torch.stack(found[::-1])).permute(1, 2, 0)
+            tags.append(after)
+        return self._tokens.only_real_(torch.stack(tags[::-1])).permute(1, 2, 0)
 
     def log_prob(self, outputs: torch.Tensor) -> torch.Tensor:
         """`log P(y | x)` of each of `outputs (batch, samples, tokens)`: `(batch, samples)`."""
@@ -114,18 +115,18 @@ class Chain:
 
 
 def wide_type(values: torch.Tensor) -> torch.dtype:
-    """Double precision, but for Apple's GPUs, which have none."""
+    """Double precision; single precision on Apple's GPUs, which have no double precision."""
     return torch.float if values.device.type == "mps" else torch.double
 
 
 class _Tokens:
-    """Which tokens of a batch are real, for values of shape `(tokens, batch, ...)`."""
+    """The mask of real tokens of a batch, for values of shape `(tokens, batch, ...)`."""
 
     def __init__(self, scores: torch.Tensor, mask: Optional[torch.Tensor]) -> None:
         batch, tokens, _ = scores.shape
-        #: `(tokens, batch, 1)`, or `None` where all are.
+        #: The mask, `(tokens, batch, 1)`, or `None` if all tokens are real.
         self.real: Optional[torch.Tensor] = None
-        #: The place of the last real token of each sequence, `(batch,)`.
+        #: The index of the last real token of each sequence, `(batch,)`.
         self.last = torch.full((batch,), tokens - 1, device=scores.device)
         if mask is not None and not bool(mask.all()):
             self.real, self.last = mask.t().unsqueeze(2), mask.sum(dim=1) - 1
@@ -133,29 +134,30 @@ class _Tokens:
             self._order = (self.last - places).clamp(min=0).unsqueeze(2)
 
     def reversed(self, values: torch.Tensor) -> torch.Tensor:
-        """The real tokens of each sequence from the last to the first, and some of them again at padding; a copy."""
+        """A copy with the real tokens of each sequence in reverse order; at padding, values of real tokens."""
         return values.flip(0) if self.real is None else values.gather(0, self._order.expand_as(values))
 
     def both_ways(self, values: torch.Tensor) -> torch.Tensor:
-        """The values, and those of the reversed sequences: `(tokens, 2, batch, ...)`."""
+        """The values and the reversed values, `(tokens, 2, batch, ...)`."""
         return torch.stack([values, self.reversed(values)], dim=1)
 
     def only_real_(self, values: torch.Tensor, first: int = 0) -> torch.Tensor:
-        """Writes 0 at padding, where the values begin with the token `first`."""
+        """Sets values at padding to 0, in place; `values` begins with the token `first`."""
         return values if self.real is None else values.masked_fill_(~self.real[first:], 0)
 
 
 class _Sweep:
     """
-    Sums over all beginnings that end in a tag, and over all endings that begin with it, as products of exponentials,
-    without gradients. Those of each token are divided by the largest, which is kept apart.
+    The scaled forward and backward algorithm, with products of exponentials and without gradients: for each token and
+    tag the sum over all prefixes that end in it, and over all suffixes that begin with it. The sums of a token are
+    divided by the largest one; `log_partition` adds the logarithms of these scales.
 
     # Parameters
 
     scores, transitions, tokens
-        As `Chain` has them, by token.
+        Those of `Chain`, with the tokens first.
     ways : `int`
-        1: the beginnings alone. 2: also the endings, as beginnings of the reversed sequences.
+        1: forward. 2: forward and backward, which is forward on the reversed sequences.
     """
 
     def __init__(self, scores: torch.Tensor, transitions: torch.Tensor, tokens: _Tokens, ways: int) -> None:
@@ -164,8 +166,8 @@ class _Sweep:
         self._top = transitions.amax()
         self._factors = (transitions - self._top).exp()
         self._by_way = torch.stack([self._factors, self._factors.t()][:ways])
-        # Of each token, with its own score and without it. Memory is written in place, as new memory takes longer to
-        # get than to fill. shape: (tokens, ways, batch, tags)
+        # The sums with the token's own score and without it. They are written in place, as allocating memory takes
+        # longer than filling it. shape: (tokens, ways, batch, tags)
         self._with = self._powers()
         self._without = torch.empty_like(self._with)
         self._without[0] = 1
@@ -187,7 +189,7 @@ class _Sweep:
         return powers
 
     def _has_all_terms(self, transitions: torch.Tensor) -> bool:
-        """Whether products of two sums and a factor are all so large that none of their terms was lost."""
+        """Whether all products of two sums and a factor are large enough that no term of them has underflowed."""
         if not self._with.numel():
             return True
         least_factor = self._factors.masked_fill(transitions.isneginf(), 1).amin()
@@ -195,7 +197,7 @@ class _Sweep:
         least = limits.tiny / limits.eps / least_factor
         if bool(self._with.amin().square() > least):
             return True
-        # What must not be has no term, and padding does not count.
+        # Impossible tags have no term, and padding does not count.
         no_term = self._scores.isneginf()
         no_term = self.tokens.both_ways(no_term) if self.ways == 2 else no_term.unsqueeze(1)
         if self.tokens.real is not None:
@@ -204,8 +206,8 @@ class _Sweep:
 
     def weights(self, t: int, after: torch.Tensor) -> torch.Tensor:
         """
-        In proportion to the probability of each tag at token `t` where `after (batch, samples)` follows, the number of
-        tags for none: `(batch, samples, tags)`.
+        The unnormalised probability of each tag at token `t`, given the tag after it, `after (batch, samples)`, which
+        is the number of tags at the last token: `(batch, samples, tags)`.
         """
         return self._before[after].mul_(self._with[t, 0].unsqueeze(1))
 
@@ -226,8 +228,8 @@ class _Sweep:
 
     def log_partition_slopes(self, slope: torch.Tensor, pairs: bool) -> tuple[torch.Tensor, Optional[torch.Tensor]]:
         """
-        The gradients of `log_partition` by the scores and, if asked for, by the transitions: the marginals, and how
-        often two tags are expected in a row, times the `slope (batch,)`.
+        The vector-Jacobian product of `log_partition` with `slope (batch,)`: for the scores, the marginals times the
+        slope; with `pairs` also for the transitions, the expected counts of pairs of tags times the slope.
         """
         slope = slope.view(1, -1, 1)
         marginals = self.marginals().mul_(slope)
@@ -239,11 +241,12 @@ class _Sweep:
 
     def marginals_slopes(self, slope: torch.Tensor, pairs: bool) -> tuple[torch.Tensor, Optional[torch.Tensor]]:
         """
-        Those of `marginals`: how these and, if asked for, the expected pairs change as the scores change in the
-        direction of the `slope (tokens, batch, tags)`.
+        The vector-Jacobian product of `marginals` with `slope (tokens, batch, tags)`. As the Hessian of `log Z` is
+        symmetric, it is the derivative of the marginals, and with `pairs` also of the expected counts of pairs, when
+        the scores change in the direction of the slope.
         """
         tokens = self.tokens
-        # What changes, of the sums with the token's own score and of those without it.
+        # The derivatives of the sums with the token's own score, and of those without it.
         of_with = tokens.both_ways(slope)
         tokens.only_real_(of_with[:, 0])
         of_with.mul_(self._with)
@@ -252,7 +255,7 @@ class _Sweep:
         for t in range(1, len(powers)):
             of_with[t] += powers[t].mul_(torch.matmul(of_with[t - 1], self._by_way, out=of_without[t]))
         begun, of_begun = self._with[:, 0], of_with[:, 0]
-        # Of the marginals, which are products over their sum.
+        # The derivative of the marginals, which are normalised products.
         through = tokens.reversed(self._without[:, 1])
         total = (through * begun).sum(dim=2, keepdim=True)
         change = tokens.reversed(of_without[:, 1]).mul_(begun).addcmul_(through, of_begun).div_(total)
@@ -285,7 +288,7 @@ class _OfSweep(torch.autograd.Function):
         needed = ctx.needs_input_grad[:2]
         if not torch.is_grad_enabled():
             return *getattr(ctx.sweep, f"{ctx.what}_slopes")(slope, needed[1]), None, None
-        # Gradients that have gradients.
+        # Under `create_graph`: gradients with gradients.
         scores, transitions = ctx.saved_tensors
         value = getattr(_Logarithms(scores, transitions, ctx.sweep.tokens, by_products=True), ctx.what)()
         # Sequences of one token have no transitions.
@@ -300,15 +303,15 @@ class _OfSweep(torch.autograd.Function):
 
 class _Logarithms:
     """
-    The same sums by their logarithms, with all gradients.
+    The forward and backward algorithm on logarithms, with autograd.
 
     # Parameters
 
     scores, transitions, tokens
-        As `Chain` has them, by token.
+        Those of `Chain`, with the tokens first.
     by_products : `bool`
-        Whether a sum over the tag before is one of products, as in a sweep. Otherwise it costs `tags^2` exponentials,
-        of which the largest is 1.
+        Whether a sum over the previous tag is a matrix product of exponentials, as in `_Sweep`. Otherwise it takes
+        `tags^2` exponentials, and does not underflow.
     """
 
     def __init__(
@@ -316,7 +319,7 @@ class _Logarithms:
     ) -> None:
         self._scores, self._transitions, self._tokens = scores, transitions, tokens
         log_sum = (_log_products if by_products else _log_sum)(torch.stack([transitions, transitions.t()]))
-        # The gradient of an index is as large as all of what is indexed, each time.
+        # `unbind`, as the gradient of each `tensor[t]` would be as large as the whole tensor.
         each = tokens.both_ways(scores).unbind()
         real = None if tokens.real is None else tokens.real.unbind()
         found = [each[0]]
@@ -326,7 +329,7 @@ class _Logarithms:
         self._sums = torch.stack(found)
 
     def weights(self, t: int, after: torch.Tensor) -> torch.Tensor:
-        """As those of a sweep."""
+        """As `_Sweep.weights`."""
         return (self._before[after] + self._sums[t, 0].unsqueeze(1)).softmax(dim=2)
 
     @cached_property
@@ -337,15 +340,15 @@ class _Logarithms:
         return self._sums[-1, 0].logsumexp(dim=1)
 
     def marginals(self) -> torch.Tensor:
-        # Both sums have the score of the token itself.
+        # Both sums include the score of the token itself.
         through = self._sums[:, 0] + self._tokens.reversed(self._sums[:, 1]) - self._scores
-        # A softmax is the same as dividing by Z, which rounding may put a little beside the sum.
+        # A softmax, in place of dividing by Z, makes them sum to 1 in spite of rounding.
         marginals = through.masked_fill(self._scores.isneginf(), -torch.inf).softmax(dim=2)
         return marginals if self._tokens.real is None else marginals * self._tokens.real
 
 
 def _log_products(matrix: torch.Tensor) -> LogSum:
-    """`log(exp(values) @ exp(matrix))`, by one product of matrices."""
+    """Returns a function that computes `log(exp(values) @ exp(matrix))` by one matrix product."""
     top = matrix.detach().amax()
     factors = (matrix - top).exp()
     tiny = torch.finfo(matrix.dtype).tiny
@@ -358,14 +361,14 @@ def _log_products(matrix: torch.Tensor) -> LogSum:
 
 
 def _log_sum(matrix: torch.Tensor) -> LogSum:
-    """The same, `-inf` of no term: shifted for each sum."""
+    """The same function, with a shift for each sum, which does not underflow; a sum without a term is `-inf`."""
 
     def log_sum(values: torch.Tensor) -> torch.Tensor:
         terms = values.unsqueeze(3) + matrix.unsqueeze(1)
         most = terms.detach().amax(dim=2)
         most = most.masked_fill(most.isneginf(), 0)
         sums = (terms - most.unsqueeze(2)).exp().sum(dim=2)
-        # A logarithm of 0 has a gradient that is not a number.
+        # The gradient of log(0) is NaN.
         return sums.masked_fill(sums == 0, 1).log().masked_fill(sums == 0, -torch.inf) + most
 
     return log_sum

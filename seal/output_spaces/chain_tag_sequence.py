@@ -1,3 +1,5 @@
+"""Output spaces of tag sequences under a linear chain: legal sequences, and conditional random fields."""
+
 from typing import Optional
 
 import torch
@@ -14,12 +16,12 @@ from seal.registry import ConfigurationError
 
 class ChainTagSequence(TagSequence):
     """
-    Tag sequences under a linear chain: its relaxed output is the marginal of each token, its draws are of whole
-    sequences, and `log P(y | x)` is exact. A subclass gives the chain.
+    The base of tag sequences under a linear chain. The relaxed output is the marginal of each token, a draw is a whole
+    sequence, and `log P(y | x)` is exact. Subclasses define `chain`.
     """
 
     def chain(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> Chain:
-        """The distribution that the logits `(batch, tokens, tags)` make."""
+        """The distribution for logits `(batch, tokens, tags)`."""
         raise NotImplementedError
 
     def relax(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
@@ -30,7 +32,7 @@ class ChainTagSequence(TagSequence):
     def sample(self, logits: torch.Tensor, num_samples: int, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         return self.chain(logits, mask).sample(num_samples)
 
-    # The draws of `TagSequence` are of independent tags.
+    # Not those of `TagSequence`, which draws independent tags.
     relaxed_sample = OutputSpace.relaxed_sample
 
     def log_prob(
@@ -44,7 +46,7 @@ class ChainTagSequence(TagSequence):
         return at_least_float(logits)
 
     def _log_prob_of_paths(self, logits, paths, values, mask) -> torch.Tensor:
-        # In double precision: large scores and their sum over all paths may agree in all digits of a float.
+        # `log_prob` uses double precision: in single precision a large score may equal `log Z` in all digits.
         return self.log_prob(logits, paths, mask).masked_fill(values.isneginf(), -torch.inf)
 
     @torch.no_grad()
@@ -52,10 +54,10 @@ class ChainTagSequence(TagSequence):
         self, logits: torch.Tensor, k: int, mask: Optional[torch.Tensor] = None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         paths, values = self._best_paths(logits, k, mask)
-        # The sums of the marginals are those of the probabilities, too.
+        # One chain, so that the marginals and the probabilities share a forward pass.
         chain = self.chain(logits, mask)
-        of_tags = log_of_tags(chain.marginals(), paths, mask)
-        return paths, chain.log_prob(paths).masked_fill(values.isneginf(), -torch.inf), of_tags
+        token_log_prob = log_of_tags(chain.marginals(), paths, mask)
+        return paths, chain.log_prob(paths).masked_fill(values.isneginf(), -torch.inf), token_log_prob
 
     def decode(self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         return viterbi(self._scores_of_tags(logits), *self._scores_of_pairs(), mask)
@@ -65,8 +67,8 @@ class ChainTagSequence(TagSequence):
 class LegalTagSequence(ChainTagSequence):
     """
     Tag sequences that are legal in an encoding, `P(y | x) = exp(sum_t logits_t[y_t]) / Z(x)` with `Z` the sum over
-    these: a softmax over whole sequences in place of one for each token, without further parameters. Training, draws
-    and relaxed outputs know what can occur, and not only decoding.
+    legal sequences: a softmax over whole sequences in place of one for each token, without further parameters.
+    Training, draws and relaxed outputs follow the encoding, as decoding does.
 
     # Parameters
 
@@ -103,8 +105,8 @@ class CrfTagSequence(ChainTagSequence):
 
     vocab, namespace, encoding, constrained : as for `TagSequence`
     legal : `bool`, optional (default = `False`)
-        Whether the distribution is over the sequences that are legal in the encoding alone. Otherwise it is over all
-        paths, and the encoding rules out illegal ones in decoding, if that is `constrained`.
+        If true, the distribution is over the legal sequences of the encoding. If false, it is over all sequences, and
+        decoding rules out illegal ones if it is `constrained`.
 
     # Raises
 
@@ -124,8 +126,8 @@ class CrfTagSequence(ChainTagSequence):
         self.crf = _Crf(self.num_labels)
 
     def chain(self, logits: torch.Tensor, mask: Optional[torch.Tensor]) -> Chain:
-        of_pairs = self._scores_of_pairs() if self.legal else self.crf.scores()
-        return Chain(self._scores_of_tags(logits), *of_pairs, mask)
+        transition_scores = self._scores_of_pairs() if self.legal else self.crf.scores()
+        return Chain(self._scores_of_tags(logits), *transition_scores, mask)
 
     def _scores_of_pairs(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         transitions, starts, ends = self.crf.scores()
@@ -136,7 +138,7 @@ class CrfTagSequence(ChainTagSequence):
 
 
 class _Crf(nn.Module):
-    """The parameters, with the names, the order and the initial values that AllenNLP's module of this kind has."""
+    """The parameters, with the names, order and initial values of AllenNLP's `ConditionalRandomField`."""
 
     def __init__(self, tags: int) -> None:
         super().__init__()
@@ -151,6 +153,6 @@ class _Crf(nn.Module):
         return self.transitions, self.start_transitions, self.end_transitions
 
     def _load_from_state_dict(self, state_dict, prefix, *others) -> None:
-        # Models that were trained with AllenNLP's module have it.
+        # Archives with AllenNLP's module have this entry.
         state_dict.pop(f"{prefix}_constraint_mask", None)
         super()._load_from_state_dict(state_dict, prefix, *others)

@@ -1,3 +1,5 @@
+"""The output space of constituency trees as sequences of symbols, and prefixes of such sequences."""
+
 import torch
 
 from seal.common.linear_trees import CLOSE, WORD
@@ -16,11 +18,11 @@ class LinearTree(TagSequence):
 
         (S (NP XX ) (VP XX (NP XX ) ) )
 
-    Given the symbols before it, a step is one choice: `P(y | x) = prod_t Categorical(y_t; softmax(logits_t))`, where
-    `logits_t` is computed from `x` and `y_1 .. y_{t-1}`. In training the latter are gold's, so that a batch of logits
-    is `(batch, steps, symbols)` with a mask over steps, and energies, samplers and losses handle it as they do tags.
-    Draws and the best symbol of each step (`decode`) are then of each step by itself, and need be no tree. What is
-    predicted comes from `seal.nets.tree_beam`, and always is one.
+    The model is autoregressive: `P(y | x) = prod_t Categorical(y_t; softmax(logits_t))`, where `logits_t` is computed
+    from `x` and `y_1 .. y_{t-1}`. In training these are gold's (teacher forcing), so that a batch of logits is `(batch,
+    steps, symbols)` with a mask over steps, and energies, samplers and losses handle it like tags. Draws and `decode`
+    then take each step independently, and may not be trees. Predictions come from `seal.nets.tree_beam`, and are
+    always trees.
 
     # Parameters
 
@@ -29,7 +31,7 @@ class LinearTree(TagSequence):
     namespace : `str`, optional (default = `"tree_tags"`)
         The vocabulary's namespace of the symbols.
     max_opened : `int`, optional (default = `12`)
-        So many constituents at most begin at one word in what is predicted, which bounds the number of steps.
+        The most constituents that begin at one word in a prediction, which bounds the number of steps.
 
     # Raises
 
@@ -45,23 +47,24 @@ class LinearTree(TagSequence):
                 "gives them."
             )
         self.max_opened = max_opened
-        #: The index of `XX`, and that of `)`; all others open a constituent.
+        #: The indices of `XX` and of `)`; all other symbols open a constituent.
         self.word, self.close = self.labels.index(WORD), self.labels.index(CLOSE)
-        #: What stands before the first symbol.
+        #: The index of the symbol before the first one.
         self.start = self.num_labels
 
     def before(self, symbols: torch.Tensor) -> torch.Tensor:
-        """The symbol before each of `symbols (batch, steps)`: of the same shape, from 0 to `num_labels`, the start."""
+        """The symbol before each of `symbols (batch, steps)`, of the same shape; `start` before the first one."""
         return torch.nn.functional.pad(symbols, (1, 0), value=self.start)[:, :-1]
 
     def strings(self, symbols: list[int]) -> list[str]:
+        """The symbols with these indices."""
         return [self.labels[symbol] for symbol in symbols]
 
 
 class TreePrefixes:
     """
-    The beginnings of trees over sentences, a row each, and what may follow: every beginning can become a tree that has
-    all words of its sentence, and no constituent without a word.
+    Prefixes of trees, one for each row, and the symbols that may follow. Each prefix can become a tree over all words
+    of its sentence, in which every constituent has a word.
 
     # Parameters
 
@@ -72,24 +75,24 @@ class TreePrefixes:
 
     def __init__(self, space: LinearTree, num_words: torch.Tensor) -> None:
         self._space = space
-        #: The words that are not read yet, `(rows,)`.
+        #: The number of words that are still to come, `(rows,)`.
         self.unread = num_words
         self._depth = torch.zeros_like(num_words)
-        # How many symbols in a row have opened a constituent.
+        # The number of opening symbols since the last other symbol.
         self._opened = torch.zeros_like(num_words)
 
     @property
     def ending(self) -> torch.Tensor:
-        """`(rows,)`: whether one more `)` makes it a whole tree."""
+        """Whether one more `)` completes the tree, `(rows,)`."""
         return (self.unread == 0) & (self._depth == 1)
 
     def allowed(self) -> torch.Tensor:
-        """`(rows, symbols)`: what may follow."""
+        """Whether each symbol may follow, `(rows, symbols)`."""
         words_left = self.unread > 0
         may_open = words_left & (self._opened < self._space.max_opened)
         allowed = may_open.unsqueeze(1).repeat(1, self._space.num_labels)
         allowed[:, self._space.word] = words_left & (self._depth > 0)
-        # The first constituent is closed after the last word.
+        # The root may be closed only after the last word.
         inside = torch.where(words_left, self._depth > 1, self._depth > 0)
         allowed[:, self._space.close] = inside & (self._opened == 0)
         return allowed
@@ -103,5 +106,5 @@ class TreePrefixes:
         self._opened = torch.where(opens, self._opened + 1, 0)
 
     def select(self, rows: torch.Tensor) -> None:
-        """Keeps these rows, in this order; one may be kept more than once."""
+        """Selects rows by index, in this order; a row may be repeated."""
         self.unread, self._depth, self._opened = self.unread[rows], self._depth[rows], self._opened[rows]

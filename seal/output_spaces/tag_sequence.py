@@ -1,3 +1,5 @@
+"""The output space of tag sequences with independent tags, whose decoding may be constrained to legal sequences."""
+
 from typing import Any, Optional
 
 import torch
@@ -40,11 +42,11 @@ class TagSequence(OutputSpace):
     encoding : `str`, optional (default = `"BIO"`)
         `"BIO"` or `"BIOES"`: decoding returns the most probable sequence that is legal in this encoding; in BIO each
         `I-X` must continue a `B-X` or an `I-X`. `None`: the most probable tag of each token. `"auto"`: the encoding in
-        which the tagging reader has read the training data, `None` where their tags write no spans; the vocabulary has
-        it.
+        which the tagging reader has read the training data, which it stores in the vocabulary; `None` where the tags
+        encode no spans.
     constrained : `bool`, optional (default = `True`)
-        If `False`, decoding returns the most probable tag of each token, legal or not, as where `encoding` is `None`;
-        the tags still encode spans, which are read as `conlleval` reads them.
+        If `False`, decoding returns the most probable tag of each token, legal or not. The tags still encode spans,
+        which are read as `conlleval` reads them.
 
     # Raises
 
@@ -52,7 +54,7 @@ class TagSequence(OutputSpace):
     """
 
     l1_per_error = 2.0
-    #: What is added to the scores of paths for two tags in a row, for the first tag and for the last; or `None`.
+    #: 0 for legal and `-inf` for illegal pairs of tags, first tags and last tags; or `None`.
     _transitions: Optional[torch.Tensor]
     _starts: Optional[torch.Tensor]
     _ends: Optional[torch.Tensor]
@@ -200,7 +202,7 @@ class TagSequence(OutputSpace):
     def k_best_and_marginals(
         self, logits: torch.Tensor, k: int, mask: Optional[torch.Tensor] = None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """What `k_best` finds, and `log_marginals_of` it, in less time."""
+        """The results of `k_best`, and `log_marginals_of` its sequences, in less time than the two calls."""
         paths, log_prob = self.k_best(logits, k, mask)
         return paths, log_prob, self.log_marginals_of(logits, paths, mask)
 
@@ -209,8 +211,8 @@ class TagSequence(OutputSpace):
         self, logits: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:
         """
-        `log P(y_t | x)` of each tag of `outputs (batch, samples, tokens)`, of the same shape; at least -14 nats, about
-        a millionth, and 0 at padding.
+        `log P(y_t | x)`, in nats, of each tag of `outputs (batch, samples, tokens)`; of the same shape, 0 at padding.
+        Probabilities below 1e-6 are raised to it.
         """
         return log_of_tags(self.relax(logits, mask).squeeze(1), outputs, mask)
 
@@ -218,7 +220,7 @@ class TagSequence(OutputSpace):
         return at_least_float(logits).log_softmax(dim=-1)
 
     def _scores_of_pairs(self) -> tuple[torch.Tensor, Optional[torch.Tensor], Optional[torch.Tensor]]:
-        """What is added to a path for two tags in a row, for its first tag and for its last."""
+        """The scores of pairs of tags, `(tags, tags)`, of first tags and of last tags, `(tags,)` or `None`."""
         if self._transitions is not None:
             return self._transitions, self._starts, self._ends
         return self._no_pairs, None, None
@@ -226,7 +228,7 @@ class TagSequence(OutputSpace):
     def _log_prob_of_paths(
         self, logits: torch.Tensor, paths: torch.Tensor, values: torch.Tensor, mask: Optional[torch.Tensor]
     ) -> torch.Tensor:
-        """`log P(y | x)` of the best paths, whose scores are `values`; these are sums of log-probabilities here."""
+        """`log P(y | x)` of the best paths with the scores `values`, which are log-probabilities in this class."""
         return values
 
     def stack(self, *outputs: torch.Tensor) -> torch.Tensor:
@@ -253,10 +255,10 @@ class TagSequence(OutputSpace):
         `max(v - theta, 0)` with the one `theta` for which it sums to 1. Padding is 0.
         """
         outputs = self._as_relaxed(outputs)
-        # This shift does not change the projection, and keeps the 1 below from being rounded away by large numbers.
+        # This shift does not change the projection. Without it, large values would absorb the 1 below.
         outputs = outputs - outputs.amax(dim=-1, keepdim=True)
         ordered = outputs.sort(dim=-1, descending=True).values
-        # What theta would be if the first 1, 2, ... entries stayed above 0.
+        # The `theta` for which the first 1, 2, ... entries stay above 0.
         ranks = torch.arange(1, self.num_labels + 1, device=outputs.device, dtype=outputs.dtype)
         thetas = (ordered.cumsum(dim=-1) - 1) / ranks
         # The entries that stay above 0 come first, and the first one always does, unless it is NaN.
@@ -269,7 +271,7 @@ class TagSequence(OutputSpace):
         return self._as_relaxed(relaxed).clamp(min=1e-3).log()
 
     def _as_relaxed(self, outputs: torch.Tensor) -> torch.Tensor:
-        """The one-hot rows of discrete outputs, whose tag indices may be floating; relaxed outputs as they are."""
+        """Discrete outputs, whose indices may be floating, as one-hot rows; relaxed outputs unchanged."""
         if outputs.dim() == 4:
             return outputs
         dtype = outputs.dtype if outputs.is_floating_point() else torch.get_default_dtype()
@@ -281,11 +283,11 @@ class TagSequence(OutputSpace):
 
 
 def log_of_tags(marginals: torch.Tensor, outputs: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
-    """What `TagSequence.log_marginals_of` says, of `marginals (batch, tokens, tags)`."""
+    """`TagSequence.log_marginals_of`, given `marginals (batch, tokens, tags)`."""
     chosen = marginals.gather(2, outputs.transpose(1, 2)).transpose(1, 2).clamp(min=1e-6).log()
     return chosen if mask is None else chosen * mask.unsqueeze(1)
 
 
 def penalty(allowed: torch.Tensor) -> torch.Tensor:
-    """0 where allowed, `-inf` where not: added to log-probabilities it rules a path out, whatever these are."""
+    """0 where allowed, else `-inf`; added to the scores of a path, it rules the path out."""
     return torch.zeros(allowed.shape).masked_fill(~allowed, -torch.inf)

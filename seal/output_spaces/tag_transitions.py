@@ -1,5 +1,5 @@
 """
-Which tags may follow each other, come first and come last: with these a decoder emits legal sequences only.
+The legal transitions between tags of an encoding, which constrain a decoder to legal sequences.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import torch
 
 from seal.registry import ConfigurationError
 
-#: The encodings that a decoder knows.
+#: The encodings with legal transitions.
 DECODED = ("BIO", "BIOES")
 
 
