@@ -1,4 +1,4 @@
 """
-Files: their lines, columns and packed forms, names as people write them, files that are written whole or not at all,
-and what is kept of them for the next start.
+Reads and writes files: text lines, columns, CSV and JSON records, compressed files, weights and matrices, atomic
+writes, and the cache of parsed arrays.
 """

@@ -1,9 +1,9 @@
 """
-Arrays that are read from large files, kept for the next start: an entry of the cache is a folder of `.npy` files under
-a hash of the files' content and of all else that decides what is read of them.
+A cache of arrays that were parsed from large files. An entry is a folder of `.npy` files, named by a hash of the files'
+content and of the settings of the parser.
 
-The arrays of an entry are mapped, not read: their pages are the system's, which drops them where memory is short. An
-entry is written under another name and renamed when it is whole. Whatever is removed or damaged is made anew.
+The arrays of an entry are memory-mapped, so that the system can drop their pages when memory is short. An entry is
+written under a temporary name and renamed when it is complete. A missing or damaged entry is rebuilt.
 """
 
 import functools
@@ -28,16 +28,16 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-#: In the environment: the folder of the cache, or `off`.
+#: The environment variable with the folder of the cache, or `off`.
 VARIABLE = "SEAL_CACHE"
-#: What is read of smaller files is not kept: they are parsed in less than half a second.
+#: Smaller files are not cached, because they are parsed in less than half a second.
 LEAST_BYTES = 5_000_000
-# What decides what is read of a file, besides the file: to be raised where a parser changes what it makes of one.
+# The version of the parsers: raise it when the result of a parser changes.
 _VERSION = 1
 
 _LIST = "entry.json"
 _NAME = re.compile(r"(draft-)?[0-9a-f]{40}(-\w+)?")
-# An entry that was not used for so long is removed, and so is what a killed process left.
+# The days after which an unused entry, and the draft of a killed process, is removed.
 _DAYS, _DAYS_OF_DRAFTS = 30, 1
 # NumPy leaves room in a header for any number of rows.
 _HEADER_BYTES = 128
@@ -46,12 +46,12 @@ _BYTES_AT_ONCE = 2**18
 
 class Arrays:
     """
-    Named arrays in memory, to which rows are added.
+    Named arrays in memory, to which rows can be appended.
 
     # Parameters
 
     arrays : `Mapping[str, numpy.ndarray]`, optional
-        Those of the beginning.
+        The initial arrays.
     """
 
     def __init__(self, arrays: Optional[Mapping[str, numpy.ndarray]] = None) -> None:
@@ -61,18 +61,18 @@ class Arrays:
         return name in self._parts
 
     def append(self, name: str, values: numpy.ndarray) -> None:
-        """Adds rows to an array, which begins with its first ones."""
+        """Appends rows to an array; the first call creates it."""
         self._parts.setdefault(name, []).append(values)
 
     def array(self, name: str) -> numpy.ndarray:
-        """All rows so far; values are changed by `write` alone."""
+        """All rows so far. Change values by `write` only."""
         parts = self._parts[name]
         if len(parts) > 1:
             parts[:] = [numpy.concatenate(parts)]
         return parts[0]
 
     def write(self, name: str, start: int, values: numpy.ndarray) -> None:
-        """Puts other values in the place of rows, from the row `start` on."""
+        """Overwrites rows from the row `start` on."""
         self.array(name)[start : start + len(values)] = values
 
     def remove(self, name: str) -> None:
@@ -80,7 +80,7 @@ class Arrays:
 
 
 class MappedArrays(Arrays):
-    """Named arrays in files, to which rows are added."""
+    """Named arrays in memory-mapped files of a folder, to which rows can be appended."""
 
     def __init__(self, folder: str) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class MappedArrays(Arrays):
         return mapped(self._path(name))
 
     def write(self, name: str, start: int, values: numpy.ndarray) -> None:
-        # Not through the map: where the disk is full, some file systems end a process that writes to one.
+        # Writing through the memory map would end the process on some file systems when the disk is full.
         dtype, columns = self._types[name]
         row = int(numpy.prod(columns, dtype=int)) * dtype.itemsize
         self._files[name].seek(_HEADER_BYTES + start * row)
@@ -124,7 +124,7 @@ class MappedArrays(Arrays):
         os.remove(self._path(name))
 
     def finish(self, of: Sequence[str]) -> None:
-        """Makes the folder an entry; `of` is for those who look into it."""
+        """Completes the entry: writes the list of arrays with their checksums and, for information, the paths `of`."""
         for name in self._files:
             self.array(name)
         self.close()
@@ -145,19 +145,19 @@ def kept_or_read(
     files: Sequence[Sequence[str]], settings: Any, read: Callable[[Arrays], T], again: Callable[[Arrays], T]
 ) -> T:
     """
-    What is read of files: from the cache, if they are large and their content was read with these settings before.
+    Parses files, or restores the result from the cache if files with the same content were parsed with the same
+    settings before.
 
     # Parameters
 
     files : `Sequence[Sequence[str]]`
-        Groups of files whose content decides what is read. If those of the first have fewer than `LEAST_BYTES`, nothing
-        is kept.
+        Groups of files that the result depends on. If the first group has fewer than `LEAST_BYTES`, nothing is cached.
     settings : `Any`
-        What else decides what is read, as JSON has it.
+        All settings that the result depends on; serializable as JSON.
     read : `Callable`
-        Reads the files, and puts all that grows with their rows into the arrays.
+        Parses the files, and writes everything whose size grows with the rows into the arrays.
     again : `Callable`
-        Makes the same of the arrays that `read` has filled.
+        Makes the same result from arrays that `read` has filled.
     """
     folder = cache_folder()
     before = _states(files)
@@ -166,22 +166,22 @@ def kept_or_read(
     try:
         key = _key(files, settings)
     except OSError:
-        return read(Arrays())  # This tells what is the matter with the files.
+        return read(Arrays())  # It reports the error in the files.
     entry = _entry(folder, key)
     if entry is not None:
         return again(entry)
     try:
         with _draft(folder, key, files[0]) as arrays:
-            found = read(arrays)
+            result = read(arrays)
             arrays.keep = _states(files) == before
-            return found
+            return result
     except OSError as error:
         _warn(folder, error.strerror or str(error))
     return read(Arrays())
 
 
 def cache_folder() -> Optional[str]:
-    """The folder of the cache, which need not be there; `None` where none is wanted."""
+    """The folder of the cache, which may not exist yet; `None` if `SEAL_CACHE` is `off`."""
     given = os.environ.get(VARIABLE)
     if given is not None and given.lower() == "off":
         return None
@@ -192,29 +192,29 @@ def cache_folder() -> Optional[str]:
 
 
 def mapped(path: str) -> numpy.ndarray:
-    """The array of an `.npy` file, mapped; what is written to it never reaches the file."""
+    """The memory-mapped array of an `.npy` file. Changes to it are not written to the file."""
     try:
         return numpy.load(path, mmap_mode="c").view(numpy.ndarray)
     except ValueError:
-        # Nothing can be mapped of an array without rows.
+        # An array without rows cannot be memory-mapped.
         return numpy.load(path)
 
 
 def is_mapped(array: numpy.ndarray) -> bool:
-    """Whether an array is one of a mapped file, or a part of it."""
-    found: Any = array
-    while isinstance(found, numpy.ndarray) and not isinstance(found, numpy.memmap):
-        found = found.base
-    return isinstance(found, numpy.memmap)
+    """Whether an array is memory-mapped, or a view of a memory-mapped array."""
+    base: Any = array
+    while isinstance(base, numpy.ndarray) and not isinstance(base, numpy.memmap):
+        base = base.base
+    return isinstance(base, numpy.memmap)
 
 
 def _states(files: Sequence[Sequence[str]]) -> Optional[list[list[tuple[int, int]]]]:
-    """Size and time of change of each file; `None` where one cannot be looked at."""
+    """The size and modification time of each file; `None` if one is not accessible."""
     try:
-        found = [[os.stat(user_path(os.fspath(file))) for file in some] for some in files]
+        stats = [[os.stat(user_path(os.fspath(file))) for file in group] for group in files]
     except OSError:
         return None
-    return [[(state.st_size, state.st_mtime_ns) for state in some] for some in found]
+    return [[(state.st_size, state.st_mtime_ns) for state in group] for group in stats]
 
 
 def _key(files: Sequence[Sequence[str]], settings: Any) -> str:
@@ -229,7 +229,7 @@ def _content(path: str) -> str:
 
 
 def _entry(folder: str, key: str) -> Optional[Arrays]:
-    """The arrays of an entry; `None` where it is not there, or damaged, and then it is removed."""
+    """The arrays of an entry; `None` if it is missing or damaged. A damaged entry is removed."""
     place = os.path.join(folder, key)
     if not os.path.isdir(place):
         return None
@@ -246,15 +246,15 @@ def _entry(folder: str, key: str) -> Optional[Arrays]:
     try:
         os.utime(place)
     except OSError:
-        pass  # A folder of others, which can be read alone.
+        pass  # The cache is read-only for this user.
     return Arrays(arrays)
 
 
 @contextmanager
 def _draft(folder: str, key: str, files: Sequence[str]) -> Iterator[MappedArrays]:
-    """The arrays of a new entry, which is there when the block has ended without an error."""
+    """A context with the arrays of a new entry, which is added to the cache if the block ends without an error."""
     if folder.startswith("~"):
-        # Not a folder of that name in the working directory.
+        # Without a home folder, `~` would be created in the working directory.
         raise OSError("there is no home folder")
     os.makedirs(folder, exist_ok=True)
     _prune(folder)
@@ -268,12 +268,12 @@ def _draft(folder: str, key: str, files: Sequence[str]) -> Iterator[MappedArrays
             try:
                 os.rename(place, os.path.join(folder, key))
             except OSError:
-                # Another process was first: what has been mapped of the own files stays until it is no longer used.
+                # Another process has added the entry first. The memory maps of this draft stay valid until their end.
                 if not os.path.isdir(os.path.join(folder, key)):
                     raise
     finally:
         try:
-            # Which writes what is left, where the disk may be full.
+            # It flushes the files, which may fail on a full disk.
             arrays.close()
         finally:
             shutil.rmtree(place, ignore_errors=True)
@@ -308,8 +308,8 @@ def _bytes(values: numpy.ndarray) -> memoryview:
 
 
 def _checksum(path: str) -> int:
-    found = 0
+    checksum = 0
     with open(path, "rb") as file:
         while piece := file.read(_BYTES_AT_ONCE):
-            found = zlib.crc32(piece, found)
-    return found
+            checksum = zlib.crc32(piece, checksum)
+    return checksum

@@ -1,6 +1,5 @@
 """
-Writes files whole or not at all, even if the program is killed; finds the file that a full disk has cut short; and
-keeps a second program from a file that is being written.
+Writes files atomically, names the file in an error of a full disk, and locks a file against a second writer.
 """
 
 import errno
@@ -13,13 +12,13 @@ from typing import TextIO
 
 from seal.registry import ConfigurationError
 
-#: A full disk, a quota that is used up, and a file that is longer than its file system or `ulimit` lets it be.
+#: The errors of a full disk, an exhausted quota, and a file above the limit of the file system or of `ulimit`.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
 def with_filename(path: str) -> Iterator[None]:
-    """An error of a full disk that is raised inside gets the name of the file, which the system and torch leave out."""
+    """A context that adds the name of the file to an error of a full disk: the system and torch leave it out."""
     try:
         yield
     except OSError as error:
@@ -27,7 +26,7 @@ def with_filename(path: str) -> Iterator[None]:
             error.filename = path
         raise
     except RuntimeError as error:
-        # Of torch: the first where it writes, the second where it closes a small file.
+        # Torch's messages: the first when it writes a file, the second when it closes a small one.
         if "inline_container" not in str(error) and "iostream error" not in str(error):
             raise
         raise OSError(errno.ENOSPC, "the file cannot be written; the disk may be full", path) from error
@@ -36,8 +35,8 @@ def with_filename(path: str) -> Iterator[None]:
 @contextmanager
 def atomic_write(path: str) -> Iterator[str]:
     """
-    A name to write to; the file takes the place of `path` when the block ends without an error. It is never written
-    over: it may be a hard link to another file. With an error nothing is left behind.
+    A context with a temporary name to write to. If the block ends without an error, the file replaces `path`, whose
+    content is never overwritten, as it may be a hard link. After an error the temporary file is removed.
     """
     draft = path + ".part"
     try:
@@ -47,7 +46,7 @@ def atomic_write(path: str) -> Iterator[str]:
     except OSError as error:
         if error.filename == draft:
             error.filename = path
-        # On a full disk its room may be what is missing.
+        # Removing the temporary file may fail, too.
         with suppress(OSError):
             os.remove(draft)
         raise
@@ -55,17 +54,16 @@ def atomic_write(path: str) -> Iterator[str]:
 
 def open_locked(path: str, option: str) -> TextIO:
     """
-    Opens a file of text for writing, by lines, and empties it: unless another program has opened it by this function,
-    and not closed it. The two would write over each other, and the lines of both would be lost. A pipe or a device may
-    have several writers.
+    Opens a text file for writing, with line buffering, and empties it. The file is locked against a second program that
+    opens it by this function, since the two would overwrite each other's lines. Pipes and devices are not locked.
 
     # Raises
 
-    `ConfigurationError`, with the option that names the file, where another program writes it; `OSError` where it
-    cannot be opened.
+    `ConfigurationError`, with the name of the command-line `option`, if another program writes the file; `OSError` if
+    it cannot be opened.
     """
-    # Not "w", which would empty the file of the other program. At the end of the file, as the other one may also be of
-    # a machine whose locks are not seen here.
+    # The mode "w" would empty the other program's file before the lock is checked. Appending also limits the damage of
+    # a writer on another machine, whose locks may not be visible here.
     file = open(path, "a", buffering=1, encoding="utf-8")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file

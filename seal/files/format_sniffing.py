@@ -1,6 +1,4 @@
-"""
-Tells by the beginning of a file, or of a cell, that its format is not the one expected.
-"""
+"""Detects an unexpected file format from the beginning of a file, or from a cell."""
 
 import re
 from typing import Optional
@@ -35,7 +33,7 @@ _LIST = re.compile(r"""\[\s*\]|\(\s*\)|\{\s*\}|[\[({][^][(){}]*['",][^][(){}]*[]
 
 
 def to_be_converted(path: str, what: str, layout: str, ending: str) -> ConfigurationError:
-    """The error for a file in a layout that `scripts/convert.py` reads, and no reader."""
+    """The error for a file in a layout that no reader reads but `scripts/convert.py` converts."""
     return ConfigurationError(
         f"{path}: {what} is not read as it is; convert it first, by `python scripts/convert.py {layout} {path} --out "
         f"FILE{ending}`, and read that file."
@@ -44,8 +42,20 @@ def to_be_converted(path: str, what: str, layout: str, ending: str) -> Configura
 
 def check_text_bytes(head: bytes, what: str, has_name: bool = True) -> None:
     """
-    It is an error if a file, `what` in the message, begins with bytes that are no text. The end of its name can tell
-    that it is packed, except where it has none, as standard input.
+    Checks that a file begins with text.
+
+    # Parameters
+
+    head : `bytes`
+        The first bytes of the file.
+    what : `str`
+        The name of the file, for messages.
+    has_name : `bool`, optional (default = `True`)
+        Whether the ending of its name may say that it is compressed; standard input has none.
+
+    # Raises
+
+    `ConfigurationError` if the file is compressed or binary.
     """
     ending = next((ending for signature, ending in _PACKED.items() if head.startswith(signature)), None)
     if ending is not None:
@@ -57,8 +67,8 @@ def check_text_bytes(head: bytes, what: str, has_name: bool = True) -> None:
 
 def other_format(first: str, json_lines: bool = False) -> Optional[str]:
     """
-    What format a file seems to have that should hold text, or rows of columns, and what to do, by its first line that
-    is not blank. JSON lines, with an object a line, are in order with `json_lines`.
+    Describes the format of a file that should hold text or columns, with advice, if its first non-blank line `first`
+    looks like another format; `None` otherwise. With `json_lines`, JSON objects, one per line, are accepted.
     """
     first = first.lstrip("\ufeff").strip()
     if _ARRAY.match(first):
@@ -71,10 +81,10 @@ def other_format(first: str, json_lines: bool = False) -> Optional[str]:
 
 
 def is_data(line: str) -> bool:
-    """Whether the first line of a file marks it as a file of data, and as no raw text, whatever the task."""
+    """Whether the first line of a file shows that it is a data file of some task instead of raw text."""
     return any(re.match(pattern, line.lstrip("\ufeff").strip()) for pattern in _DATA)
 
 
 def is_list(cell: str) -> bool:
-    """Whether a cell, where names with commas between them are read, is a list or an object of JSON or Python."""
+    """Whether a cell that should hold comma-separated names is a list or an object of JSON or Python."""
     return _LIST.fullmatch(cell.strip()) is not None

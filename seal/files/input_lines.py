@@ -1,4 +1,4 @@
-"""The inputs that `predict` reads from a file or from standard input, one a line or a row."""
+"""Reads the inputs of `seal predict` from a file or from standard input, one per line or CSV row."""
 
 import itertools
 import json
@@ -29,25 +29,26 @@ from seal.registry import ConfigurationError
 
 class Shard(NamedTuple):
     """
-    One of `parts` parts of a file's lines, in their order: together they have every line once.
+    One of several consecutive parts of a file's lines, which together have every line once.
 
     # Parameters
 
     number : `int`
-        From 1 to `parts`.
+        The number of the shard, from 1 to `parts`.
     parts : `int`
+        The number of shards.
     """
 
     number: int
     parts: int
 
     def lines(self, total: int) -> range:
-        """The indices, from 0, of its lines among `total`. The sizes of shards differ by one line at most."""
+        """The indices, from 0, of the shard's lines among `total` lines. Sizes of shards differ by at most one line."""
         return range(total * (self.number - 1) // self.parts, total * self.number // self.parts)
 
 
 def shard_of(text: str) -> Shard:
-    """The shard that is written as `2/8`, the second of eight; a `ValueError` where the text names none."""
+    """Parses a shard such as `2/8`, the second of eight; raises a `ValueError` for other text."""
     number, parts = (whole_number(part) for part in text.partition("/")[::2])
     if number is not None and parts is not None and 1 <= number <= parts:
         return Shard(number, parts)
@@ -57,7 +58,7 @@ def shard_of(text: str) -> Shard:
 logger = logging.getLogger(__name__)
 
 _TAG = re.compile(r"[BIESLUMW][-_]\S+|\S+[-_][BIESLUMW]|O", re.IGNORECASE)
-# Rows at the beginning of an input by which columns are told from text.
+# The number of rows at the beginning of an input that are examined to distinguish columns from text.
 _ROWS_SEEN = 100
 # A row of columns: with a tab inside, or a tag at its end.
 _ROW = re.compile(r"(?!\{).*\t|.*\S[ \t]+([BIESLU]-\S+|O)\s*$")
@@ -65,13 +66,12 @@ _ROW = re.compile(r"(?!\{).*\t|.*\S[ \t]+([BIESLU]-\S+|O)\s*$")
 
 def input_lines(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLine]:
     """
-    The inputs in a file, or in a shard of it, each row once: a blank line of text is the row of a text that is missing,
-    for which the predictor has an error. Blank lines between objects of JSON, or between rows of several columns, are
-    no rows.
+    Yields the inputs in a file, or in a shard of it. A blank line of text is an input, for which the predictor reports
+    an error. Blank lines between JSON objects, or between rows of several columns, are skipped.
 
-    A file whose name ends in `.csv` is a table, each row of which is an object with the names of the columns as keys.
-    In another file a carriage return ends a line, on standard input it does not. Each byte that is not UTF-8 is one
-    character U+DC80 to U+DCFF.
+    Each row of a file whose name ends in `.csv` is an object with the names of the columns as keys. In other files a
+    carriage return ends a line, on standard input it does not. Each byte that is not UTF-8 becomes a character from
+    U+DC80 to U+DCFF.
 
     # Parameters
 
@@ -81,19 +81,19 @@ def input_lines(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLi
 
     # Raises
 
-    `ConfigurationError` if the file cannot be read, or is of another format, such as a JSON array over several lines.
+    `ConfigurationError` if the file cannot be read, or has another format, such as a JSON array over several lines.
     """
     path = path if path == "-" else user_path(path)
     if without_packing(path).endswith(".csv"):
         yield from _rows_of(path, shard)
         return
-    further = _lines_of(path)
-    begin = _begin(further, path)
-    # By the name and the beginning of the whole file, for all shards alike.
+    rest = _lines_of(path)
+    begin = _begin(rest, path)
+    # All shards use the name and the beginning of the whole file.
     first = next((line for line in begin if not line.isspace()), "")
     is_json = without_packing(path).endswith((".jsonl", ".json")) or first.lstrip()[:1] == "{"
     if shard is None:
-        lines = _with_a_look(itertools.chain(begin, further), path)
+        lines = _with_warning(itertools.chain(begin, rest), path)
     else:
         lines = _lines_of(path, shard)
     yield from (line for line in lines if not (is_json and line.isspace()))
@@ -102,7 +102,7 @@ def input_lines(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLi
 def _lines_of(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLine]:
     """The lines of the input, or of a shard of it, with undecodable bytes as surrogates."""
     try:
-        # Not every replacement of standard input (a notebook's, a test's) has bytes. It is not closed here.
+        # A replacement of standard input (a notebook's, a test's) may have no `buffer`. It is not closed here.
         source = nullcontext(getattr(sys.stdin, "buffer", sys.stdin)) if path == "-" else opened(local_path(path))
         with source as lines:
             if path == "-" and hasattr(lines, "peek"):
@@ -114,7 +114,7 @@ def _lines_of(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLine
                 if line:
                     yield NumberedLine(f"{line[:-2]}\n" if line.endswith("\r\n") else line, number + 1)
     except READ_ERRORS as error:
-        # An error with a file's name, as that of a missing file, says enough.
+        # An error with the name of the file, such as that of a missing file, is clear.
         if isinstance(error, FileNotFoundError) or getattr(error, "filename", None) is not None:
             raise
         raise ConfigurationError(f"{path}: the file cannot be read ({error})") from error
@@ -143,8 +143,11 @@ def _rows_of(path: str, shard: Optional[Shard] = None) -> Iterator[NumberedLine]
 
 def _begin(lines: Iterator[NumberedLine], path: str) -> list[NumberedLine]:
     """
-    The lines up to the first that is not blank, or more where they look like rows of columns. Refuses input that is
-    neither lines of text nor of JSON.
+    Reads the lines up to the first that is not blank, or more if they look like rows of columns.
+
+    # Raises
+
+    `ConfigurationError` if the input is a data file, or neither lines of text nor of JSON.
     """
     name = "standard input" if path == "-" else path
     begin: list[NumberedLine] = []
@@ -156,9 +159,9 @@ def _begin(lines: Iterator[NumberedLine], path: str) -> list[NumberedLine]:
             sentences += bool(rows) and not begin[-2].isspace()
             continue
         if not rows:
-            found = other_format(line, json_lines=True)
-            if found is not None:
-                raise ConfigurationError(f"{name}: this looks like {found}; a line of the input is one input.")
+            other = other_format(line, json_lines=True)
+            if other is not None:
+                raise ConfigurationError(f"{name}: this looks like {other}; a line of the input is one input.")
             if is_data(line):
                 _refuse_data(name)
         row = cells_of(line)
@@ -183,21 +186,21 @@ def _refuse_data(name: str) -> NoReturn:
 
 def _are_tagged(rows: list[list[str]], sentences: int) -> bool:
     """
-    Whether rows of single words are words with their tags: the last column writes spans, or has few tags for many rows
-    and there are empty rows between sentences.
+    Whether rows hold words with their tags: the last column has span tags, or it has few distinct values for many rows
+    and empty rows separate sentences.
     """
     seen = TagsSeen()
     tags = [row[-1] for row in rows]
     seen.add(tags, "", range(len(tags)))
     try:
         writes_spans = recognise(seen) is not None
-    except ConfigurationError:  # In two ways.
+    except ConfigurationError:  # The span tags have two notations.
         writes_spans = True
     return writes_spans or (sentences > 1 and len(seen.counts) <= len(rows) / 2)
 
 
-def _with_a_look(lines: Iterable[NumberedLine], path: str) -> Iterator[NumberedLine]:
-    """Passes the lines on, and warns where each, but for blank ones, looks like a row of columns."""
+def _with_warning(lines: Iterable[NumberedLine], path: str) -> Iterator[NumberedLine]:
+    """Yields the lines unchanged, and logs a warning if every non-blank line looks like a row of columns."""
     count = rows = 0
     for line in lines:
         if not line.isspace():

@@ -1,6 +1,4 @@
-"""
-Matrices, dense or sparse, whose rows come in pieces: in memory, or in files that are mapped.
-"""
+"""Dense or sparse matrices that grow by pieces of rows, in memory or in memory-mapped files."""
 
 from collections.abc import Iterator
 from typing import Optional, Union
@@ -12,18 +10,18 @@ from seal.files.array_cache import Arrays, is_mapped
 
 Matrix = Union[numpy.ndarray, "sparse.csr_array"]
 
-#: Values of a matrix that are looked at together.
+#: The most values of a matrix that are processed at once.
 PIECE = 2**20
 
 
 class GrowingMatrix:
     """
-    A matrix to which rows are added, dense until some of them are sparse.
+    A matrix to which rows can be appended. It becomes sparse when the first sparse rows are appended.
 
     # Parameters
 
     arrays : `Arrays`
-        Where it is kept: as `name`, or as `name.values`, `name.columns` and `name.starts` (those of CSR).
+        Stores the matrix: as `name` if dense, or in CSR form as `name.values`, `name.columns` and `name.starts`.
     name : `str`
     width : `int`
         The number of columns.
@@ -56,7 +54,7 @@ class GrowingMatrix:
             self._arrays.remove(self._name)
 
     def write(self, start: int, values: numpy.ndarray) -> None:
-        """Puts other values in the place of rows, or of stored values, from one on."""
+        """Overwrites rows, or stored values if the matrix is sparse, from the one at `start` on."""
         self._arrays.write(self._name if self._stored is None else f"{self._name}.values", start, values)
 
     def matrix(self) -> Matrix:
@@ -64,20 +62,20 @@ class GrowingMatrix:
 
 
 def matrix_of(arrays: Arrays, name: str, width: int) -> Matrix:
-    """The matrix that a `GrowingMatrix` has left in the arrays; where these are mapped, so is it."""
+    """The matrix that a `GrowingMatrix` has stored in the arrays; memory-mapped if these are."""
     if name in arrays:
         return arrays.array(name)
     values, columns, starts = (arrays.array(f"{name}.{part}") for part in ("values", "columns", "starts"))
     if not is_mapped(starts):
         return sparse.csr_array((values, columns, starts), shape=(len(starts) - 1, width))
-    # SciPy's constructor looks at all of them, and copies some.
+    # SciPy's constructor would read all of them, and copy some.
     matrix = sparse.csr_array((len(starts) - 1, width), dtype=values.dtype)
     matrix.data, matrix.indices, matrix.indptr = values, columns, starts
     return matrix
 
 
 def pieces(rows: int, width: int = 1) -> Iterator[tuple[int, int]]:
-    """Begin and end of pieces of some rows of so many values."""
+    """Yields `(start, end)` of pieces of rows with `width` values each, of at most `PIECE` values per piece."""
     step = max(1, PIECE // max(1, width))
     for start in range(0, rows, step):
         yield start, min(start + step, rows)

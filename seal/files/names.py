@@ -1,7 +1,7 @@
 """
-Checks for strings that become lines of a vocabulary file: with a bad one the saved model could not be loaded. AllenNLP
-writes these files in UTF-8 and splits them at `\\n` and `\\r\\n`. No two names of outputs, or of attributes, may look
-the same.
+Checks the names of labels, attributes and words, which become lines of a vocabulary file. A faulty name would make the
+saved model unreadable: AllenNLP writes these files in UTF-8 and splits them at `\\n` and `\\r\\n`. Two names may not
+look the same.
 """
 
 import re
@@ -15,8 +15,8 @@ from seal.registry import ConfigurationError
 SURROGATE = re.compile("[\ud800-\udfff]")
 # AllenNLP's entries for padding and for unknown words.
 _RESERVED = ("@@PADDING@@", "@@UNKNOWN@@")
-# Control characters, blanks other than the space, and signs without a look: soft hyphens, joiners, marks of direction,
-# fillers, variations.
+# Control characters, blanks other than the space, and invisible signs: soft hyphens, joiners, marks of direction,
+# fillers, variation selectors.
 _UNSEEN = re.compile(
     "[\u0000-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f"
     "\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800"
@@ -29,7 +29,7 @@ _CONTROL_AT_AN_END = re.compile("^[\x00-\x1f\x7f-\x9f]|[\x00-\x1f\x7f-\x9f]\\Z")
 
 def check_text(text: str, what: str) -> None:
     """
-    Checks that a string is valid Unicode; `what` is the message's name for it, after `file:line` where it is from a
+    Checks that a string is valid Unicode. `what` is its description in the message, with `file:line` if it is from a
     file.
     """
     if SURROGATE.search(text):
@@ -38,8 +38,8 @@ def check_text(text: str, what: str) -> None:
 
 def check_name(name: str, what: str) -> None:
     """
-    As `check_text`, for a label, a tag, an attribute or a word: it must not begin or end with a control character, nor
-    be one of the two that AllenNLP's vocabularies have for padding and for unknown words.
+    Checks a label, a tag, an attribute or a word, like `check_text`. It must not begin or end with a control character,
+    nor be AllenNLP's entry for padding or for unknown words.
     """
     check_text(name, what)
     if name in _RESERVED:
@@ -52,12 +52,12 @@ def check_name(name: str, what: str) -> None:
 
 def clean_name(name: str, what: str) -> str:
     """
-    The name of a tag, a role, a label or an attribute, in the one form in which all readers write it: Unicode's
-    composed form (NFC), in which an accent is no character of its own. Besides what `check_name` refuses, it must have
-    no character that nobody sees, such as a no-break or a zero-width space, and no blank at an end.
+    Checks the name of a tag, a role, a label or an attribute, and returns it in Unicode's composed form (NFC), in which
+    a letter with an accent is one character. Besides the requirements of `check_name`, it must have no invisible
+    character, such as a no-break or a zero-width space, and no blank at an end.
     """
     if name.isascii() and name.isprintable() and name == name.strip() and name not in _RESERVED:
-        return name  # As most are: files of many short rows spend less time here.
+        return name  # The common case, fast for files of many short rows.
     check_name(name, what)
     unseen = _first_unseen(name)
     if unseen is not None:
@@ -77,9 +77,9 @@ def composed(name: str) -> str:
 
 
 def _first_unseen(name: str) -> Optional[str]:
-    for found in _UNSEEN.finditer(name):
-        place, sign = found.start(), found[0]
-        # Some scripts and emoji join and vary characters by signs that have no look of their own.
+    for match in _UNSEEN.finditer(name):
+        place, sign = match.start(), match[0]
+        # Some scripts and emoji join and vary characters by invisible signs.
         after, before = name[place + 1 : place + 2], name[max(place - 1, 0) : place]
         varies = _VARIES.match(sign) or (_JOINS.match(sign) and after and not after.isascii())
         if not (varies and before and not before.isascii()):
@@ -88,7 +88,7 @@ def _first_unseen(name: str) -> Optional[str]:
 
 
 def clean_label(name: str, what: str) -> str:
-    """As `clean_name`, for a label of a text, which must not be blank."""
+    """Checks and returns the label of a text, like `clean_name`. It must not be blank."""
     name = clean_name(name, what)
     if not name.strip():
         raise ConfigurationError(f"{what} is blank: {abbreviate(name)}.")

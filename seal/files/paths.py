@@ -1,6 +1,6 @@
 """
-Paths of data: one file, or a pattern of several; an empty one is refused. A path is first taken as the name of a file.
-If there is none, `~` is the home folder, `*` makes it a pattern, and `#train` names a part of a file.
+Resolves paths of data. Existing paths are taken literally. In other paths `~` is the home folder, `*` is a wildcard,
+and `#train` names a part of a file.
 """
 
 import glob
@@ -13,19 +13,19 @@ from seal.registry import ConfigurationError
 
 T = TypeVar("T")
 
-#: The ends of the names of packed files, which reading unpacks.
+#: The endings of compressed files, which are decompressed when they are read.
 PACKED = (".gz", ".bz2", ".xz")
 
 
 def user_path(path: str) -> str:
-    """The path, with the home folder in the place of a `~` or `~user` at its start, unless a file has that name."""
+    """The path with an initial `~` or `~user` replaced by the home folder; an existing path is unchanged."""
     return path if not path.startswith("~") or os.path.exists(path) else os.path.expanduser(path)
 
 
 def local_path(path: str) -> str:
     """
-    The path of a file, or where that of a URL was downloaded to. (AllenNLP's function imports the clients of remote
-    storage for local files, too.)
+    The local path of a file or of a URL, which is downloaded. Unlike AllenNLP's function, it does not import the
+    clients of remote storage for local files.
     """
     if os.path.exists(path):
         return path
@@ -35,39 +35,39 @@ def local_path(path: str) -> str:
 
 
 def one_path(path: Any) -> str:
-    """`path` as a string, as `user_path` gives it; some readers accept a list of paths, which is an error here."""
+    """`path` as a string, expanded by `user_path`. A list of paths, which other readers accept, is an error."""
     check_that(isinstance(path, (str, os.PathLike)), "the path of data", "one string here", path)
     return user_path(os.fspath(path))
 
 
 def expanded(path: str) -> list[str]:
     """
-    The path itself or, where it contains a `*` and is not the name of a file, the files that match the pattern, sorted.
-    `run[1]/*.arff` are files of the folder `run[1]` where there is one.
+    The files of a path: the files that match it, sorted, if it contains a `*` and does not exist; otherwise the path
+    itself. `run[1]/*.arff` matches files of the folder `run[1]` if it exists.
 
     # Raises
 
-    `ConfigurationError` where no file matches the pattern.
+    `ConfigurationError` if no file matches the pattern.
     """
     path = user_path(path)
     if "*" not in path or os.path.exists(path):
         return [path]
-    found = sorted(glob.glob("*".join(map(glob.escape, path.split("*")))) or glob.glob(path))
-    if not found:
+    files = sorted(glob.glob("*".join(map(glob.escape, path.split("*")))) or glob.glob(path))
+    if not files:
         raise ConfigurationError(f"{path}: no file matches the pattern.")
-    return found
+    return files
 
 
 def with_packings(endings: Iterable[str]) -> tuple[str, ...]:
-    """The endings, alone and followed by one of a packed file."""
+    """The endings, alone and followed by the ending of a compressed file."""
     return tuple(ending + packing for ending in endings for packing in ("", *PACKED))
 
 
 def data_files(path: Any, endings: Sequence[str], kinds: str) -> list[str]:
     """
-    The files a data path, or each one that a pattern matches (`expanded`), stands for: a file stands for itself, and a
-    folder for every file below it whose name ends in one of `endings`, or in one of these and `.gz`, `.bz2` or `.xz`;
-    sorted, so that the order does not depend on the file system. `kinds` says what such a file holds, for messages.
+    The files of a data path or pattern (`expanded`). A folder stands for every file below it whose name ends in one of
+    `endings`, optionally followed by `.gz`, `.bz2` or `.xz`; they are sorted, so that the order does not depend on the
+    file system. `kinds` describes the files in messages.
     """
     return [file for one in expanded(one_path(path)) for file in _files_of(one, endings, kinds)]
 
@@ -93,7 +93,7 @@ def _files_of(path: str, endings: Sequence[str], kinds: str) -> list[str]:
 
 
 def not_empty(items: Iterable[T], complaint: str) -> Iterator[T]:
-    """Passes the items on one by one. Where there is none, it is an error with the text `complaint`."""
+    """Yields the items unchanged. Raises a `ConfigurationError` with the message `complaint` if there are none."""
     empty = True
     for item in items:
         empty = False

@@ -1,6 +1,5 @@
 """
-Records of files: an object of JSON, of which a key that is given twice is refused, and rows of comma-separated files,
-as spreadsheets write them.
+Reads records from files: JSON objects, in which a repeated key is an error, and rows of CSV files.
 """
 
 import csv
@@ -18,8 +17,20 @@ Repeatable = TypeVar("Repeatable", bound=Hashable)
 
 def read_json(line: str, complaint: str, where: str = "") -> Any:
     """
-    A line of JSON, parsed. `complaint` is what the message says where it is none, and `where` its `file:line`. A key
-    that is given twice, deep nesting and a number of too many digits are errors, too.
+    Parses a line of JSON.
+
+    # Parameters
+
+    line : `str`
+    complaint : `str`
+        The message if the line is not JSON.
+    where : `str`, optional
+        `file:line`, for messages.
+
+    # Raises
+
+    `ConfigurationError` if the line is not JSON, a key is repeated, the nesting is too deep, or a number has too many
+    digits.
     """
     start = f"{where}: " if where else ""
 
@@ -31,7 +42,7 @@ def read_json(line: str, complaint: str, where: str = "") -> Any:
         return record
 
     try:
-        # If the line end were kept, an error at the end of the line would be reported at a column of the next line.
+        # With the line end, an error at the end of the line would be reported at a column of the next line.
         return json.loads(line.rstrip("\r\n"), object_pairs_hook=once_each)
     except json.JSONDecodeError as error:
         raise ConfigurationError(f"{start}{complaint}: {error.msg} at character {error.colno}.") from error
@@ -44,16 +55,16 @@ def read_json(line: str, complaint: str, where: str = "") -> Any:
 # Python's limit, 131,072 characters, is less than a text or a line of `predict` may have.
 csv.field_size_limit(2**31 - 1)
 
-#: What stands between cells; programs set to a language with decimal commas write semicolons.
+#: The separators of cells; programs in languages with decimal commas write semicolons.
 _SEPARATORS = (",", ";", "\t")
 
 
 def csv_rows(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
     """
-    The rows of a CSV file, by Python's `csv`, from its numbered lines with their ends: the number of each row's first
-    line, and the row's cells, none for a blank line; `""` is a row with an empty cell. A cell in double quotes may hold
-    separators, line ends and doubled quotes. What separates cells, a comma, a semicolon or a tab, is what makes the
-    most of the first row that is not blank.
+    Parses a CSV file by Python's `csv` from its numbered lines, with line ends. Yields the number of each row's first
+    line and the row's cells. A blank line has no cells; a line `""` has one empty cell. A cell in double quotes may
+    hold separators, line ends and doubled quotes. The separator is the comma, semicolon or tab that splits the first
+    non-blank row into the most cells.
     """
     numbered = iter(lines)
     begun: list[int] = []
@@ -89,10 +100,9 @@ def csv_rows(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int,
 
 def csv_records(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, dict[str, str]]]:
     """
-    The rows below the first that is not blank, which names the columns, each once (the first of several may have an
-    empty name): the number of the first line of each, and its cells by the columns' names. Also a row of empty cells is
-    one, as programs write a missing text; so is a blank line where there is one column, but not between rows of
-    several.
+    Parses a CSV file whose first non-blank row has the distinct names of the columns; the first of several may be
+    empty. Yields the number of each row's first line and its cells by the columns' names. A row of empty cells counts,
+    because programs write a missing text so. A blank line counts only if there is one column.
     """
     names: Optional[list[str]] = None
     for number, row in csv_rows(path, lines):
@@ -131,7 +141,7 @@ def _separator(line: str) -> str:
 
 
 def first_repeated(values: Iterable[Repeatable]) -> Optional[Repeatable]:
-    """The first value that equals one before it; `None` where all differ."""
+    """The first value that equals an earlier one; `None` if all values differ."""
     seen: set[Repeatable] = set()
     for value in values:
         if value in seen:

@@ -1,6 +1,6 @@
 """
-Reads the folder of a run, as `allennlp train -s` leaves it: its settings, what each epoch measured, its scores, and the
-machine and versions that trained it.
+Reads the folder of a training run: its config, the metrics of each epoch, its scores, and the environments of its
+trainings.
 """
 
 import glob
@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from seal.registry import ConfigurationError
 
 ARCHIVE = "model.tar.gz"
-#: A list with an entry for each training of the run, as a killed run is continued by another one: commit, versions,
-#: machine and day.
+#: A file with a list of environments (commit, versions, machine and day): one for each start of the run, which may be
+#: continued after an interruption.
 ENVIRONMENT = "environment.json"
-#: The scores of a run whose training is over.
+#: The file with the scores of a finished training.
 _METRICS = "metrics.json"
 
 
@@ -26,16 +26,16 @@ class Run(NamedTuple):
     # Parameters
 
     name : `str`
-        How a report calls it; another one for each run of a report.
+        The unique name of the run in a report.
     folder : `str`
     config : `dict[str, Any]`
     epochs : `list[dict[str, Any]]`
-        The metrics of each epoch that has ended, in order; each has its number, `epoch`, from 0.
+        The metrics of each finished epoch, in order; each has its number, `epoch`, from 0.
     scores : `dict[str, float]`
-        Those of the best epoch on validation data and, where the config asks for it, on test data, under their names
-        with `validation_` and `test_` before them.
+        The metrics of the best epoch on validation data and, if the config evaluates on them, on test data; their names
+        begin with `validation_` and `test_`.
     trainings : `list[dict[str, str]]`
-        Those of the file `ENVIRONMENT`.
+        The entries of the file `ENVIRONMENT`.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Run(NamedTuple):
 
     @property
     def archive(self) -> str:
-        """The path of its model; there is none before the run has ended."""
+        """The path of the run's archive, which exists when the run has ended."""
         return os.path.join(self.folder, ARCHIVE)
 
     @property
@@ -56,7 +56,7 @@ class Run(NamedTuple):
 
     @property
     def has_ended(self) -> bool:
-        """Whether its training is over; it is packed after that."""
+        """Whether the training is over; the archive is written after that."""
         return self.has_archive or os.path.isfile(os.path.join(self.folder, _METRICS))
 
     @property

@@ -1,5 +1,5 @@
 """
-Lines of text files, packed or not. This module alone says what ends a line, and what is not text.
+Reads the lines of text files, compressed or not.
 """
 
 import bz2
@@ -17,16 +17,16 @@ from seal.files.format_sniffing import check_text_bytes, other_format
 from seal.files.paths import user_path
 from seal.registry import ConfigurationError
 
-#: In MiB; in the environment, a limit in the place of the default one.
+#: The environment variable with the limit of a decompressed file, in MiB.
 VARIABLE = "SEAL_MAX_UNPACKED"
-# A file may unpack to so many bytes, and to so many times its size.
+# The default limit of a decompressed file: the larger of this many bytes and this many times its size.
 _MOST_BYTES, _MOST_RATIO = 2**28, 50
 
 
 def most_unpacked(path: str) -> int:
     """
-    The number of bytes that a compressed file may unpack to: 256 MiB, or 50 times its size if that is more; or
-    `SEAL_MAX_UNPACKED` MiB, where that is set.
+    The limit in bytes for a decompressed file: 256 MiB, or 50 times its compressed size if that is more. The
+    environment variable `SEAL_MAX_UNPACKED`, in MiB, replaces it.
     """
     given = os.environ.get(VARIABLE)
     if given is None:
@@ -59,14 +59,13 @@ class _Bounded(io.RawIOBase):
 
 def bounded(file: io.BufferedIOBase, path: str) -> io.BufferedReader:
     """
-    The bytes that a compressed file unpacks to, which the given one reads; reading more than `most_unpacked` raises
-    `ConfigurationError`.
+    Wraps a decompressing file; reading more than `most_unpacked` bytes raises a `ConfigurationError`.
     """
     return io.BufferedReader(_Bounded(file, path), 2**16)
 
 
 def refuse(path: str, most: int) -> ConfigurationError:
-    """The error for a file that unpacks to more."""
+    """The error for a file that decompresses to more than `most` bytes."""
     return ConfigurationError(
         f"{path}: it unpacks to more than {most / 2**20:,.0f} MiB; if it is yours, set {VARIABLE} to more MiB in the "
         "environment, or unpack it."
@@ -78,17 +77,17 @@ _OPENERS: dict[str, type[Union[gzip.GzipFile, bz2.BZ2File, lzma.LZMAFile]]] = {
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
 }
-#: What reading a file raises that is damaged, or packed in another way than its name says.
+#: The errors of reading a file that is damaged, or whose name has the wrong ending for its compression.
 READ_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError)
-#: What is between columns that no tab parts.
+#: The separators of columns in files without tabs.
 BLANKS = " \t\r\n\f\v"
 _CELL = re.compile(f"[^{BLANKS}]+")
-#: As many bytes tell what a file is.
+#: The number of first bytes from which the type of a file is detected.
 HEAD = 64
 
 
 class NumberedLine(str):
-    """A line of a file or of standard input, with its number from 1 as an editor counts lines."""
+    """A line of a file or of standard input, with its line number, from 1."""
 
     number: int
 
@@ -99,19 +98,19 @@ class NumberedLine(str):
 
 
 def without_packing(path: str) -> str:
-    """The path without the ending `.gz`, `.bz2` or `.xz`; the ending before it tells the format."""
+    """The path without the ending `.gz`, `.bz2` or `.xz`."""
     stem, ending = os.path.splitext(path)
     return stem if ending in _OPENERS else path
 
 
 def opened(path: str) -> io.BufferedReader:
     """
-    A file of text, open for its bytes, unpacked where its name ends in `.gz`, `.bz2` or `.xz`.
+    Opens a text file in binary mode; it is decompressed if its name ends in `.gz`, `.bz2` or `.xz`.
 
     # Raises
 
-    `ConfigurationError` where the file is no text, and in reading where it unpacks to more than `most_unpacked`; and
-    one of `READ_ERRORS` where it cannot be read.
+    `ConfigurationError` if the file is not text or, during reading, if it decompresses to more than `most_unpacked`;
+    one of `READ_ERRORS` if it cannot be read.
     """
     packed = _OPENERS.get(os.path.splitext(path)[1])
     file = open(path, "rb") if packed is None else bounded(packed(path, "rb"), path)
@@ -125,21 +124,22 @@ def opened(path: str) -> io.BufferedReader:
 
 def text_lines(path: str, expected: Optional[str] = None, json_lines: bool = False) -> Iterator[tuple[int, str]]:
     """
-    The lines of a UTF-8 file, which may be packed as a `.gz`, `.bz2` or `.xz`: the number of each line, from 1, and its
-    text with the line end. Only `\\n` and `\\r\\n` end a line.
+    Yields the lines of a UTF-8 file, optionally compressed as `.gz`, `.bz2` or `.xz`: the number of each line, from 1,
+    and its text with the line end. Only `\\n` and `\\r\\n` end a line.
 
     # Parameters
 
     path : `str`
     expected : `str`, optional (default = `None`)
-        What is read, such as `a text and its labels a line`: then a file that is JSON or XML is refused.
+        The expected content, for messages, such as `a text and its labels a line`. If it is given, a JSON or XML file
+        is an error.
     json_lines : `bool`, optional (default = `False`)
-        Whether JSON is read, an object a line.
+        Whether JSON objects, one per line, are expected.
 
     # Raises
 
-    `ConfigurationError` where there is no such file, where it unpacks to more than `most_unpacked`, where it cannot be
-    read or is not UTF-8, then with the number of the line; or where it has another format.
+    `ConfigurationError` if the file does not exist, decompresses to more than `most_unpacked`, cannot be read, is not
+    UTF-8, or has another format.
     """
     path = user_path(path)
     if not os.path.isfile(path):
@@ -153,9 +153,9 @@ def text_lines(path: str, expected: Optional[str] = None, json_lines: bool = Fal
                 # Some editors put a byte order mark before the first line.
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
                 if looks and not text.isspace():
-                    looks, found = False, other_format(text, json_lines)
-                    if found is not None:
-                        raise ConfigurationError(f"{path}:{number}: this looks like {found}; expected {expected}.")
+                    looks, other = False, other_format(text, json_lines)
+                    if other is not None:
+                        raise ConfigurationError(f"{path}:{number}: this looks like {other}; expected {expected}.")
                 yield number, text
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path}:{number}: {undecodable(error)}.") from error
@@ -169,14 +169,14 @@ def undecodable(error: UnicodeDecodeError) -> str:
 
 
 def cells_of(line: str) -> list[str]:
-    """What is between ASCII blanks: a no-break space, unlike in `str.split`, is part of a word, as in Twitter POS."""
+    """Splits a line at ASCII blanks. Unlike in `str.split`, a no-break space is part of a word, as in Twitter POS."""
     return _CELL.findall(line)
 
 
 def column_lines(path: str, expected: Optional[str] = None) -> Iterator[tuple[int, str]]:
     """
-    As `text_lines`, for formats whose lines hold columns: there a carriage return inside a line, which would count as a
-    blank, is an error. A file with the line ends of old Macs is all one line.
+    Yields the lines of a file of columns, like `text_lines`. A carriage return inside a line, as in a file with the
+    line ends of old Macs, is an error.
     """
     for number, line in text_lines(path, expected):
         if "\r" in line.rstrip("\r\n"):

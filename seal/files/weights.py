@@ -1,6 +1,5 @@
 """
-Files of weights: whether one of torch's is whole, and whether what is in it can be predicted with; and tensors and text
-in one file of the format safetensors.
+Reads and checks torch's files of weights, and reads and writes tensors with text in the format safetensors.
 """
 
 import json
@@ -17,11 +16,11 @@ from seal.registry import ConfigurationError
 
 def check_is_whole(path: str) -> None:
     """
-    Looks at the checksums of a file of weights, which PyTorch itself does not.
+    Verifies the checksums of a file of weights, which PyTorch ignores.
 
     # Raises
 
-    `ConfigurationError` if it is none, or a damaged one; `OSError` if it cannot be read.
+    `ConfigurationError` if it is not a file of weights, or damaged; `OSError` if it cannot be read.
     """
     if not _check_sums(path):
         with _reading(path):
@@ -34,7 +33,7 @@ def read_weights(path: str) -> dict[str, torch.Tensor]:
 
     # Raises
 
-    `ConfigurationError` if it is no file of weights, a damaged one, or a weight is not finite.
+    `ConfigurationError` if it is not a file of weights, or damaged, or a weight is not finite.
     """
     _check_sums(path)
     with _reading(path):
@@ -44,7 +43,7 @@ def read_weights(path: str) -> dict[str, torch.Tensor]:
 
 
 def _check_sums(path: str) -> bool:
-    """Whether the file has checksums; what torch wrote before its version 1.6 has none."""
+    """Verifies the checksums. Returns False for a file of torch before version 1.6, which has none."""
     with _reading(path):
         if not zipfile.is_zipfile(path):
             return False
@@ -65,21 +64,22 @@ def _reading(path: str) -> Iterator[None]:
         yield
     except (OSError, MemoryError, torch.cuda.OutOfMemoryError):
         raise
-    except Exception as error:  # A file that is something else makes torch raise nearly anything.
+    except Exception as error:  # For another kind of file torch may raise any exception.
         raise ConfigurationError(f"{path} is not a file of weights") from error
 
 
 def check_finite(weights: Mapping[str, Any], path: str, learned: Optional[Collection[str]] = None) -> None:
     """
+    Checks that the weights of the file `path` are finite.
+
     # Raises
 
-    `ConfigurationError` if a weight is not a number, or, where it is among those that are learned (all, where none are
-    named), infinite.
+    `ConfigurationError` if a weight is NaN, or if a `learned` weight (`None`: any weight) is infinite.
     """
     for name, value in weights.items():
         if not isinstance(value, torch.Tensor) or not (value.is_floating_point() or value.is_complex()):
             continue
-        if bool(value.sum().isfinite()):  # Quicker than to look at each of them.
+        if bool(value.sum().isfinite()):  # Faster than checking each number.
             continue
         fit = value.isfinite() if learned is None or name in learned else ~value.isnan()
         if not bool(fit.all()):
@@ -105,7 +105,7 @@ _NAMES = {kind: name for name, kind in _TYPES.items()}
 
 
 def write_tensors(path: str, tensors: Mapping[str, torch.Tensor], text: Mapping[str, str] | None = None) -> None:
-    """Writes the tensors, and beside them some `text` by name, to a file that is there whole or not at all."""
+    """Writes tensors and some `text`, by name, to a file atomically."""
     header: dict[str, object] = {"__metadata__": dict(text)} if text else {}
     parts, place = [], 0
     for name, tensor in tensors.items():
@@ -132,7 +132,7 @@ def read_tensors(path: str) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
 
     # Raises
 
-    `ConfigurationError` if the file is not there, or not whole.
+    `ConfigurationError` if the file is missing or incomplete.
     """
     try:
         with open(path, "rb") as file:
@@ -146,7 +146,7 @@ def read_tensors(path: str) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
             kind, shape = _TYPES[entry["dtype"]], tuple(entry["shape"])
             if not 8 + length <= start <= end <= len(content):
                 raise ValueError(f"there is no place {end}")
-            # At a place of its own: numbers must begin where their type may.
+            # The slice is a copy: numbers must be aligned to their type.
             numbers = torch.frombuffer(content[start:end], dtype=kind) if end > start else torch.empty(0, dtype=kind)
             tensors[name] = numbers.reshape(shape)
         return tensors, text
