@@ -1,4 +1,4 @@
-"""What an output is: how it is relaxed, sampled, scored and decoded. Candidates are outputs of one instance."""
+"""Output spaces: how outputs of each type are relaxed, sampled, scored and decoded."""
 
 from seal.output_spaces.binary_variables import BinaryMask, BinaryVariables, LabelSet
 from seal.output_spaces.chain import Chain

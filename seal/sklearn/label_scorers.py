@@ -236,13 +236,13 @@ class LabelScorer:
     def log_odds(self, X: Any) -> torch.Tensor:
         """The log-odds of each label, `(rows, labels)`."""
         try:
-            found = log_odds(self.estimator, X, int(self._columns.sum()))
+            fitted = log_odds(self.estimator, X, int(self._columns.sum()))
         except Exception as error:
             raise _in_one_sentence(error, self._given, "score rows") from error
         if self._varies.all():
-            return found
-        scores = _logit(torch.from_numpy(self._constant)).repeat(len(found), 1)
-        scores[:, torch.from_numpy(self._varies)] = found[:, torch.from_numpy(self._varies[self._columns])]
+            return fitted
+        scores = _logit(torch.from_numpy(self._constant)).repeat(len(fitted), 1)
+        scores[:, torch.from_numpy(self._varies)] = fitted[:, torch.from_numpy(self._varies[self._columns])]
         return scores
 
     def predict(self, X: Any, log_odds: torch.Tensor) -> torch.Tensor:
@@ -254,11 +254,11 @@ class LabelScorer:
         # For logistic regressions this is what `predict` computes.
         if not hasattr(self.estimator, "predict") or _are_logistic(self.estimator, int(self._columns.sum())):
             return likely
-        found = self.estimator.predict(X)
-        found = numpy.asarray(found.toarray() if sparse.issparse(found) else found)
-        if found.size != len(likely) * int(self._columns.sum()) or found.dtype.kind not in "biuf":
+        predicted = self.estimator.predict(X)
+        predicted = numpy.asarray(predicted.toarray() if sparse.issparse(predicted) else predicted)
+        if predicted.size != len(likely) * int(self._columns.sum()) or predicted.dtype.kind not in "biuf":
             return likely
-        likely[:, torch.from_numpy(self._columns)] = torch.from_numpy(found.reshape(len(likely), -1) >= 0.5)
+        likely[:, torch.from_numpy(self._columns)] = torch.from_numpy(predicted.reshape(len(likely), -1) >= 0.5)
         return likely
 
 

@@ -1,3 +1,5 @@
+"""`StructuredClassifier`, a meta-estimator of scikit-learn that reranks label sets."""
+
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -154,7 +156,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         # Parameters
 
-        X : whatever `estimator` takes, one row an instance
+        X : the rows, of any type that `estimator` takes
         y : array, table or sparse matrix, `(rows, labels)`, of 0 and 1, -1 and 1, or 1 and 2; or `(rows,)`, classes
         groups : array, `(rows,)`, optional
             Rows of one group are held out together.
@@ -418,13 +420,14 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             estimator, raises = requesting_weights(estimator), True
         tasks = []
         for number, (seen, unseen) in enumerate(folds, 1):
-            of_fold = _check_method_params(X, params, seen)
+            fold_params = _check_method_params(X, params, seen)
             if raises or ("sample_weight" in params and penalises_intercept(estimator)):
-                of_seen = of_fold.get("sample_weight", numpy.ones(len(seen)))
-                of_fold = {**of_fold, "sample_weight": of_seen * weights.sum() / weights[seen].sum()}
+                seen_weights = fold_params.get("sample_weight", numpy.ones(len(seen)))
+                raised = seen_weights * weights.sum() / weights[seen].sum()
+                fold_params = {**fold_params, "sample_weight": raised}
             whole = SetScorer(sets, len(gold)) if len(sets) else None
             message = self._message(f"fold {number} of {len(folds)}")
-            tasks.append((EstimatorScores(estimator, whole), X, gold, seen, unseen, of_fold, message))
+            tasks.append((EstimatorScores(estimator, whole), X, gold, seen, unseen, fold_params, message))
         parts = Parallel(n_jobs=self.n_jobs)(delayed(_scores_of_fold)(*task) for task in tasks)
         logits, labels = torch.zeros(gold.shape), torch.zeros(gold.shape, dtype=torch.bool)
         failure = next((failure for _, failure in parts if failure is not None), None)

@@ -205,13 +205,13 @@ class LabelSetStructure(Structure):
             parts = self._judged_parts(len(gold), folds, groups)
             for number, (rest, held) in enumerate(parts):
                 say(f"Judging {int(held.sum())} rows, part {number + 1} of {len(parts)}.")
-                some = _rows_of(groups, rest)
+                rest_groups = _rows_of(groups, rest)
                 report = self._learn(
                     scores[rest],
                     gold[rest],
                     scores[held],
                     gold[held],
-                    some,
+                    rest_groups,
                     None,
                     chosen,
                     number == 0,

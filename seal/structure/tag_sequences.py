@@ -102,7 +102,7 @@ class Spans:
         return self._filled(-1).scatter_reduce_(2, self.of_tokens, self._places(), reduce="amax")[..., 1:-1]
 
     def role_counts(self) -> torch.Tensor:
-        """How often each role occurs, `(batch, candidates, roles)`."""
+        """The number of spans with each role, `(batch, candidates, roles)`."""
         return occurrences(self.marked, self.filler)
 
     def of_rows(self, rows: torch.Tensor | slice) -> "SpansOfRows":

@@ -75,7 +75,7 @@ class TreeCandidates:
 
     @cached_property
     def brackets(self) -> list[list[Counter]]:
-        """How often each labelled bracket occurs in each candidate, as scores count them (`counted_brackets`)."""
+        """The counts of labelled brackets in each candidate, by `counted_brackets`."""
         tags = [[WORD] * len(words) for words in self.words] if self.tags is None else self.tags
         return [
             [counted_brackets(tree, word_tags) for tree in candidates]

@@ -47,16 +47,16 @@ class TokenScores(LinearEnergy[TagCandidates]):
         other = (place != shape[2] - 1) | ~mask
         rest = z.masked_fill(other.flatten(end_dim=1), 0.0)
         at = spans.candidate, spans.place
-        of_span = torch.stack([sums[at] / number, least[at], *ends, number.to(z).log()], dim=1)
+        span_values = torch.stack([sums[at] / number, least[at], *ends, number.to(z).log()], dim=1)
         # The minimum counts a 0, in all sentences as in those with padding.
-        return of_span, torch.stack([rest.sum(dim=1), rest.amin(dim=1).clamp(max=0)], dim=1)
+        return span_values, torch.stack([rest.sum(dim=1), rest.amin(dim=1).clamp(max=0)], dim=1)
 
     def features(self, candidates: TagCandidates) -> list[Features]:
         if candidates.token_log_prob is None:
             return []
-        of_span, of_rest = self._values(candidates)
-        spans, device = candidates.listed_spans, of_rest.device
+        span_values, rest_values = self._values(candidates)
+        spans, device = candidates.listed_spans, rest_values.device
         place = spans.role.unsqueeze(1) * _OF_SPAN + torch.arange(_OF_SPAN, device=device)
-        place_of_rest = self.of_role.numel() + torch.arange(_OF_REST, device=device).expand(len(of_rest), -1)
-        every = torch.arange(len(of_span), device=device)
-        return [Features(place, -of_span, spans.candidate, every), Features(place_of_rest, -of_rest)]
+        rest_place = self.of_role.numel() + torch.arange(_OF_REST, device=device).expand(len(rest_values), -1)
+        owner = torch.arange(len(span_values), device=device)
+        return [Features(place, -span_values, spans.candidate, owner), Features(rest_place, -rest_values)]
