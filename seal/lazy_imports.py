@@ -1,8 +1,8 @@
 """
-How modules are imported: large libraries when something of them is first used, and all modules below a package.
+Delays the import of large libraries until their first use, and imports all modules of a package.
 
-AllenNLP's modules begin with imports of torchvision, scikit-learn, SciPy, NLTK, TensorBoard and all of spaCy, for
-parts that most runs do not use.
+AllenNLP's modules import torchvision, scikit-learn, SciPy, NLTK, TensorBoard and all of spaCy, which most runs do not
+use.
 """
 
 import gc
@@ -16,7 +16,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Optional
 
-#: What AllenNLP imports for parts that most programs do not use: half of the time that its import takes.
+#: The libraries that AllenNLP imports but most programs do not use: they take half of its import time.
 LAZY = (
     "cached_path.schemes",
     "h5py",
@@ -35,15 +35,14 @@ LAZY = (
 @contextmanager
 def lazy(*names: str) -> Iterator[None]:
     """
-    Inside, whoever imports one of these modules, or a module below it, gets a stand-in, unless it is loaded already.
-    The stand-in imports the module when something of it is first used. Outside, imports are as usual; who has a
-    stand-in keeps it. Nor is garbage collected inside, which takes a fifth of the time of a large import, and finds
-    nothing.
+    A context in which an import of these modules, or of their submodules, returns a stand-in, unless the module is
+    already loaded. The stand-in imports the module on its first use. The context also disables garbage collection,
+    which takes a fifth of the time of a large import and finds nothing.
 
     # Parameters
 
     names : `str`
-        Modules whose import changes nothing else, and whose errors nobody catches (`except module.Error`).
+        Modules whose import has no side effects, and whose exceptions are not caught (`except module.Error`).
     """
     finder = _Finder(names)
     sys.meta_path.insert(0, finder)
@@ -111,7 +110,7 @@ class _Finder(Loader):
 
 
 class _Lazy(ModuleType):
-    """Stands in for a module or, where `of` names a module, for what `from module import name` gives of it."""
+    """A stand-in for a module or, if `of` names a module, for its attribute `name`."""
 
     def __init__(self, finder: _Finder, name: str, of: str = "") -> None:
         super().__init__(name)
@@ -147,8 +146,8 @@ class _Lazy(ModuleType):
 
 def import_below(package: ModuleType, apart: tuple[str, ...]) -> None:
     """
-    Imports all public modules below a package, but those of these names and below them. (`pkgutil.walk_packages` would
-    import the packages among these, too.)
+    Imports all public modules below a package, except the modules `apart` and their submodules.
+    (`pkgutil.walk_packages` would import the packages among these, too.)
     """
     for module in pkgutil.iter_modules(package.__path__):
         name = f"{package.__name__}.{module.name}"

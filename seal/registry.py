@@ -1,7 +1,7 @@
 """
-What the core needs of AllenNLP: `Registrable`, `FromParams`, `Lazy`, `Activation` and `ConfigurationError`. They are
-AllenNLP's where AllenNLP is installed, so that jsonnet configs can name what is registered; elsewhere small stand-ins,
-so that the modules that import from here work with torch and numpy alone.
+`Registrable`, `FromParams`, `Lazy`, `Activation` and `ConfigurationError`: AllenNLP's classes if AllenNLP is installed,
+so that jsonnet configs can name registered classes; otherwise small replacements, with which the core needs only torch
+and numpy.
 """
 
 import importlib
@@ -97,16 +97,15 @@ except ImportError:
 
 def construct(part: "Lazy[Any] | Callable[..., Any]", **arguments: Any) -> Any:
     """
-    `part(**arguments)`, where `part` is a class, any function, or AllenNLP's `Lazy` that a config has given: so a
-    program may pass `LocalEnergy` or `partial(LabelInteractionEnergy, hidden_dim=50)` to a net.
+    Calls `part(**arguments)`. `part` is AllenNLP's `Lazy` from a config, a class or any function: a program may pass
+    `LocalEnergy` or `partial(LabelInteractionEnergy, hidden_dim=50)` to a net.
     """
     return part.construct(**arguments) if isinstance(part, Lazy) else part(**arguments)
 
 
 def on_demand(package: str, modules: dict[str, str]) -> Callable[[str], Any]:
     """
-    The `__getattr__` of a package of the core, by which it also exports names that need AllenNLP: each is imported when
-    it is first asked for.
+    Makes the `__getattr__` of a package, which imports names that need AllenNLP on their first use.
 
     # Parameters
 

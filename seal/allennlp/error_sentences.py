@@ -1,5 +1,5 @@
 """
-The sentence that reports a user's mistake, taken from the error that it led to.
+Converts the error of a user's mistake to one sentence.
 
 Most mistakes get their sentence where they are found: a patch of the function that reads the file, the option or the
 part of a config raises a `ConfigurationError` with it, or adds the file's name to the error. Here are the other errors,

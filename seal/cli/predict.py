@@ -213,7 +213,7 @@ def write_records(
 
 
 def _error_of(record: Any) -> Optional[str]:
-    """The error of a record or, of a text of several sentences, the first of theirs."""
+    """The error of a record or, for a text of several sentences, the first error of its sentences."""
     if not isinstance(record, dict):
         return None
     return record.get("error") or next(filter(None, map(_error_of, record.get("sentences", ()))), None)

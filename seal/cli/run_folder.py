@@ -105,7 +105,7 @@ def check_folder(folder: str, config: dict[str, Any], recover: bool, force: bool
 
 
 def _differing(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    """The keys that only one of the two has, or whose values differ."""
+    """The keys of two configs that one of them lacks, or whose values differ."""
     return [key for key in sorted({**one, **other}) if not (key in one and key in other and one[key] == other[key])]
 
 
@@ -123,7 +123,7 @@ def fill_folder(folder: str, config: dict[str, Any], force: bool) -> None:
 
 
 def environment() -> dict[str, str]:
-    """What a training that begins now is run with."""
+    """The environment of a training that begins now: commit, versions, machine and day."""
     device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "no GPU"
     return {
         "begun": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),

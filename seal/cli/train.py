@@ -148,7 +148,7 @@ def _has_begun(error: Exception) -> bool:
 def _run(
     config: dict[str, Any], folder: str, recover: bool, node_rank: int, packages: list[str], dry_run: bool
 ) -> Optional[str]:
-    """Trains in a folder that is there, and packs the model."""
+    """Trains in an existing folder, and packs the model."""
     settings = Params(config).duplicate()
     settings.pop("evaluation", None)
     include = settings.pop("include_in_archive", None)
@@ -175,7 +175,7 @@ def _run(
 
 @contextmanager
 def _begun() -> Iterator[None]:
-    """Inside, training has begun, which an error then says."""
+    """A context that marks its errors as raised during training."""
     try:
         yield
     except Exception as error:
@@ -184,7 +184,7 @@ def _begun() -> Iterator[None]:
 
 
 def _work(params: Params, folder: str, dry_run: bool, rank: int = 0, accelerator: Any = None) -> None:
-    """What each process of a run does: it makes all that the config names, and trains."""
+    """The work of each process of a run: it constructs the objects of the config, and trains."""
     with places_named(), with_filename(folder):
         given = {"serialization_dir": folder, "local_rank": rank, "ddp_accelerator": accelerator}
         loop: Any = TrainModel.from_params(params, **given)

@@ -85,7 +85,7 @@ def _unreadable(uri: str, error: BaseException) -> str:
 
 
 def unusable_vector(error: BaseException, uri: str, embedding_dim: int, vocab: Any, namespace: str) -> Optional[str]:
-    """What to say of an error that reading a file has raised; with the line, where a number is no finite one."""
+    """The message for an error in reading a file of word vectors, with the line of a number that is not finite."""
     try:
         return _first_of_no_use(uri, embedding_dim, vocab, namespace) or _unreadable(uri, error)
     except _UNREADABLE:
@@ -107,7 +107,7 @@ def check_read_vectors(model: Any) -> None:
 
 
 def _first_of_no_use(uri: str, embedding_dim: int, vocab: Any, namespace: str) -> Optional[str]:
-    """The line of the first vector of a known word with a value that is not a finite number, and that value."""
+    """The line and the value of the first number that is not finite in a vector of a known word."""
     if get_file_extension(uri) in (".h5", ".hdf5"):
         return None
     known = vocab.get_token_to_index_vocabulary(namespace)

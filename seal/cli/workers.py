@@ -43,7 +43,7 @@ class Workers(FromParams):
 
 
 class Group(NamedTuple):
-    """Where the workers meet, and what each of them has to know."""
+    """The rendezvous of the workers, and the settings that each worker needs."""
 
     method: str
     workers: Workers

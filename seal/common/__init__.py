@@ -1,1 +1,1 @@
-"""What many packages share: checks of settings and their messages, precision, labels, tags and trees, random states."""
+"""Utilities for several packages: checks of settings, precision, tag encodings, linear trees, random states."""

@@ -1,4 +1,4 @@
-"""Which of many contents are equal: a number for each, these numbers in order, and folds that keep them together."""
+"""Hashes contents to find equal ones, numbers them, and splits data into folds that keep equal inputs together."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ def digest(*parts: Union[bytes, numpy.ndarray]) -> int:
 
 
 def numbered(contents: Iterable[Hashable]) -> torch.Tensor:
-    """For each of some contents the number of its value, 0, 1, ... in the order in which they first occur: `(n,)`."""
+    """Numbers the contents by equality, 0, 1, ... in the order of their first occurrence: `(n,)`."""
     numbers: dict[Hashable, int] = {}
     return torch.tensor([numbers.setdefault(content, len(numbers)) for content in contents], dtype=torch.long)
 
@@ -66,7 +66,7 @@ def _plain(value: Any, exact: bool) -> Any:
 
 def numbers_of_equal(values: Iterable[Any], exact: bool = False) -> numpy.ndarray:
     """
-    For each value the number of its `content`, by first appearance: `(values,)`, 0, 1, ... without a gap. One without a
+    Numbers the values by their `content`, 0, 1, ... in the order of first occurrence: `(values,)`. A value without a
     content differs from all others.
     """
     contents = (content(value, exact) for value in values)
@@ -74,15 +74,16 @@ def numbers_of_equal(values: Iterable[Any], exact: bool = False) -> numpy.ndarra
 
 
 def in_order(values: numpy.ndarray) -> numpy.ndarray:
-    """The values, `(n,)`, by the numbers 0, 1, ... in the order in which they first occur: `(n,)`."""
+    """Replaces the values `(n,)` by the numbers 0, 1, ... in the order of their first occurrence: `(n,)`."""
     _, first, inverse = numpy.unique(values, return_index=True, return_inverse=True)
     return first.argsort().argsort()[inverse]
 
 
 def folds_of_equal(numbers: numpy.ndarray, folds: int, seed: int) -> list[list[int]]:
     """
-    Parts places into folds, at random: those of equal `numbers`, `(n,)`, 0, 1, ... without a gap, are in one fold. The
-    numbers are dealt out, not the places: where one occurs often, its fold is larger.
+    Splits the indices of `numbers`, `(n,)`, into folds at random, such that equal numbers are in the same fold. The
+    numbers are 0, 1, ... without a gap. Each fold gets the same count of distinct numbers; a frequent number makes its
+    fold larger.
     """
     different = int(numbers.max(initial=-1)) + 1
     order = torch.randperm(different, generator=torch.Generator().manual_seed(seed)).numpy()

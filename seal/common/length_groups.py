@@ -1,19 +1,16 @@
-"""
-Groups of sentences for one pass of a model: of similar length, with a bound on their padded size.
-"""
+"""Groups sentences of similar length into batches of bounded padded size."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-# What a group may have, padding included; a single sentence may have more. Ordinary groups are far below these: 64
-# sentences of 40 words have 2,560 words. Without a limit, one line of a megabyte pads all others of its batch to its
-# length. Networks keep a few thousand bytes for each word; of characters, those that read them; and of pairs of words,
-# those with attention.
-#: Words, or pieces of words where an encoder reads these and they are more.
+# The limits of a group, padding included; a single sentence may exceed them. Ordinary groups are far below: 64
+# sentences of 40 words have 2,560 words. Without limits, one line of a megabyte pads all others of its batch to its
+# length. Networks need a few thousand bytes per word; character encoders per character; attention per pair of words.
+#: Words, or word pieces if an encoder reads them and they are more.
 MOST_WORDS = 2**14
-#: Characters, as if each word were as long as the longest.
+#: Characters: the number of words times the length of the longest word.
 MOST_CHARACTERS = 2**19
-#: Pairs of words, or of pieces, of one sentence.
+#: Pairs of words, or of word pieces, within sentences.
 MOST_PAIRS = 2**22
 
 
@@ -44,14 +41,14 @@ def length_groups(sizes: Sequence[Size], most_rows: int) -> Iterator[list[int]]:
     # Parameters
 
     sizes : `Sequence[Size]`
-        Those of the sentences.
+        The sizes of the sentences.
     most_rows : `int`
         The most sentences of a group.
 
     # Returns
 
     `Iterator[list[int]]`
-        Indices into `sizes` for each group, in order of length, in pieces where there are any; every sentence is in one
+        The indices into `sizes` of each group, sorted by length, in pieces if there are any. Every sentence is in one
         group.
     """
     group: list[int] = []

@@ -40,15 +40,15 @@ def at_least_float(values: torch.Tensor) -> torch.Tensor:
 
 
 def mixed_precision(enabled: bool, device: torch.device) -> AbstractContextManager:
-    """Inside, if `enabled`, products are of bfloat16; otherwise nothing changes."""
+    """A context in which, if `enabled`, matrix products use bfloat16."""
     return torch.autocast(device.type, dtype=torch.bfloat16) if enabled else nullcontext()
 
 
 @contextmanager
 def mixed_precision_in(modules: Iterable[torch.nn.Module]) -> Iterator[None]:
     """
-    Inside, `modules` run in mixed precision with bfloat16, on a CPU, and everything else in full precision. A module
-    returns one tensor, which is at least in single precision again.
+    A context in which `modules` run in mixed precision with bfloat16, on a CPU, and everything else in full precision.
+    Each module returns one tensor, which is converted to at least single precision.
     """
     autocasts = {module: torch.autocast("cpu", dtype=torch.bfloat16) for module in modules}
 

@@ -1,4 +1,4 @@
-"""The states of the random generators, which a checkpoint keeps."""
+"""Saves and restores the states of the random generators, and separate random streams."""
 
 import random
 from contextlib import contextmanager
@@ -53,9 +53,9 @@ def set_seed(seed: int) -> None:
 
 class RandomStream:
     """
-    A random stream of torch's, separate from the global one. The loss-net's draws and dropout come from one, so that
-    the task-net's dropout is the same with a loss-net and without: runs with and without a loss-net are paired, and
-    training with an energy weight of 0 is cross-entropy training, bit for bit.
+    A random stream of torch, separate from the global one. The loss-net's samples and dropout use one, so that the
+    task-net's dropout is the same with a loss-net and without: such runs are paired, and training with an energy weight
+    of 0 equals cross-entropy training, bit for bit.
 
     # Parameters
 
@@ -64,12 +64,12 @@ class RandomStream:
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        #: As `torch_state` gives it; `None` before the first use.
+        #: A result of `torch_state`; `None` before the first use.
         self.state: Optional[list[torch.Tensor]] = None
 
     @contextmanager
     def active(self):
-        """Inside, torch draws from this stream."""
+        """A context in which torch draws from this stream."""
         outside = torch_state()
         if self.state is None:
             torch.manual_seed(self._seed)

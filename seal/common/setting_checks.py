@@ -1,4 +1,4 @@
-"""Settings: how constructors pass them on, checks with one form of message for all, and how messages quote a value."""
+"""Checks of settings with uniform error messages, and functions that pass settings to constructors."""
 
 import difflib
 import inspect
@@ -90,7 +90,7 @@ def check_that(holds: bool, key: str, wanted: str, found: Any) -> None:
 
 
 def suggest(wrong: Any, known: Iterable[Any]) -> str:
-    """The end of a message: `; did you mean "x"?`, or the known names where none is close and there are at most 20."""
+    """The end of a message: `; did you mean "x"?`, or the known names if none is similar and there are at most 20."""
     known = sorted(map(str, known))
     close = difflib.get_close_matches(str(wrong), known, n=1)
     if close:
@@ -100,7 +100,7 @@ def suggest(wrong: Any, known: Iterable[Any]) -> str:
 
 def require(value: Optional[T], what: str) -> T:
     """
-    The value, which must be there.
+    Returns the value, which must not be `None`.
 
     # Raises
 
@@ -113,7 +113,7 @@ def require(value: Optional[T], what: str) -> T:
 
 @contextmanager
 def error_prefix(key: str) -> Iterator[None]:
-    """Inside, what an error says of a setting `task_loss` it says of `key.task_loss`."""
+    """A context that adds `key.` to the message of a `ConfigurationError`, as in `model.task_loss: ...`."""
     try:
         yield
     except ConfigurationError as error:
@@ -122,14 +122,14 @@ def error_prefix(key: str) -> Iterator[None]:
 
 def whole_number(text: str) -> Optional[int]:
     """
-    The number that is written in at most 18 of the digits 0 to 9; `None` of any other text. Not all that `str.isdigit`
-    takes is a number to `int`: neither `²` nor thousands of digits.
+    Parses a whole number of at most 18 digits 0 to 9; `None` for any other text. `str.isdigit` also accepts texts that
+    `int` refuses, such as `²` or thousands of digits.
     """
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None
 
 
 def abbreviate(value: Any) -> str:
-    """A value as it is quoted in a message: at most 60 ASCII characters."""
+    """Quotes a value for a message, in at most 60 ASCII characters."""
     # `ascii` also escapes characters that no output file can hold. Python prints no integer of very many digits.
     try:
         text = ascii(value)
@@ -157,18 +157,20 @@ def with_parameters_of(*parents: Callable, without: Collection[str] = ()) -> Cal
     """
 
     def extend(constructor: Any) -> Any:
-        mine = inspect.signature(constructor)
-        found = {name: p for name, p in mine.parameters.items() if p.kind is not p.VAR_KEYWORD}
+        signature = inspect.signature(constructor)
+        parameters = {name: p for name, p in signature.parameters.items() if p.kind is not p.VAR_KEYWORD}
         for parent in parents:
             for name, p in inspect.signature(parent).parameters.items():
-                if p.kind is not p.VAR_KEYWORD and name not in found and name not in without:
-                    found[name] = p.replace(kind=p.KEYWORD_ONLY)
-        constructor.__signature__ = mine.replace(parameters=list(found.values()))
+                if p.kind is not p.VAR_KEYWORD and name not in parameters and name not in without:
+                    parameters[name] = p.replace(kind=p.KEYWORD_ONLY)
+        constructor.__signature__ = signature.replace(parameters=list(parameters.values()))
         return constructor
 
     return extend
 
 
 def pop_arguments(kind: type[T], settings: dict[str, Any]) -> T:
-    """An object of this class, of those `settings` that are parameters of its constructor: they are taken out."""
+    """
+    Constructs `kind` from the `settings` that are parameters of its constructor, and removes them from `settings`.
+    """
     return kind(**{name: settings.pop(name) for name in inspect.signature(kind).parameters if name in settings})

@@ -1,4 +1,4 @@
-"""The methods of a vocabulary, such as AllenNLP's, that are called here, and the names of our namespaces."""
+"""The namespaces of seal's vocabularies, and the names in a namespace in the order of their indices."""
 
 from collections.abc import Sequence
 from typing import Protocol, Union
@@ -15,7 +15,7 @@ NOTATIONS = "tag_notation_labels"
 
 
 class Namespaces(Protocol):
-    """What is read of a vocabulary, such as AllenNLP's."""
+    """The interface of a vocabulary, such as AllenNLP's."""
 
     def get_vocab_size(self, namespace: str) -> int: ...
 
@@ -26,7 +26,7 @@ Vocabulary = Union[Sequence[str], Namespaces]
 
 
 def labels_of(vocab: Vocabulary, namespace: str) -> list[str]:
-    """The labels in the order of their indices; those of `namespace`, unless `vocab` is the list of them itself."""
+    """The labels of a namespace in the order of their indices; `vocab` may also be the list of labels."""
     if isinstance(vocab, Sequence):
         return list(vocab)
     return [vocab.get_token_from_index(i, namespace) for i in range(vocab.get_vocab_size(namespace))]
@@ -39,6 +39,6 @@ class IndexedNames(Protocol):
 
 
 def names_of(vocab: IndexedNames, namespace: str) -> list[str]:
-    """The names of a namespace in the order of their numbers, with those for padding and unknown words, if any."""
+    """The names of a namespace in the order of their indices, including any entries for padding and unknown words."""
     index = vocab.get_index_to_token_vocabulary(namespace)
     return [index[i] for i in range(len(index))]

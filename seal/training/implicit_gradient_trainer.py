@@ -115,7 +115,7 @@ class ImplicitLoss:
         return _WithGradients.apply(value, [found.gradient[name] for name in outer], *parameters)
 
     def _solved(self, part: MicroBatch, outer_batch: Optional[TensorDict]) -> Optional[Hypergradient]:
-        """By a system at the task-net as it is; `None` for a batch without an instance, which has none."""
+        """The hypergradient from the linear system at the present task-net; `None` for a batch without instances."""
         model, batch, settings = self._model, part.batch, self.settings
         solver, metric = require(settings.solver, "solver"), None
         if settings.geometry == "adam":
@@ -153,7 +153,9 @@ class ImplicitLoss:
         return found
 
     def _unrolled(self, part: MicroBatch, outer_batch: Optional[TensorDict]) -> Hypergradient:
-        """Through the steps of a descent on the batch, at whose end the candidates are drawn."""
+        """
+        The hypergradient through unrolled steps of gradient descent on the batch, after which candidates are drawn.
+        """
         model, unrolling = self._model, require(self.settings.unroll, "unroll")
 
         def primary() -> torch.Tensor:
@@ -194,7 +196,7 @@ class ImplicitLoss:
         return primary
 
     def _mixed_precision(self) -> AbstractContextManager[None]:
-        """Inside, `use_amp` concerns encoders alone: no second derivative passes through them."""
+        """A context in which `use_amp` applies to encoders only, since no second derivative passes through them."""
         if not self._cpu_autocast:
             return contextlib.nullcontext()
         encoders = [getattr(net, "encoder", None) for net in (self._model.task_net, self._model.loss_net)]
@@ -232,18 +234,18 @@ class ImplicitLoss:
             logger.warning("The solver of the implicit gradient: %s", report.status)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the next system is solved from."""
+        """The solution from which the next system is solved."""
         return {"solution": self.solution}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what is its own of a checkpoint's trainer state."""
+        """Loads the entries of `state_dict` from a checkpoint's trainer state."""
         if state.get("solution") is not None:
             inner = self.inner_parameters
             self.solution = {name: value.to(inner[name].device) for name, value in state["solution"].items()}
 
 
 class _WithGradients(torch.autograd.Function):
-    """A value with given gradients with respect to parameters."""
+    """A value with given gradients for parameters."""
 
     @staticmethod
     def forward(ctx, value, gradients, *parameters):

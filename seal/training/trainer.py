@@ -1,6 +1,6 @@
 """
-The trainer: AllenNLP's loop over epochs and batches. It backpropagates the losses of `AlternatingUpdates`, goes through
-the phases of the run, and writes checkpoints.
+The trainer: AllenNLP's training loop, which backpropagates the losses of `AlternatingUpdates`, follows the phases of
+the run, and writes checkpoints.
 """
 
 import copy
@@ -55,7 +55,7 @@ _TRAINING, _VALIDATION = "training_", "validation_"
 
 @dataclass
 class StepSettings:
-    """How the players are updated, and when: as `AlternatingTrainer` describes each."""
+    """The settings of the updates and phases, described in `AlternatingTrainer`."""
 
     task_net: Optional[Player] = None
     loss_net: Optional[Player] = None
@@ -68,13 +68,13 @@ class StepSettings:
     shard_optimizer_states: bool = False
 
     def by_gold_alone(self) -> "StepSettings":
-        """Those of a model without its loss-net."""
+        """The settings without the loss-net."""
         return replace(self, loss_net=None, phases=None, reuse_features=False, fresh_batches=False, interleaved=False)
 
 
 @dataclass
 class RunSettings:
-    """Of the whole run, AllenNLP's settings that are read here, and what comes after it."""
+    """AllenNLP's settings of a run that this trainer reads, and self-training."""
 
     validation_metric: Union[str, list[str]] = "-loss"
     num_epochs: int = 20
@@ -308,7 +308,7 @@ class AlternatingTrainer(GradientDescentTrainer):
         return metrics
 
     def epoch_measured(self, metrics: dict[str, Any], epoch: int) -> None:
-        """Is given AllenNLP's record when it has been written, and before the epoch's checkpoint is."""
+        """Receives AllenNLP's metrics of an epoch before its checkpoint is written."""
         self._record = metrics
         start = len(_VALIDATION)
         self.phases.count({name[start:]: v for name, v in metrics.items() if name.startswith(_VALIDATION)}, epoch)
@@ -341,7 +341,7 @@ class AlternatingTrainer(GradientDescentTrainer):
         return {"loss": loss}
 
     def training_loss(self, batch: TensorDict) -> torch.Tensor:
-        """All updates of a batch but the last, of which AllenNLP's loop backpropagates the loss, clips and steps."""
+        """Makes all updates of a batch except the last, and returns its loss: AllenNLP's loop makes the last update."""
         parts = micro_batches(batch)
         if self._fresh_batches:
             updates = updates_on_fresh_batches(parts, self.plan.order, self._accumulated)
@@ -367,7 +367,7 @@ class AlternatingTrainer(GradientDescentTrainer):
         return loss
 
     def _update(self) -> None:
-        """Does what AllenNLP's loop does after a backward pass, for all updates of a batch but the last."""
+        """Makes an update after the backward pass, as AllenNLP's loop does for the last update of a batch."""
         self.rescale_gradients()
         self.clip_gradient()
         if self._learning_rate_scheduler:
@@ -409,7 +409,7 @@ class AlternatingTrainer(GradientDescentTrainer):
         return length
 
     def _validation_outputs(self, batch: TensorDict) -> dict[str, torch.Tensor]:
-        """In full precision, as a trained model is evaluated and predicts."""
+        """The outputs for a batch of validation data, in full precision, as in evaluation and prediction."""
         try:
             with torch.autocast(self.cuda_device.type, enabled=False):
                 outputs = super().batch_outputs(batch, for_training=False)
@@ -478,7 +478,7 @@ class AlternatingTrainer(GradientDescentTrainer):
             self._keep_as_best()
 
     def _keep_as_best(self) -> None:
-        """Saves the best weights. AllenNLP does so after the epoch's checkpoint, and a kill may come in between."""
+        """Saves the best weights: a run may be killed before AllenNLP does so, after the epoch's checkpoint."""
         self._best_model_filename = os.path.join(self._serialization_dir, "best.th")
         if not self._primary:
             return
@@ -581,7 +581,7 @@ class AlternatingTrainer(GradientDescentTrainer):
 
 
 class _CountEpochs(TrainerCallback):
-    """Gives the trainer what an epoch measured; it is the last callback, since the trainer takes it as read."""
+    """Passes the metrics of an epoch to the trainer. It must be the last callback."""
 
     def on_epoch(self, trainer, metrics, epoch, is_primary=True, **kwargs):
         trainer.epoch_measured(metrics, epoch)
