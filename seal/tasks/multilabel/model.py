@@ -35,7 +35,7 @@ class MultilabelModel(SealModel):
 
     # Parameters
 
-    As in `SealModel`, and
+    As for `SealModel`, and
 
     decision : `str`, optional (default = `None`)
         The least probability of a predicted label: 0.5 as in the papers (`"half"`), the tuned threshold (`"tuned"`) or

@@ -1,4 +1,4 @@
-"""The mask of an image."""
+"""Segmentation: predicts the foreground mask of an image."""
 
 from seal.tasks.segmentation.mask_score import MaskScore
 from seal.tasks.segmentation.model import SegmentationModel

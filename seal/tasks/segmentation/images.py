@@ -1,6 +1,4 @@
-"""
-Images and masks from files.
-"""
+"""Reads images and masks from files."""
 
 import logging
 import os
@@ -186,7 +184,7 @@ def read_masks(files: Sequence[str]) -> list[numpy.ndarray]:
 
 
 def _grey_mask(path: str) -> Optional[numpy.ndarray]:
-    """A mask of the greys 0 and 1, or 0 and white: 255, or 15 with four bits a pixel; `None` of any other image."""
+    """A mask of the greys 0 and 1, or 0 and white (255, or 15 with four bits per pixel); `None` for any other image."""
     image, largest = _open(path)
     values = numpy.asarray(image)
     if image.mode == "L" and largest != 255:

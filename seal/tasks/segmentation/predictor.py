@@ -1,6 +1,4 @@
-"""
-Foreground masks of images, and the files that are written for them.
-"""
+"""The predictor of foreground masks, and the image files that it writes."""
 
 import os
 from collections.abc import Iterator
@@ -117,7 +115,7 @@ class SegmentationPredictor(LinePredictor):
         return one or (isinstance(given, numpy.ndarray) and given.ndim < 4)
 
     def request(self, given: Any) -> JsonDict:
-        """That of an image: its path, an array `(height, width, 3)` of bytes, or one of Pillow."""
+        """Turns an image into a request: a path, an array `(height, width, 3)` of bytes, or a Pillow image."""
         if isinstance(given, dict):
             return given
         return {"image": os.fspath(given) if isinstance(given, os.PathLike) else given}
@@ -209,7 +207,7 @@ class SegmentationPredictor(LinePredictor):
 
 
 def _as_image(given: Any) -> Image.Image:
-    """An image of a program, in colours."""
+    """An image given in Python, in RGB."""
     if isinstance(given, Image.Image):
         if given.mode not in ("1", "L", "P", "RGB"):
             raise ConfigurationError(f"an image of the kind '{given.mode}' (Pillow's name); convert it to RGB.")
@@ -221,7 +219,7 @@ def _as_image(given: Any) -> Image.Image:
 
 
 def _bounded(by_size: dict[torch.Size, list[int]]) -> Iterator[list[int]]:
-    """The places of pictures of one size, a bounded number of pixels at a time."""
+    """Yields the indices of pictures of equal size in groups with a bounded number of pixels."""
     for size, places in by_size.items():
         rows = max(1, _MOST_PIXELS // (size[-1] * size[-2]))
         for start in range(0, len(places), rows):
@@ -229,7 +227,7 @@ def _bounded(by_size: dict[torch.Size, list[int]]) -> Iterator[list[int]]:
 
 
 def _of_size(probabilities: torch.Tensor, pixels: numpy.ndarray) -> numpy.ndarray:
-    """The mask, `(H, W)` booleans, in the size of the image as it was given."""
+    """The mask, `(H, W)` booleans, resized to the original size of the image."""
     if probabilities.shape != pixels.shape[:2]:
         probabilities = torch.nn.functional.interpolate(
             probabilities[None, None], size=pixels.shape[:2], mode="bilinear", align_corners=False
@@ -238,14 +236,14 @@ def _of_size(probabilities: torch.Tensor, pixels: numpy.ndarray) -> numpy.ndarra
 
 
 def _pixels(source: str) -> numpy.ndarray:
-    """An image as its file has it, by the source that a reader gives."""
+    """The image of a source, `file` or `file:row`, in its original size."""
     file, row = file_and_row(source)
     return _row(file, int(row)) if row else numpy.array(read_image(file))
 
 
 @lru_cache(maxsize=2)
 def _images(path: str, changed: float) -> numpy.ndarray:
-    """The images of an `.npz`, kept until the file changes, because line after line names an image of the same file."""
+    """The images of an `.npz`, cached until the file changes, because many lines name images of the same file."""
     return read_images(path)
 
 
@@ -337,7 +335,7 @@ class MaskFiles:
 
 
 def file_and_row(name: str) -> tuple[str, str]:
-    """The parts of `file:row`; of another name, and of that of a file, it and an empty row."""
+    """Splits `file:row` into its parts; for any other name, or an existing file, the row is empty."""
     if os.path.exists(name):
         return name, ""
     file, _, row = name.rpartition(":")
@@ -345,12 +343,12 @@ def file_and_row(name: str) -> tuple[str, str]:
 
 
 def _source(image: str) -> str:
-    """What the files of an image say about where they are from, in ASCII."""
+    """The source of an image in ASCII, for the metadata of the image's files."""
     return image.encode("ascii", "backslashreplace").decode()
 
 
 def _is_of_another(path: str, image: str) -> bool:
-    """Whether a file is there, and is not what an earlier run has written for the image."""
+    """Whether the file exists and was not written for this image by an earlier run."""
     if not os.path.exists(path):
         return False
     try:

@@ -159,12 +159,15 @@ class ImageTable(TensorTable):
 
 
 def as_input(image: torch.Tensor) -> torch.Tensor:
-    """`(..., H, W, 3)`, 0 to 255, as nets read it: `(..., 3, H, W)`, with a mean and a deviation of about 0 and 1."""
+    """
+    Converts pixels `(..., H, W, 3)`, 0 to 255, to input of nets `(..., 3, H, W)`, with mean about 0 and deviation about
+    1.
+    """
     return ((image.float() / 255 - 0.5) / 0.25).movedim(-1, -3).contiguous()
 
 
 def as_pixels(image: torch.Tensor) -> torch.Tensor:
-    """The way back from `as_input`: `(..., H, W, 3)`, `uint8`."""
+    """The inverse of `as_input`: pixels `(..., H, W, 3)`, `uint8`."""
     return ((image.movedim(-3, -1) * 0.25 + 0.5) * 255).round().to(torch.uint8)
 
 

@@ -1,4 +1,4 @@
-"""Semantic roles: the arguments of each predicate of a sentence."""
+"""Semantic role labelling: predicts the arguments of each predicate of a sentence."""
 
 from seal.tasks.srl.model import SrlModel
 from seal.tasks.srl.predictor import SrlPredictor

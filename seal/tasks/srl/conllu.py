@@ -1,6 +1,4 @@
-"""
-Semantic roles in CoNLL-U, as Universal PropBank (https://universalpropositions.github.io) publishes them.
-"""
+"""Reads semantic roles in CoNLL-U, the format of Universal PropBank (https://universalpropositions.github.io)."""
 
 import logging
 import re
@@ -169,7 +167,7 @@ def _layout_of_cells(path: str, rows: _Rows) -> _Layout:
 
 
 def _sentence(path: str, rows: _Rows, layout: _Layout, role_spans: str) -> tuple[SrlSentence, list[str]]:
-    """A sentence, and the roles that are left out."""
+    """The sentence of some rows, and the roles that are left out."""
     words = [row[layout.word] for _, row in rows]
     for (number, _), word in zip(rows, words):
         if not word:

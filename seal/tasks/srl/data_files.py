@@ -1,6 +1,4 @@
-"""
-Semantic-role files as plain records, sentence by sentence: CoNLL-2012 columns, BIO JSON lines, and CoNLL-U with roles.
-"""
+"""Reads files with semantic roles, sentence by sentence: CoNLL-2012 columns, BIO JSON lines, and CoNLL-U with roles."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Sentences with semantic roles, as plain records."""
+"""The records of sentences with semantic roles, which the readers return."""
 
 from dataclasses import dataclass, field
 from typing import Optional

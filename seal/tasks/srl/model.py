@@ -200,7 +200,7 @@ class SrlModel(TagModel):
     def paths(
         self, state: TaskState, metadata: Iterable[dict[str, Any]], outputs: Optional[torch.Tensor] = None
     ) -> TagPaths:
-        """As for `TagModel`, of rows with a predicate."""
+        """As in `TagModel`, for rows with a predicate."""
         rows = list(metadata)
         found = super().paths(state, rows, outputs)
         places = state.inputs["predicate"].argmax(dim=1).tolist()
@@ -221,7 +221,7 @@ class SrlModel(TagModel):
 
     @torch.no_grad()
     def expansions(self, batch: dict[str, Any]) -> list[list[int]]:
-        """The places of the predicates that are found in each sentence."""
+        """The indices of the predicates that the model finds in each sentence."""
         found = self(**self.without_gold(batch))["predicate_prob"] >= 0.5
         return [row.nonzero().squeeze(1).tolist() for row in found]
 

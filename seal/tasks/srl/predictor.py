@@ -1,6 +1,4 @@
-"""
-Semantic role labelling of raw text.
-"""
+"""The predictor of semantic roles for raw text."""
 
 from typing import Any, Optional
 

@@ -32,13 +32,13 @@ class FrameCounts(NamedTuple):
         return self.correct == self.predicted == self.gold
 
     def sums(self) -> dict[str, int]:
-        """What a test of significance sums over frames."""
+        """The counts of one frame that a test of significance sums over frames."""
         columns = {name: getattr(self, name).total() for name in PARTS}
         return {**columns, "duplicate": int(self.duplicates > 0), "exact": int(self.exact)}
 
 
 def frame_counts(predicted_tags: Sequence[str], gold_tags: Sequence[str]) -> FrameCounts:
-    """The counts of one frame from its BIO tags, one a word, as `SrlScore` counts them."""
+    """The counts of one frame for `SrlScore`, from its BIO tags, one per word."""
     spans = tags_to_spans(predicted_tags)
     core = Counter(span[0] for span in spans if span[0] in CORE_ROLES)
     predicted = arguments_of(spans)

@@ -1,4 +1,4 @@
-"""A tag for each word: entities, parts of speech, the fields of a citation."""
+"""Sequence labelling: predicts a tag for each word, such as entities, parts of speech or the fields of a citation."""
 
 from seal.tasks.tagging.model import TaggingModel, TagModel
 from seal.tasks.tagging.partly_labelled_model import PartlyLabelledTaggingModel

@@ -1,6 +1,4 @@
-"""
-Tags of raw text.
-"""
+"""The predictor of tags for raw text."""
 
 import math
 from typing import Any, Optional

@@ -183,7 +183,7 @@ class TaggingReader(SentenceReader):
                     yield TaggedSentence(words, path=path, lines=[number] * len(words))
 
     def _with_tags(self, file_path: str, sentences: Iterable[TaggedSentence]) -> Iterator[TaggedSentence]:
-        """Passes the sentences on with the tags that a model learns."""
+        """Yields the sentences with their tags in the notation that a model learns."""
         notation = self._notation(file_path)
         if notation is None:
             for sentence in sentences:
@@ -206,12 +206,12 @@ class TaggingReader(SentenceReader):
             legal.warn(file_path)
 
     def _written(self, file_path: str) -> Optional[str]:
-        """The name of the notation that the vocabulary keeps of a file."""
+        """The name of a file's tag notation, which the vocabulary stores."""
         notation = self._notation(file_path)
         return None if notation is None else notation.name
 
     def _notation(self, file_path: str) -> Optional[TagNotation]:
-        """How a path writes its tags; `None` where they write no spans, or are not read."""
+        """The tag notation of a path; `None` if the tags encode no spans, or are not read."""
         if self._encoding is None or not self._columns.reads_tags:
             return None
         if self._encoding != AUTO:
@@ -303,7 +303,7 @@ class TaggingReader(SentenceReader):
 
 
 def _telling_of_equal_tags(file_path: str, sentences: Iterable[TaggedSentence]) -> Iterator[TaggedSentence]:
-    """Passes the sentences on, and warns after the last one where all tags are the same: it may be meant."""
+    """Yields the sentences unchanged, and logs a warning after the last one if all tags are equal."""
     tags: set[str] = set()
     words = 0
     for sentence in sentences:
@@ -322,7 +322,7 @@ def _where(sentence: TaggedSentence, index: int) -> str:
 
 
 def _legal_tags(sentence: TaggedSentence, tags: list[str], notation: TagNotation, legal: LegalTags) -> list[str]:
-    """The tags of a sentence as `O` and `B-<label>`, checked and, where that is asked for, repaired."""
+    """The tags of a sentence as `O` and `B-<label>`, checked and, if `repair` is set, repaired."""
 
     def complaint(index: int) -> str:
         before = f"after {tags[index - 1]!r}" if index else "at the start of the sentence"
@@ -337,7 +337,7 @@ def _legal_tags(sentence: TaggedSentence, tags: list[str], notation: TagNotation
 
 
 def _state_of(file: str) -> tuple[int, int]:
-    """What tells that a file has changed."""
+    """The state of a file, which differs after a change."""
     try:
         state = os.stat(file)
     except OSError:
@@ -367,7 +367,7 @@ def _namespace(indexer: Any) -> Optional[str]:
 
 
 def first_letter(word: str) -> str:
-    """How a word begins: `"upper"`, `"lower"`, `"digit"` or `"other"`."""
+    """The class of the first character of a word: `"upper"`, `"lower"`, `"digit"` or `"other"`."""
     first = word[:1]
     if first.isupper() or first.istitle():
         return "upper"

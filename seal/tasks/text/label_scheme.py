@@ -1,6 +1,4 @@
-"""
-The labels that texts may have, and their taxonomy.
-"""
+"""The list of labels of texts, and their taxonomy."""
 
 import logging
 from functools import cached_property
@@ -113,7 +111,7 @@ class LabelScheme:
         )
 
     def _above(self, label: str) -> list[str]:
-        """The ancestors of a label; none where the taxonomy lacks it."""
+        """The ancestors of a label; empty if the taxonomy lacks the label."""
         taxonomy = require(self._taxonomy, "dataset_reader.taxonomy")
         found = taxonomy.ancestors(label) if label in taxonomy.labels else []
         for above in found:

@@ -1,6 +1,4 @@
-"""
-Files of texts with labels: JSON lines, TSV and CSV, and `format_of`, which tells the format of a file.
-"""
+"""Reads files of texts with labels (JSON lines, TSV and CSV), and detects the format of a file."""
 
 import ast
 import json
@@ -143,7 +141,7 @@ def read_csv(path: str, options: TextOptions = TextOptions()) -> Iterator[Labell
 
 
 def _label_columns(path: str, records: Sequence[dict[str, str]], options: TextOptions) -> Optional[list[str]]:
-    """The columns of a table that stand for a label each; `None` where one column has all labels of a text."""
+    """The columns of a table with one column per label; `None` if one column has all labels of a text."""
     names, texts = list(records[0]), options.text_keys or ()
     if options.label_columns is not None:
         for name in options.label_columns:
@@ -242,7 +240,7 @@ _ENDINGS = {".jsonl": "json_lines", ".json": "json_lines", ".tsv": "tsv", ".csv"
 def read_labelled_texts(
     path: str, format: Optional[str] = None, options: TextOptions = TextOptions()
 ) -> Iterator[LabelledText]:
-    """The texts of a file in a format of `FORMATS`, or in that which `format_of` finds."""
+    """Reads the texts of a file in a format of `FORMATS`, by default the one that `format_of` detects."""
     format = format or format_of(path, options)
     if options.label_columns is not None and format != "csv":
         raise ConfigurationError(f"{path}: dataset_reader.label_columns is for CSV, and this is read as {format}.")

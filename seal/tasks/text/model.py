@@ -44,7 +44,7 @@ class TextMultilabelModel(MultilabelModel):
 
     @property
     def positions(self) -> Optional[int]:
-        """The most tokens of a text that all transformers of the model take; `None`: any number."""
+        """The maximum number of tokens of a text for all of the model's transformers; `None`: no limit."""
         transformers = [module for module in self.modules() if isinstance(module, TextTransformer)]
         return min((one.positions for one in transformers if one.positions is not None), default=None)
 

@@ -1,6 +1,4 @@
-"""
-Labels of raw text.
-"""
+"""The predictor of label sets for raw text."""
 
 from typing import Any
 
@@ -65,7 +63,7 @@ class TextMultilabelPredictor(LabelSetPredictor):
         self._max_words = max_words
 
     def request(self, given: Any) -> JsonDict:
-        """That of an object, or of a whole text, also where the reader joins texts from several keys."""
+        """Turns an object, or a whole text, into a request, even if the reader joins texts from several keys."""
         check_that(isinstance(given, (str, dict)), "the input", "a text or an object with a text", given)
         return {"text": _Whole(given)} if isinstance(given, str) else given
 
@@ -124,4 +122,4 @@ def _words_of(instance: Instance) -> list[str]:
 
 
 class _Whole(str):
-    """A whole text, to which the reader joins nothing."""
+    """A whole text, which the reader does not join with other texts."""

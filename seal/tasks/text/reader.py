@@ -112,7 +112,7 @@ class TextMultilabelReader(SentenceReader):
         self._label_columns = tuple(label_columns) if label_columns else None
 
     def taxonomy(self) -> Optional[Taxonomy]:
-        """The taxonomy of the file `taxonomy`; `None` where none is named."""
+        """The taxonomy of the file `taxonomy`; `None` if it is not set."""
         return self._scheme.taxonomy()
 
     def text_of(self, record: dict[str, Any]) -> str:
@@ -159,7 +159,7 @@ class TextMultilabelReader(SentenceReader):
         return (self.text_to_instance(text.text, source=text.source) for text in self._texts(file_path))
 
     def texts(self, file_path: str) -> Iterator[tuple[str, list[str]]]:
-        """The texts of a file or a part of one, as they are, each with its labels as `_read` completes them."""
+        """Yields the unchanged texts of a file or a part of one, each with its labels as completed by `_read`."""
         for text in self._texts(file_path):
             yield text.text, self._scheme.complete(text.labels, text.source)
 
