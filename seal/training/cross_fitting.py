@@ -281,6 +281,8 @@ def score(model: SealModel, data_loader: Any) -> list[Record]:
     model.eval()
     device = next(model.parameters()).device
     before = random_state()
+    # The same order of batches in a run that was continued after its last epoch.
+    set_seed(0)
     batches: Iterable[TensorDict] = Tqdm.tqdm(data_loader, desc="scoring")
     if device.type != "cpu":
         batches = (move_to_device(batch, device) for batch in batches)

@@ -2,15 +2,17 @@
 
 import multiprocessing
 import os
+import random
 import signal
 import time
 
+import numpy
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import TrainerCallback
 
-from seal.training import fold_processes
+from seal.training import cross_fitting, fold_processes
 from seal.training.fold_processes import FoldProcesses, jobs_and_threads
 from tests.training.runs import Killed, build, comparable, differing, weights
 from tests.training.test_cross_fitting import settings
@@ -82,6 +84,19 @@ def test_a_run_that_ended_anywhere_goes_on_to_the_same_result(tmp_path, monkeypa
     if any((tmp_path / "run").glob("training_state_*")):
         torch.rand(7)
     check_same(result(trainer), one_after_the_other)
+
+
+def test_folds_are_scored_alike_whatever_random_numbers_came_before(tmp_path, monkeypatch, one_after_the_other):
+    """As in a run that was killed between a fold's last checkpoint and its scores."""
+    score = cross_fitting.score
+
+    def later(*arguments):
+        torch.rand(7), random.random(), numpy.random.rand(7)
+        return score(*arguments)
+
+    monkeypatch.setattr(cross_fitting, "score", later)
+    found = result(build(settings(**{**SIDE_BY_SIDE, "trainer__fold_jobs": 1}), tmp_path))
+    check_same(found, one_after_the_other)
 
 
 def test_no_more_processes_train_than_there_are_turns(tmp_path):
