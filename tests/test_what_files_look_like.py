@@ -342,6 +342,10 @@ def test_a_label_that_is_written_in_two_ways_is_one(tmp_path):
     for name in (composed, decomposed):
         data = MultilabelReader(labels=[name]).load(str(tmp_path / "x.arff"))
         assert data.label_names == [composed]
+    text = text.replace("@data", f"@attribute {composed} real\n@data").replace("1,1", "1,1,1")
+    (tmp_path / "y.arff").write_text(text)
+    with pytest.raises(ConfigurationError, match="y.arff:4: the attribute .* looks like that of line 3, and differs"):
+        MultilabelReader(labels=[composed]).load(str(tmp_path / "y.arff"))
 
 
 NAMES = ["run#1/dev.tsv", "run#valid", "a*b.tsv", "~/x.tsv", "a,b.tsv", "12", "[x]#train/y.tsv"]

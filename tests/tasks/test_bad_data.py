@@ -328,6 +328,7 @@ def test_columns_that_cannot_be_labels_or_features(write, options, named):
 
 HIERARCHIES = [
     ((["a", "a//b"], "auto"), "'a//b'"),
+    ((["a", "/".join(["a"] * 100_000)], "auto"), "100", "100000"),
     ((["a/b", "c"], "graph"), "'c'"),
     ((["root/a", "a/b", "b/a"], "auto"), "'a' -> 'b' -> 'a'"),
     ((["root/a", "a/root"], "auto"), "'root'"),

@@ -17,6 +17,8 @@ from seal.tasks.multilabel.arff import ArffHeader, stripped_lines
 
 #: The kinds of hierarchy that a `hierarchical` attribute may list.
 HIERARCHIES = ("auto", "tree", "graph")
+#: The most levels of a tree, whose nodes are named by their paths.
+MOST_LEVELS = 100
 
 _COUNT = re.compile(r"(?:^|[\s:])-C\s+([+-]?\d{1,9})(?=\s|$|-)")
 # Weka's name of a filter that moved, removed or added columns.
@@ -148,6 +150,7 @@ def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxono
     A tree lists each node by its path (`01`, `01/02`, `01/02/03`): a node's parent is its path without the last part,
     listed or not. A graph lists edges (`root/a`, `a/b`, `c/b`): its nodes are the single parts, and `root` is not a
     label. `"auto"` assumes a graph if every entry has two parts and one starts with `root`, otherwise a tree.
+    A tree has at most `MOST_LEVELS` levels: the names of deeper ones would take gigabytes.
     """
     paths = [node.split("/") for node in nodes]
     for node, path in zip(nodes, paths):
@@ -159,6 +162,9 @@ def hierarchy_of(where: str, nodes: Sequence[str], kind: str = "auto") -> Taxono
     if kind == "graph" and not pairs:
         odd = next(node for node, path in zip(nodes, paths) if len(path) != 2)
         raise ConfigurationError(f"{where}: the hierarchy has the entry {odd!r}, which is not 'parent/child'.")
+    deepest = max(map(len, paths), default=0)
+    shallow = kind == "graph" or deepest <= MOST_LEVELS
+    check_that(shallow, f"{where}: the deepest entry of the hierarchy", f"of at most {MOST_LEVELS} levels", deepest)
     # Dictionaries for sets that keep their order.
     labels: dict[str, None] = {}
     edges: dict[tuple[str, str], None] = {}

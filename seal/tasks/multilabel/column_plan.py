@@ -57,7 +57,14 @@ class ColumnPlan:
         hierarchy: str,
     ) -> None:
         self._header = header
-        columns = {composed(attribute.name): column for column, attribute in enumerate(header.attributes)}
+        columns: dict[str, int] = {}
+        for column, attribute in enumerate(header.attributes):
+            first = columns.setdefault(composed(attribute.name), column)
+            if first != column:
+                raise ConfigurationError(
+                    f"{header.path}:{attribute.line}: the attribute {attribute.name!r} looks like that of line "
+                    f"{header.attributes[first].line}, and differs only in how its accents are encoded; rename one."
+                )
         for name in drop_attributes:
             if name not in columns:
                 raise ConfigurationError(f"{header.path}:1: no attribute {name!r} to drop.")
