@@ -76,6 +76,13 @@ class Declared(nn.Module):
         one_hot = F.one_hot(tags, len(self._labels)).to(self._counted)
         return one_hot if mask is None else one_hot * mask[:, None, :, None]
 
+    def begins(self, relaxed: torch.Tensor, names: Sequence[str]) -> torch.Tensor:
+        """
+        The probability that a span of each name begins at each token, `y_t[B-X] + y_t[S-X]` of relaxed tags `y`, `(...,
+        tokens, tags)`: `(..., tokens, names)`.
+        """
+        return relaxed @ self._counted[:, [self._names[name] for name in names]].to(relaxed)
+
     def forward(self, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         """
         # Parameters

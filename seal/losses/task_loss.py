@@ -314,23 +314,16 @@ class ConstrainedLoss(TaskLoss):
         cross_entropy = output_space.cross_entropy(logits, gold, mask)
         relaxed = output_space.relax(logits, mask)
         if self._declared is None:
+            if self._log_space and getattr(output_space, "encoding", None) is None:
+                raise ConfigurationError("task_loss.log_space: it is for tags that encode spans; leave it out.")
             self._declared = declared_for("task_loss.constraints: rules", self._constraints, output_space)
         declared = self._declared.to(logits.device)
         if self._log_space:
             names = [name for rule in self._constraints if isinstance(rule, AtMostOne) for name in rule.labels]
-            violations = repeated_in_log_space(_begins(output_space, relaxed.squeeze(1), names))
+            violations = repeated_in_log_space(declared.begins(relaxed.squeeze(1), names))
         else:
             violations = declared(relaxed, mask).squeeze(1).sum(dim=-1)
         return cross_entropy + self._weight * violations
-
-
-def _begins(output_space: OutputSpace, relaxed: torch.Tensor, names: list[str]) -> torch.Tensor:
-    """The probability that a span of each label begins at each token: `(batch, tokens, names)`, 0 at padding."""
-    if getattr(output_space, "encoding", None) is None:
-        raise ConfigurationError("task_loss.log_space: it is for tags that encode spans; leave it out.")
-    places = {label: place for place, label in enumerate(output_space.labels)}
-    starts = [[places[f"{prefix}-{name}"] for prefix in "BS" if f"{prefix}-{name}" in places] for name in names]
-    return torch.stack([relaxed[..., columns].sum(dim=-1) for columns in starts], dim=-1)
 
 
 def repeated_in_log_space(begins: torch.Tensor) -> torch.Tensor:
