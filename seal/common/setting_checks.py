@@ -60,8 +60,8 @@ def check_whole(key: str, value: Any, least: int) -> None:
 
     `ConfigurationError`: `"structure.num_candidates must be a whole number of at least 2, found 2.5."`
     """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ConfigurationError(f"{key} must be a whole number of at least {least}, found {abbreviate(value)}.")
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    check_that(is_whole and value >= least, key, f"a whole number of at least {least}", value)
 
 
 def check_choice(key: str, value: Any, choices: Collection[Optional[str]]) -> None:
