@@ -58,13 +58,14 @@ class Observed:
         competes = (gold >= 0) & gold_score.squeeze(1).isfinite()
         rows = competes.nonzero().squeeze(1)
         losses, likeliest = torch.zeros(2, len(score), len(_INVERSE), dtype=torch.double)
-        largest, is_likeliest = score.double().amax(dim=1), competes & (score.argmax(dim=1) == gold)
-        gold_score = gold_score[rows].squeeze(1).double()
+        features, is_likeliest = features_of(score, log_prob), competes & (score.argmax(dim=1) == gold)
+        score, gold_score = score.double(), gold_score[rows].squeeze(1).double()
+        largest = score.amax(dim=1)
         for number, inverse in enumerate(_INVERSE):
-            log_sum = (inverse * score.double()).logsumexp(dim=1)
+            log_sum = (inverse * score).logsumexp(dim=1)
             losses[rows.cpu(), number] = (log_sum[rows] - inverse * gold_score).cpu()
             likeliest[:, number] = _log_odds((inverse * largest - log_sum).exp()).cpu()
-        return cls(losses, features_of(score, log_prob).cpu(), competes.cpu(), likeliest, is_likeliest.cpu())
+        return cls(losses, features.cpu(), competes.cpu(), likeliest, is_likeliest.cpu())
 
     @classmethod
     def joined(cls, parts: "Sequence[Observed]") -> "Observed":
