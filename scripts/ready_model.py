@@ -108,7 +108,7 @@ MODELS = {
         command="make model-srl",
         choices="the epoch and the energy",
         scores=("f1", "exact_match", "ucr", "f1_own", "exact_match_own", "ucr_own", "predicate_f1"),
-        takes="about 80 CPU minutes, and 2 GB of memory",
+        takes="about 50 CPU minutes, and 2 GB of memory",
         data_and_licence="The frames are [PropBank's](https://github.com/propbank/propbank-release) of the English Web "
         "Treebank, on the words of [Universal Dependencies' EWT](https://github.com/UniversalDependencies/"
         "UD_English-EWT); `scripts/samples/join_ewt.py` joins them. Both have the licence CC BY-SA 4.0.",
