@@ -155,11 +155,8 @@ class Calibration:
         log_prob : `torch.Tensor`, `(batch, candidates)`
             `log P(y|x)` under the task-net, in nats; `-inf` for fillers.
         """
-        inside = self._inside(score, log_prob)
-        if self.likeliest is not None:
-            first, change = self._of_likeliest(inside, self.likeliest)
-            inside = (inside + change).scatter(1, inside.argmax(dim=1, keepdim=True), first)
-        return torch.where(score.isneginf(), self.of_others(score, log_prob, log_prob), inside)
+        candidates, others = self._both(score, log_prob, log_prob)
+        return torch.where(score.isneginf(), others, candidates)
 
     def of_others(self, score: torch.Tensor, log_prob: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
         """
@@ -171,15 +168,22 @@ class Calibration:
         others : `torch.Tensor`, `(batch, n)`
             The log-probabilities of these outputs under the task-net, in nats.
         """
-        rest = (1 - _mass(score, log_prob)).unsqueeze(1).clamp(min=1e-300).log()
-        calibrated = self._log_share(score, log_prob, -1) + (others.double() - rest).clamp(max=0)
-        if self.likeliest is not None:
-            calibrated = calibrated + self._of_likeliest(self._inside(score, log_prob), self.likeliest)[1]
-        return calibrated
+        return self._both(score, log_prob, others)[1]
 
-    def _inside(self, score: torch.Tensor, log_prob: torch.Tensor) -> torch.Tensor:
-        """`log P(y|x)` of the candidates before the step for the likeliest one: `(batch, candidates)`."""
-        return (score.double() / self.temperature).log_softmax(dim=1) + self._log_share(score, log_prob, 1)
+    def _both(
+        self, score: torch.Tensor, log_prob: torch.Tensor, others: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """`log P(y|x)` of the candidates and of other outputs; parameters as for `of_others`."""
+        features = features_of(score, log_prob)[:, : len(self.weights)]
+        share = (features @ features.new_tensor(self.weights)).unsqueeze(1)
+        rest = (1 - _mass(score, log_prob)).unsqueeze(1).clamp(min=1e-300).log()
+        inside = (score.double() / self.temperature).log_softmax(dim=1) + F.logsigmoid(share)
+        outside = F.logsigmoid(-share) + (others.double() - rest).clamp(max=0)
+        if self.likeliest is not None:
+            first, change = self._of_likeliest(inside, self.likeliest)
+            inside = (inside + change).scatter(1, inside.argmax(dim=1, keepdim=True), first)
+            outside = outside + change
+        return inside, outside
 
     @staticmethod
     def _of_likeliest(inside: torch.Tensor, weights: list[float]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -191,11 +195,6 @@ class Calibration:
         # With less the second candidate would be likelier.
         calibrated = calibrated.maximum(second / (rest + second))
         return calibrated.log(), (1 - calibrated).log() - rest.log()
-
-    def _log_share(self, score: torch.Tensor, log_prob: torch.Tensor, sign: int) -> torch.Tensor:
-        """`log r(x)` for `sign` 1, and `log (1 - r(x))` for `sign` -1: `(batch, 1)`."""
-        features = features_of(score, log_prob)[:, : len(self.weights)]
-        return F.logsigmoid(sign * features @ features.new_tensor(self.weights)).unsqueeze(1)
 
     def state(self) -> dict[str, Any]:
         """The arguments of `Calibration`, plain values."""
