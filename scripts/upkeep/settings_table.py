@@ -72,6 +72,7 @@ MEANING = {
     "inference_optimizer": "the optimizer of gradient-based inference",
     "inference_steps": "steps of gradient-based inference",
     "inputs": "what the net of the papers' entities reads: `'NER'`, `'NER+'` or `'NER++'`",
+    "interleaved": "whether all updates of the loss-net are repeated before each of the task-net",
     "labelled_share": "the share of instances with gold in an epoch of the student",
     "last_layer": "whether the implicit gradient passes through the last layer alone",
     "layers": "layers of the LSTM",

@@ -48,6 +48,11 @@ def test_the_energy_of_noisy_outputs_may_be_fitted_at_gold_too():
         model_of("nce", "anchors=true")
 
 
+def test_regression_on_spo_fun_has_the_order_of_the_first_code():
+    trainers = [config("multilabel", data, "regression", "")["trainer"] for data in ("spo_fun", "bibtex")]
+    assert [trainer.get("interleaved") for trainer in trainers] == [True, None]
+
+
 # The papers' numbers.
 
 # SEAL, ICLR 2022 submission, Tables 4 to 10: the energy's weight, the number of samples, and the learning rates of the

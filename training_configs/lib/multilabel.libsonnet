@@ -86,6 +86,7 @@ local hierarchical(name, prefix, more={}) = files('data/' + name + '/' + prefix 
     trainer+: {
       validation_metric: '+f1',
       callbacks: ['tune_thresholds'],
+      [if s.interleaved then 'interleaved']: true,
       [if s.average_weights != null then 'moving_average']: { type: 'exponential', decay: s.average_weights },
     },
   },
