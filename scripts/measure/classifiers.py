@@ -198,7 +198,10 @@ def measure(data: Data, make: Callable[[int], Any], seed: int) -> dict[str, Any]
     gold = torch.from_numpy(data.test_gold)
     rows = {}
     for score, ratio in LABEL_SET_SCORES.items():
-        for name, labels in (("own", fitted.structure_.own(scores, score)), ("structured", structured[score])):
+        for name, labels in (
+            ("own", fitted.structure_.task_net_labels(scores, score)),
+            ("structured", structured[score]),
+        ):
             rows[f"{name} {score}"] = _by_row(ratio(labels, gold))
     competes = fitted.structure_.set_index().of(gold) >= 0
     report = {

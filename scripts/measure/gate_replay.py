@@ -12,7 +12,7 @@ from scripts.measure.cells import markdown_table
 from scripts.measure.option_scores import Setup
 from seal.structure.gain_priors import UNKNOWN, Gains
 from seal.structure.gate import gains_before, gate
-from seal.structure.label_set_structure import options_for, passing
+from seal.structure.label_set_options import labels_above, options_for
 from seal.structure.scores import LABEL_SET_SCORES, Ratio
 
 #: To which validation data are cut, and how often at random.
@@ -118,7 +118,7 @@ def _label_set_options(valid: dict[str, Any], test: dict[str, Any], rows: torch.
                 labels = test["predicted"]
             else:
                 mixed = torch.lerp(new, new_q[:, 0], setting["blend"])
-                labels = passing(mixed, setting["threshold"], setting["never_nothing"])
+                labels = labels_above(mixed, setting["threshold"], setting["never_nothing"])
             tested[name] = ratio(labels, wanted)
         found[score] = options, tested
     return found

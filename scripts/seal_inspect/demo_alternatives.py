@@ -78,7 +78,7 @@ def why(model: SealModel, score: str) -> str:
     if option == OWN:
         return f"The task-net predicts alone: no choice by the energy is expected to gain {score}."
     if option == "likeliest":
-        rules = any(one is not None for one in (structure.declared, structure.kept))
+        rules = any(one is not None for one in (structure.declared, structure.learned_rules))
         which = "likeliest output of those that keep the rules" if rules else "likeliest output"
         return f"Chosen is the {which}: that of the highest log-probability, scaled, less its energy."
     if option == _EXPECTED:

@@ -56,7 +56,7 @@ def weighed_sets(
 ) -> list[Weighed]:
     """For each row of `(batch, labels)`; `own` is `(labels,)`, boolean: by the threshold that is best for the score."""
     structure = model.structure
-    own = structure.own(logits, model.score)
+    own = structure.task_net_labels(logits, model.score)
     outputs = torch.stack([gold.bool(), own, predicted.bool()], dim=1)
     candidates = structure.candidates(logits)
     rows = torch.arange(len(logits), device=logits.device).unsqueeze(1)

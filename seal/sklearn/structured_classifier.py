@@ -254,7 +254,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return self.estimator_.predict(X)
         score, scores = SCORES[self.scoring], self.scores(X)
         if self.decision == "own":
-            labels = self.structure_.own(scores, score)
+            labels = self.structure_.task_net_labels(scores, score)
         elif self.decision == "auto":
             labels = self.structure_.decide(scores, score)
         else:

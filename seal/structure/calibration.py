@@ -20,7 +20,7 @@ _MOST = 14.0
 
 
 @dataclass
-class Observed:
+class CalibrationData:
     """
     The data of instances with gold to which a calibration is fitted.
 
@@ -45,7 +45,7 @@ class Observed:
     is_likeliest: torch.Tensor
 
     @classmethod
-    def of(cls, score: torch.Tensor, log_prob: torch.Tensor, gold: torch.Tensor) -> "Observed":
+    def of(cls, score: torch.Tensor, log_prob: torch.Tensor, gold: torch.Tensor) -> "CalibrationData":
         """
         # Parameters
 
@@ -68,7 +68,7 @@ class Observed:
         return cls(losses, features.cpu(), competes.cpu(), likeliest, is_likeliest.cpu())
 
     @classmethod
-    def joined(cls, parts: "Sequence[Observed]") -> "Observed":
+    def joined(cls, parts: "Sequence[CalibrationData]") -> "CalibrationData":
         """The instances of all parts."""
         return cls(*(torch.cat([getattr(part, each.name) for part in parts]) for each in fields(cls)))
 
@@ -131,7 +131,7 @@ class Calibration:
     likeliest: list[float] | None = None
 
     @classmethod
-    def fit(cls, observed: Observed) -> "Calibration":
+    def fit(cls, observed: CalibrationData) -> "Calibration":
         """
         The calibration of the largest likelihood, under weak priors; a few hundred instances are enough. The parameters
         are fitted one after the other: `w`, then `T`, then `v`.

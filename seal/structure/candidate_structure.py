@@ -10,7 +10,7 @@ from seal.common.equal_contents import numbers_of_equal
 from seal.common.setting_checks import check_choice, check_whole, require
 from seal.constraints import Declared
 from seal.registry import ConfigurationError
-from seal.structure.calibration import Observed
+from seal.structure.calibration import CalibrationData
 from seal.structure.decisions import Decision, ExpectedScore, Likeliest, Rows
 from seal.structure.joint_score import CandidateBatch, CandidateEnergy, has_gold
 from seal.structure.scores import Ratio, gold_among_candidates
@@ -120,7 +120,10 @@ class CandidateStructure(Structure):
     @torch.no_grad()
     def _calibrate_on(self, validation: Sequence[CandidateBatch]) -> dict:
         return self._calibrate(
-            [Observed.of(self.joint_scores(part), part.log_prob, require(part.gold, "gold")) for part in validation]
+            [
+                CalibrationData.of(self.joint_scores(part), part.log_prob, require(part.gold, "gold"))
+                for part in validation
+            ]
         )
 
     def options(self, parts: Sequence[Any]) -> dict[str, dict[str, Ratio]]:
@@ -224,7 +227,7 @@ class CandidateStructure(Structure):
             return torch.zeros(len(candidates.log_prob), dtype=torch.long, device=candidates.log_prob.device)
         return self.own_candidate(candidates)
 
-    def similarity(self, candidates: Any, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
+    def similarity(self, candidates: Any, indices: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
         """The argument `similarity` of `Decision.choose`: F1 or accuracy, 0 to 1."""
         raise NotImplementedError
 

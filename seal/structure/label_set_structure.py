@@ -1,44 +1,61 @@
 """`LabelSetStructure`, which reranks label sets, and the options that its gate compares."""
 
 import itertools
-import math
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import torch
 from torch.nn import functional as F
 
-from seal.common.equal_contents import in_order
 from seal.common.setting_checks import check_whole, require
 from seal.constraints import Constraint
 from seal.registry import ConfigurationError
-from seal.structure.calibration import Observed, logistic
+from seal.structure.calibration import CalibrationData
 from seal.structure.decisions import Likeliest
 from seal.structure.joint_score import log_prob_of
 from seal.structure.k_best_sets import k_best_sets
+from seal.structure.label_calibration import LabelCalibration
 from seal.structure.label_set_objective import LabelSetObjective, is_factored
+from seal.structure.label_set_options import PLACES, blended, labels_above, options_for
 from seal.structure.label_sets import ClassifierScores, LabelSetCandidates, LikelySets, SetIndex, known_sets
 from seal.structure.linear_system import Objective
-from seal.structure.scores import LABEL_SET_SCORES, Ratio, gold_among_candidates, label_set_scores
+from seal.structure.row_parts import cross_fitting_parts, occurrences_in_group, selected
+from seal.structure.scores import LABEL_SET_SCORES, gold_among_candidates, label_set_scores
 from seal.structure.serialization import take_shapes
 from seal.structure.structure import Structure, declare, logger, make_energies
-from seal.structure.thresholds import best_threshold_for
 
 # The most joint scores in memory at a time: rows times candidates.
 _CELLS = 2**22
-# The calibration clips log-odds of labels to [-_MOST, _MOST].
-_MOST = 12.0
 # The energies have few parameters: a random sample of at most `MOST_ROWS` rows is enough, and of `LEAST_ROWS` or more
 # where there are many candidates.
 MOST_ROWS, LEAST_ROWS = 6000, 1500
 ENERGIES = ("label_scores", "set_count", "set_size", "label_pairs")
-BLENDS = (0.25, 0.5, 0.75, 1.0)
-# Up to so many rows, thresholds are scored by cross-fitting: above, the score on the rows that tuned a threshold is
-# hardly too high.
-FEW_ROWS = 3000
-# The index of each decision's label set in `_outputs`. Index 0 is for the marginals; the last one may be missing.
-_PLACES = {"likeliest": 1, "expected_score": 2, "powerset": 3}
+
+
+class _Judged(NamedTuple):
+    """
+    The rows on which the gate judges the options, with the outputs of energies that were not learned on the row.
+
+    # Parameters
+
+    scores : `ClassifierScores`
+    gold : `torch.BoolTensor`, `(rows, labels)`
+    outputs : `torch.Tensor`, `(rows, 3 or 4, labels)`
+        The results of `LabelSetStructure._outputs`.
+    gold_competes : `torch.BoolTensor`, `(rows,)`
+        Whether gold is a candidate.
+    groups, weights : `torch.Tensor`, `(rows,)`, optional
+    calibration_data : `list[CalibrationData]`
+    """
+
+    scores: ClassifierScores
+    gold: torch.Tensor
+    outputs: torch.Tensor
+    gold_competes: torch.Tensor
+    groups: torch.Tensor | None
+    weights: torch.Tensor | None
+    calibration_data: list[CalibrationData]
 
 
 @Structure.register("label_sets")
@@ -126,15 +143,16 @@ class LabelSetStructure(Structure):
         self.register_buffer("counts", torch.zeros(0))
         # Made when it is first needed, as it takes long for many known sets.
         self._index: SetIndex | None = None
-        # The coefficients of the calibrated marginals.
-        self._label_weights: list[float] | None = None
+        self._label_calibration: LabelCalibration | None = None
 
     def _state(self) -> dict:
-        return {**super()._state(), "label_weights": self._label_weights}
+        calibration = self._label_calibration
+        return {**super()._state(), "label_weights": None if calibration is None else calibration.weights}
 
     def _set_state(self, state: dict) -> None:
         super()._set_state(state)
-        self._label_weights = state.get("label_weights")
+        weights = state.get("label_weights")
+        self._label_calibration = None if weights is None else LabelCalibration(weights)
 
     def _load_from_state_dict(self, state_dict, prefix, *args, **kwargs) -> None:
         take_shapes(self, state_dict, prefix)
@@ -197,105 +215,117 @@ class LabelSetStructure(Structure):
             raise ConfigurationError("The structure of label sets is learned from rows, and there is none.")
         scores, gold = ClassifierScores.of(logits), gold.bool()
         if valid_logits is None:
-            q = torch.zeros(len(gold), 3 + self._offers_powerset(scores), gold.shape[1], dtype=torch.float)
-            reached, judged = torch.zeros(2, len(gold), dtype=torch.bool)
-            first: dict = {}
-            chosen, learned = None, True
-            observed = []
-            parts = self._judged_parts(len(gold), folds, groups)
-            for number, (rest, held) in enumerate(parts):
-                say(f"Judging {int(held.sum())} rows, part {number + 1} of {len(parts)}.")
-                rest_groups = _rows_of(groups, rest)
-                report = self._learn(
-                    scores[rest],
-                    gold[rest],
-                    scores[held],
-                    gold[held],
-                    rest_groups,
-                    None,
-                    chosen,
-                    number == 0,
-                    _rows_of(weights, rest),
-                    _rows_of(weights, held),
-                )
-                learned = learned and self._learned
-                # The first part chooses the settings for all: trying them takes most of the time, and all parts
-                # together choose no better (docs/measurements/energies.md). Each part starts where the last has ended.
-                first = first or report
-                chosen = chosen or ((report["l2"], not report["left_out"]) if self._learned else None)
-                q[held] = self._outputs(scores[held])
-                observed.append(self._observed(scores[held], gold[held]))
-                reached[held] = self._reaches(scores.logits[held], gold[held])
-                judged |= held
-            if len(gold) <= self.most_rows:
-                report = self._learn(scores, gold, scores, gold, groups, say, chosen, False, weights)
-                report["penalties"] = first["penalties"]
-            else:
-                # The energies stay those of the one part, which has rows enough; the sets and counts are of all rows.
-                self._count_sets(gold, weights)
-            valid, valid_gold, q, reached = scores[judged], gold[judged], q[judged], reached[judged]
-            valid_groups, valid_weights = _rows_of(groups, judged), _rows_of(weights, judged)
-            # A fold whose energies were not learned says nothing about the final structure.
-            self._learned = self._learned and learned
+            report, judged = self._cross_fit(scores, gold, folds, groups, say, weights)
         else:
             valid, valid_gold = ClassifierScores.of(valid_logits), require(valid_gold, "valid_gold").bool()
             report = self._learn(scores, gold, valid, valid_gold, groups, say, weights=weights)
-            valid_weights = None
-            q = self._outputs(valid)
-            observed = [self._observed(valid, valid_gold)] if len(valid) else []
-            reached = self._reaches(valid.logits, valid_gold)
-        likeliest = q[:, 1].bool()
-        right = (likeliest == valid_gold).all(dim=1)
+            judged = _Judged(
+                valid,
+                valid_gold,
+                self._outputs(valid),
+                self._gold_competes(valid.logits, valid_gold),
+                valid_groups,
+                None,
+                [self._calibration_data(valid, valid_gold)] if len(valid) else [],
+            )
+        likeliest = judged.outputs[:, PLACES["likeliest"]].bool()
+        right = (likeliest == judged.gold).all(dim=1)
         report["sets"] = len(self.sets)
-        report["judged"] = len(valid_gold)
-        report.update(gold_among_candidates(reached, right))
-        report["decisions"] = self._choose(valid, q, valid_gold, valid_groups, valid_weights)
-        report["violations"] = {"likeliest": self.broken(likeliest), "gold": self.broken(valid_gold)}
-        report.update(self._calibrate(observed))
-        self._label_weights = None
+        report["judged"] = len(judged.gold)
+        report.update(gold_among_candidates(judged.gold_competes, right))
+        report["decisions"] = self._choose(judged.scores, judged.outputs, judged.gold, judged.groups, judged.weights)
+        report["violations"] = {"likeliest": self.broken(likeliest), "gold": self.broken(judged.gold)}
+        report.update(self._calibrate(judged.calibration_data))
+        self._label_calibration = None
         if self.calibration is not None:
-            self._label_weights = _label_weights(valid.logits, q[:, 0], valid_gold)
+            self._label_calibration = LabelCalibration.fit(judged.scores.logits, judged.outputs[:, 0], judged.gold)
         return report
 
-    @torch.no_grad()
-    def _observed(self, scores: ClassifierScores, gold: torch.Tensor) -> Observed:
-        """The observations of the calibration in at least one row."""
-        parts = zip(scores.split(self._chunk()), gold.split(self._chunk()))
-        return Observed.joined([self._observed_of(*part) for part in parts])
+    def _cross_fit(
+        self,
+        scores: ClassifierScores,
+        gold: torch.Tensor,
+        folds: int,
+        groups: torch.Tensor | None,
+        say: Callable[[str], None],
+        weights: torch.Tensor | None,
+    ) -> tuple[dict, _Judged]:
+        """
+        Computes the outputs of each held-out part by energies that are learned on the other rows, and then learns the
+        energies of the structure. Returns the report of `learn`, and the held-out rows.
+        """
+        outputs = torch.zeros(len(gold), 3 + self._offers_powerset(scores), gold.shape[1], dtype=torch.float)
+        gold_competes, is_judged = torch.zeros(2, len(gold), dtype=torch.bool)
+        report: dict = {}
+        first: dict = {}
+        chosen, learned = None, True
+        calibration_data = []
+        parts = cross_fitting_parts(len(gold), folds, groups, self.most_rows)
+        for number, (rest, held) in enumerate(parts):
+            say(f"Judging {int(held.sum())} rows, part {number + 1} of {len(parts)}.")
+            report = self._learn(
+                scores[rest],
+                gold[rest],
+                scores[held],
+                gold[held],
+                selected(groups, rest),
+                None,
+                chosen,
+                number == 0,
+                selected(weights, rest),
+                selected(weights, held),
+            )
+            learned = learned and self._learned
+            # The first part chooses the settings for all: trying them takes most of the time, and all parts together
+            # choose no better (docs/measurements/energies.md). Each part starts where the last has ended.
+            first = first or report
+            chosen = chosen or ((report["l2"], not report["left_out"]) if self._learned else None)
+            outputs[held] = self._outputs(scores[held])
+            calibration_data.append(self._calibration_data(scores[held], gold[held]))
+            gold_competes[held] = self._gold_competes(scores.logits[held], gold[held])
+            is_judged |= held
+        if len(gold) <= self.most_rows:
+            report = self._learn(scores, gold, scores, gold, groups, say, chosen, False, weights)
+            report["penalties"] = first["penalties"]
+        else:
+            # The energies of the one part were learned from enough rows; the sets and counts are of all rows.
+            self._count_sets(gold, weights)
+        # A fold whose energies were not learned says nothing about the final structure.
+        self._learned = self._learned and learned
+        judged = _Judged(
+            scores[is_judged],
+            gold[is_judged],
+            outputs[is_judged],
+            gold_competes[is_judged],
+            selected(groups, is_judged),
+            selected(weights, is_judged),
+            calibration_data,
+        )
+        return report, judged
 
-    def _observed_of(self, scores: ClassifierScores, gold: torch.Tensor) -> Observed:
-        candidates = self._with_places(scores, gold)
-        return Observed.of(self.joint_scores(candidates), log_prob_of(candidates), require(candidates.gold, "gold"))
+    @torch.no_grad()
+    def _calibration_data(self, scores: ClassifierScores, gold: torch.Tensor) -> CalibrationData:
+        """The data of at least one row for the calibration."""
+        parts = []
+        for part_scores, part_gold in zip(scores.split(self._chunk()), gold.split(self._chunk())):
+            candidates = self._with_places(part_scores, part_gold)
+            score, place = self.joint_scores(candidates), require(candidates.gold, "gold")
+            parts.append(CalibrationData.of(score, log_prob_of(candidates), place))
+        return CalibrationData.joined(parts)
 
     def _with_places(self, scores: ClassifierScores, sets: torch.Tensor) -> LabelSetCandidates:
         """The candidates, with the index of each of `sets`, `(rows, labels)`, as `gold`."""
         return self._candidates(scores, self.set_index().of(sets), gold=sets)
 
-    def _judged_parts(
-        self, rows: int, folds: int, groups: torch.Tensor | None
-    ) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """For each fold the rows to learn from and the rows to judge, each `(rows,)`, boolean; no group is in both."""
-        numbers = torch.arange(rows) if groups is None else torch.from_numpy(in_order(groups.cpu().numpy()))
-        units = int(numbers.max()) + 1
-        if rows <= self.most_rows:
-            places = numbers % max(min(folds, units), 2)
-            return [(places != place, places == place) for place in places.unique()]
-        # One held-out part is enough: random groups, up to this number of rows.
-        order = torch.randperm(units, generator=torch.Generator().manual_seed(0))
-        reached = numbers.bincount()[order].cumsum(0) <= min(rows // 3, max(self.most_rows // 2, 1))
-        reached[0] = True
-        held = reached[order.argsort()][numbers]
-        return [(~held, held)]
-
-    def _reaches(self, logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
+    def _gold_competes(self, logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
         """Whether gold is a candidate: `(rows,)`."""
-        reached = self.set_index().of(gold) >= 0
+        is_candidate = self.set_index().of(gold) >= 0
         if self.num_likely:
             size = self._chunk()
             parts = zip(logits.split(size), gold.split(size))
             likely = [(k_best_sets(part, self.num_likely) == sets.unsqueeze(1)).all(dim=2) for part, sets in parts]
-            reached |= torch.cat([found.any(dim=1) for found in likely])
-        return reached
+            is_candidate |= torch.cat([found.any(dim=1) for found in likely])
+        return is_candidate
 
     def _count_sets(self, gold: torch.Tensor, weights: torch.Tensor | None = None) -> None:
         """Takes the known label sets and their counts from gold."""
@@ -318,14 +348,15 @@ class LabelSetStructure(Structure):
         self._count_sets(gold, weights)
         # Where the validation rows are the training rows, their counts too must leave out each row's own occurrence.
         same = valid_scores is scores
-        own = torch.ones(len(gold)) if weights is None else weights.float()
+        excluded = torch.ones(len(gold)) if weights is None else weights.float()
         if groups is not None and len(gold):
-            own = _occurrences_in_group(groups, self.set_index().of(gold), own)
+            excluded = occurrences_in_group(groups, self.set_index().of(gold), excluded)
         most = min(max(self._chunk(), LEAST_ROWS), MOST_ROWS)
         if len(scores) > most:
             sample = torch.randperm(len(scores), generator=torch.Generator().manual_seed(0))[:most]
-            scores, gold, own, weights = scores[sample], gold[sample], own[sample], _rows_of(weights, sample)
-        training = self._parts(scores, gold, own, weights)
+            scores, gold, excluded = scores[sample], gold[sample], excluded[sample]
+            weights = selected(weights, sample)
+        training = self._parts(scores, gold, excluded, weights)
         validation = training if same else self._parts(valid_scores, valid_gold, weights=valid_weights)
         return self.learn(training, training[0], validation, say, chosen, restart)
 
@@ -339,24 +370,23 @@ class LabelSetStructure(Structure):
         return objective.loss_and_gradient(objective.theta())[0] / objective.count if objective.count else float("inf")
 
     def _parts(
-        self, scores: ClassifierScores, gold, own: torch.Tensor | None = None, weights: torch.Tensor | None = None
+        self, scores: ClassifierScores, gold, excluded: torch.Tensor | None = None, weights: torch.Tensor | None = None
     ) -> list[LabelSetCandidates]:
-        """The candidates of rows, in batches that fit into memory; `own` and `weights` as for `LabelSetCandidates`."""
+        """The candidates of rows, in batches that fit into memory; other arguments as for `LabelSetCandidates`."""
         index, size = self.set_index().of(gold), self._chunk()
-        owns = itertools.repeat(0) if own is None else own.split(size)
+        counts = itertools.repeat(0) if excluded is None else excluded.split(size)
         parts = [
-            self._candidates(part, indices, owned, sets)
-            for part, indices, owned, sets in zip(scores.split(size), index.split(size), owns, gold.split(size))
+            self._candidates(*part) for part in zip(scores.split(size), index.split(size), counts, gold.split(size))
         ]
         if weights is not None:
-            for part, of_part in zip(parts, weights.float().split(size), strict=True):
-                part.weights = of_part
+            for part, part_weights in zip(parts, weights.float().split(size), strict=True):
+                part.weights = part_weights
         return parts
 
-    def _candidates(self, scores: ClassifierScores, index=None, own=0, gold=None) -> LabelSetCandidates:
+    def _candidates(self, scores: ClassifierScores, index=None, excluded=0, gold=None) -> LabelSetCandidates:
         likely = LikelySets(scores.logits, self.num_likely, self.set_index(), gold) if self.num_likely else None
         whole = scores.of_sets(self.sets)
-        return LabelSetCandidates(scores.logits, self.sets, self.counts, index, own, likely, whole)
+        return LabelSetCandidates(scores.logits, self.sets, self.counts, index, excluded, likely, whole)
 
     def set_index(self) -> SetIndex:
         """The index of the known sets."""
@@ -384,11 +414,11 @@ class LabelSetStructure(Structure):
         logits = scores.logits
         own = logits.sigmoid()
 
-        def keeping(labels: torch.Tensor, blend: float, rows: torch.Tensor) -> torch.Tensor:
-            return self._keeping(logits[rows], labels, blend, lambda: q[rows])
+        def repaired(labels: torch.Tensor, blend: float, rows: torch.Tensor) -> torch.Tensor:
+            return self._repaired(logits[rows], labels, blend, lambda: q[rows])
 
         for name in label_set_scores(self.empty_f1):
-            repair = keeping if self.has_rules else None
+            repair = repaired if self.has_rules else None
             options, settings = options_for(name, own, q, gold, self.empty_f1, repair, groups, weights, scores.labels)
             verdict = self._verdict(name, options, groups)
             own_settings = {f"own_{key}": settings["own"][key] for key in ("threshold", "never_nothing")}
@@ -409,7 +439,7 @@ class LabelSetStructure(Structure):
         """
         scores = ClassifierScores.of(logits)
         outputs = [self._outputs_of(part) for part in scores.split(self._chunk())] if len(scores) else []
-        return torch.cat(outputs) if outputs else scores.logits.new_zeros(0, len(_PLACES) + 1, self.num_labels)
+        return torch.cat(outputs) if outputs else scores.logits.new_zeros(0, len(PLACES) + 1, self.num_labels)
 
     def _outputs_of(self, scores: ClassifierScores) -> torch.Tensor:
         candidates = self._candidates(scores)
@@ -432,9 +462,8 @@ class LabelSetStructure(Structure):
         """
         The structured marginals `m_l = sum_y q(y|x) y_l`, 0 to 1, `(rows, labels)`. Decisions use them.
 
-        With `calibrated`, the probability that each label is gold: `sigmoid(w_0 + w_1 logit m_l + w_2 z_l)`, where
-        `z_l` are the task-net's log-odds and `w` has the largest likelihood on the rows that the gate has judged. Where
-        nothing was learned, `sigmoid(z_l)`.
+        With `calibrated`, the probability that each label is gold, by the `LabelCalibration` of the rows that the gate
+        judged. Where nothing was learned, `sigmoid(z_l)` of the task-net's log-odds.
         """
         scores = ClassifierScores.of(logits)
         if calibrated:
@@ -442,10 +471,9 @@ class LabelSetStructure(Structure):
         return self._outputs(scores)[:, 0]
 
     def _calibrated_marginals(self, scores: ClassifierScores, outputs: Callable[[], torch.Tensor]) -> torch.Tensor:
-        if self._label_weights is None:
+        if self._label_calibration is None:
             return scores.logits.sigmoid()
-        features = _label_features(scores.logits, outputs()[:, 0])
-        return (features @ features.new_tensor(self._label_weights)).sigmoid().to(scores.logits)
+        return self._label_calibration.probabilities(scores.logits, outputs()[:, 0])
 
     @torch.no_grad()
     def decide_with_probability(
@@ -490,7 +518,7 @@ class LabelSetStructure(Structure):
     @torch.no_grad()
     def decide_by(self, logits: torch.Tensor | ClassifierScores, decision: str) -> torch.Tensor:
         """The labels by the decision `likeliest` or `expected_score`, in place of the gate's choice; as `decide`."""
-        return self._outputs(logits)[:, _PLACES[decision]].bool()
+        return self._outputs(logits)[:, PLACES[decision]].bool()
 
     def _follows(self, chosen: dict) -> bool:
         return chosen["option"] != "own"
@@ -506,13 +534,13 @@ class LabelSetStructure(Structure):
             )
         return torch.cat(draws)
 
-    def own(self, logits: torch.Tensor | ClassifierScores, score: str = "f1") -> torch.Tensor:
+    def task_net_labels(self, logits: torch.Tensor | ClassifierScores, score: str = "f1") -> torch.Tensor:
         """
         The labels without the structure, by the best threshold for `score`: `(rows, labels)`, boolean. Where it has the
         better score, a row without a label above the threshold gets its likeliest one.
         """
         chosen = self.chosen[score]
-        return passing(
+        return labels_above(
             ClassifierScores.of(logits).logits.sigmoid(),
             chosen["own_threshold"],
             chosen.get("own_never_nothing", False),
@@ -524,21 +552,23 @@ class LabelSetStructure(Structure):
         return any(settings["option"] == "predict" for settings in self.chosen.values())
 
     @torch.no_grad()
-    def deciding(self, logits: torch.Tensor | ClassifierScores, score: str = "f1") -> tuple[torch.Tensor, float] | None:
+    def probabilities_and_threshold(
+        self, logits: torch.Tensor | ClassifierScores, score: str = "f1"
+    ) -> tuple[torch.Tensor, float] | None:
         """
-        The probabilities of labels that decide for `score`, `(rows, labels)`, and their threshold. (A row where no
-        label reaches it may get its likeliest one.) `None` where the decision is by whole sets, or the classifier's
-        own.
+        The probabilities of labels by which `decide` chooses for `score`, `(rows, labels)`, and their threshold. (A row
+        where no label reaches it may get its likeliest one.) `None` if the gate chose whole sets, or the classifier's
+        own predictions.
         """
-        return self._deciding(logits, score, partial(self._outputs, logits))
+        return self._probabilities_and_threshold(logits, score, partial(self._outputs, logits))
 
-    def _deciding(
+    def _probabilities_and_threshold(
         self, logits: torch.Tensor | ClassifierScores, score: str, outputs: Callable[[], torch.Tensor]
     ) -> tuple[torch.Tensor, float] | None:
         settings = self.chosen[score]
         if "threshold" not in settings:
             return None
-        return _blended(ClassifierScores.of(logits).logits.sigmoid(), outputs, settings["blend"]), settings["threshold"]
+        return blended(ClassifierScores.of(logits).logits.sigmoid(), outputs, settings["blend"]), settings["threshold"]
 
     @torch.no_grad()
     def decide_all(
@@ -551,19 +581,19 @@ class LabelSetStructure(Structure):
     def _decide(
         self, logits: torch.Tensor | ClassifierScores, score: str, outputs: Callable[[], torch.Tensor]
     ) -> torch.Tensor:
-        deciding, settings = self._deciding(logits, score, outputs), self.chosen[score]
+        decisive, settings = self._probabilities_and_threshold(logits, score, outputs), self.chosen[score]
         if "output" in settings:
             return outputs()[:, settings["output"]].bool()
-        if deciding is None:
+        if decisive is None:
             labels = require(ClassifierScores.of(logits).labels, "labels of ClassifierScores")
         else:
-            labels = passing(*deciding, settings.get("never_nothing", False))
+            labels = labels_above(*decisive, settings.get("never_nothing", False))
         if self.has_rules:
-            labels = self._keeping(ClassifierScores.of(logits).logits, labels, settings["blend"], outputs)
+            labels = self._repaired(ClassifierScores.of(logits).logits, labels, settings["blend"], outputs)
         return labels
 
     @torch.no_grad()
-    def _keeping(
+    def _repaired(
         self, logits: torch.Tensor, labels: torch.Tensor, blend: float, outputs: Callable[[], torch.Tensor]
     ) -> torch.Tensor:
         """
@@ -575,161 +605,15 @@ class LabelSetStructure(Structure):
         if len(rows) == 0:
             return labels
         if blend:
-            repaired = outputs()[rows, _PLACES["likeliest"]].bool()
+            replacements = outputs()[rows, PLACES["likeliest"]].bool()
         else:
             parts = (self._candidates(part) for part in ClassifierScores(logits[rows]).split(self._chunk()))
             sets = [part.outputs(self.own_candidate(part).unsqueeze(1)).squeeze(1) for part in parts]
-            repaired = torch.cat(sets).bool()
-        better = self._breaks(repaired) < breaks[rows]
-        return labels.index_put((rows[better],), repaired[better])
+            replacements = torch.cat(sets).bool()
+        better = self._breaks(replacements) < breaks[rows]
+        return labels.index_put((rows[better],), replacements[better])
 
     def _breaks(self, labels: torch.Tensor) -> torch.Tensor:
         """The sum of each label set's violations of the rules, `(rows,)`."""
         rules = require(self.declared, "declared")
         return rules(labels.unsqueeze(1), None).sum(dim=(1, 2))
-
-
-def options_for(
-    name: str,
-    own: torch.Tensor,
-    q: torch.Tensor,
-    gold: torch.Tensor,
-    empty_f1: float = 1.0,
-    keeping: Callable[[torch.Tensor, float, torch.Tensor], torch.Tensor] | None = None,
-    groups: torch.Tensor | None = None,
-    weights: torch.Tensor | None = None,
-    predicted: torch.Tensor | None = None,
-) -> tuple[dict[str, Ratio], dict[str, dict]]:
-    """
-    The gate's options for a score, each with its settings: `own` first, blends with their best thresholds, the sets of
-    decisions, and the classifier's own predictions.
-
-    With few rows (`FEW_ROWS`) each third of the rows is scored with thresholds that were tuned on the other two: on
-    the rows that tuned it, a threshold's score would be too high, compared with whole sets, which have none.
-
-    # Parameters
-
-    name : `str`
-        One of `LABEL_SET_SCORES`.
-    own : `torch.Tensor`, `(rows, labels)`
-        The task-net's probabilities of labels.
-    q : `torch.Tensor`, `(rows, 3 or 4, labels)`
-        Marginals, and the sets of `likeliest`, `expected_score` and, if there are four, `powerset`.
-    gold : `torch.BoolTensor`, `(rows, labels)`
-    empty_f1 : `float`, optional (default = `1.0`)
-    keeping : `Callable`, optional
-        Takes labels, the blend and the indices of their rows, and returns labels that keep the rules.
-    groups : `torch.LongTensor`, `(rows,)`, optional
-        The number of each row's group; a group is in one third.
-    weights : `torch.Tensor`, `(rows,)`, optional
-        How often each row counts.
-    predicted : `torch.BoolTensor`, `(rows, labels)`, optional
-        The classifier's own predictions.
-
-    # Returns
-
-    The score of each option, and the settings of each: entries of `LabelSetStructure.chosen`.
-    """
-
-    every = torch.arange(len(gold))
-
-    def score(labels: torch.Tensor, rows: torch.Tensor = every) -> Ratio:
-        return _weighed(label_set_scores(empty_f1)[name](labels, gold[rows]), _rows_of(weights, rows))
-
-    options: dict[str, Ratio] = {}
-    settings: dict[str, dict] = {}
-    parts = _thirds(len(gold), groups) if 6 <= len(gold) <= FEW_ROWS else []
-
-    allowed = keeping or _as_they_are
-
-    def passed(mixed: torch.Tensor, setting: dict, rows: torch.Tensor) -> torch.Tensor:
-        labels = passing(mixed[rows], setting["threshold"], setting["never_nothing"])
-        return allowed(labels, setting["blend"], rows)
-
-    def best(mixed: torch.Tensor, blend: float, rows: torch.Tensor) -> dict:
-        best_setting = {"blend": blend, "threshold": 0.5, "never_nothing": False}
-        if len(rows) == 0:
-            return best_setting
-        best_value = -1.0
-        for never_nothing in (False, True):
-            raised = _never_nothing(mixed[rows]) if never_nothing else mixed[rows]
-            threshold = best_threshold_for(name, raised, gold[rows], empty_f1, _rows_of(weights, rows))
-            setting = {"blend": blend, "threshold": threshold, "never_nothing": never_nothing}
-            value = score(passed(mixed, setting, rows), rows).value
-            if value > best_value:
-                best_setting, best_value = setting, value
-        return best_setting
-
-    for blend in (0.0, *BLENDS):
-        mixed = _blended(own, lambda: q, blend)
-        option = f"blend {blend:g}" if blend else "own"
-        settings[option] = best(mixed, blend, every)
-        labels = torch.zeros_like(gold)
-        for rest, held in parts:
-            rows = every[held]
-            labels[rows] = passed(mixed, best(mixed, blend, every[rest]), rows)
-        options[option] = score(labels if parts else passed(mixed, settings[option], every))
-    for option, place in _PLACES.items():
-        if option != "powerset" or (name == LabelSetStructure.exact_match and q.shape[1] > place):
-            settings[option] = {"output": place}
-            options[option] = score(q[:, place].bool())
-    if predicted is not None:
-        settings["predict"] = {"blend": 0.0}
-        options["predict"] = score(allowed(predicted, 0.0, every))
-    return options, settings
-
-
-def _as_they_are(labels: torch.Tensor, blend: float, rows: torch.Tensor) -> torch.Tensor:
-    return labels
-
-
-def _weighed(ratio: Ratio, weights: torch.Tensor | None) -> Ratio:
-    return ratio if weights is None else Ratio(ratio.numerators * weights, ratio.denominators * weights)
-
-
-def _thirds(rows: int, groups: torch.Tensor | None) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """For each third the rows outside and inside it, each `(rows,)`, boolean; no group is in both."""
-    numbers = torch.arange(rows) if groups is None else torch.from_numpy(in_order(groups.cpu().numpy()))
-    return [(numbers % 3 != part, numbers % 3 == part) for part in range(min(3, int(numbers.max()) + 1))]
-
-
-def _label_features(logits: torch.Tensor, marginals: torch.Tensor) -> torch.Tensor:
-    """1, the log-odds of the marginal, and the task-net's log-odds, clipped at `_MOST`: `(rows, labels, 3)`."""
-    least = 1 / (1 + math.exp(_MOST))
-    marginal_logits = torch.logit(marginals.double(), eps=least)
-    task_net_logits = logits.double().clamp(-_MOST, _MOST)
-    return torch.stack([torch.ones_like(marginal_logits), marginal_logits, task_net_logits], dim=-1)
-
-
-def _label_weights(logits: torch.Tensor, marginals: torch.Tensor, gold: torch.Tensor) -> list[float]:
-    """The coefficients of the calibrated `LabelSetStructure.marginals`, from about a million labels of random rows."""
-    rows = torch.randperm(len(gold), generator=torch.Generator().manual_seed(0))
-    rows = rows[: max(_CELLS // 4 // gold.shape[1], 1)]
-    features = _label_features(logits[rows], marginals[rows])
-    return logistic(features.flatten(0, 1).cpu(), gold[rows].flatten().double().cpu()).tolist()
-
-
-def _rows_of(values: torch.Tensor | None, rows: torch.Tensor) -> torch.Tensor | None:
-    """The values of these rows, or `None` if there are none."""
-    return None if values is None else values[rows]
-
-
-def _occurrences_in_group(groups: torch.Tensor, index: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
-    """The sum of `counts` over the rows of a row's group that have its label set (`index`): `(rows,)`."""
-    pairs, pair = torch.stack([groups, index], dim=1).unique(dim=0, return_inverse=True)
-    return torch.zeros(len(pairs)).index_add(0, pair, counts)[pair]
-
-
-def _never_nothing(probabilities: torch.Tensor) -> torch.Tensor:
-    """`probabilities`, `(rows, labels)`, with each row's likeliest label set to 1, so that it passes any threshold."""
-    return probabilities.scatter(1, probabilities.argmax(dim=1, keepdim=True), 1.0)
-
-
-def passing(probabilities: torch.Tensor, threshold: float, never_nothing: bool) -> torch.Tensor:
-    """The labels with at least this probability and, with `never_nothing`, each row's likeliest; boolean."""
-    return (_never_nothing(probabilities) if never_nothing else probabilities) >= threshold
-
-
-def _blended(own: torch.Tensor, outputs: Callable[[], torch.Tensor], blend: float) -> torch.Tensor:
-    """`(1 - b) p_l + b m_l`, `(rows, labels)`; calls `outputs`, which gives those of `_outputs`, only if `b > 0`."""
-    return torch.lerp(own, outputs()[:, 0], blend) if blend else own

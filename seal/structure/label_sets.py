@@ -71,10 +71,10 @@ class LabelSetCandidates:
         How often each known set occurs in the training data.
     gold : `torch.LongTensor`, `(batch,)`, optional
         The index of each instance's gold set, -1 where it is not a candidate; likely sets come after the known ones.
-    own : `int` or `torch.Tensor`, `(batch,)`, optional (default = `0`)
-        The number (with weights, their sum) of rows in each instance's group, itself included, that have its gold set;
-        above 0 in training data. The counts leave these rows out. A gold set that occurs nowhere else is then not a
-        known set.
+    excluded : `int` or `torch.Tensor`, `(batch,)`, optional (default = `0`)
+        For training data, above 0: the number of rows (with weights, their sum) in each instance's group, itself
+        included, that have its gold set. The counts exclude these rows. A gold set that occurs in no other row is then
+        not a known set.
     likely : `LikelySets`, optional
     set_log_prob : `torch.Tensor`, `(batch, candidates)`, optional
         The log-probability of the known sets under a classifier of whole sets; NaN for sets that are not its classes.
@@ -86,7 +86,7 @@ class LabelSetCandidates:
     sets: torch.Tensor
     counts: torch.Tensor
     gold: torch.Tensor | None = None
-    own: int | torch.Tensor = 0
+    excluded: int | torch.Tensor = 0
     likely: "LikelySets | None" = None
     set_log_prob: torch.Tensor | None = None
     weights: torch.Tensor | None = None
@@ -95,9 +95,9 @@ class LabelSetCandidates:
 
     def __post_init__(self) -> None:
         dropped = None
-        if self.is_own:
+        if self.is_training_data:
             gold = require(self.gold, "gold")
-            only_here = (gold >= 0) & (self.counts[gold] <= self.own)
+            only_here = (gold >= 0) & (self.counts[gold] <= self.excluded)
             dropped = torch.where(only_here, gold, -1)
             self.gold = torch.where(only_here, -1, gold)
         # log P(y|x) = sum_l y_l z_l - softplus(z_l)
@@ -112,9 +112,9 @@ class LabelSetCandidates:
                 self.gold = torch.where((self.gold < 0) & (place >= 0), len(self.sets) + place, self.gold)
 
     @property
-    def is_own(self) -> bool:
+    def is_training_data(self) -> bool:
         """Whether the instances are training data."""
-        return isinstance(self.own, torch.Tensor) or self.own > 0
+        return isinstance(self.excluded, torch.Tensor) or self.excluded > 0
 
     def parts(self) -> "list[AnyLabelSets]":
         """The known sets and the likely sets, which energies score separately."""
@@ -190,7 +190,7 @@ class LabelSetCandidates:
         for name in ("log_counts", "log_counts_of_gold", "known_set_log_prob"):
             subset.__dict__.pop(name, None)
         subset.logits, subset.gold, subset.log_prob = self.logits[rows], gold[rows], self.log_prob[rows]
-        subset.own = self.own[rows] if isinstance(self.own, torch.Tensor) else self.own
+        subset.excluded = self.excluded[rows] if isinstance(self.excluded, torch.Tensor) else self.excluded
         subset.likely = None if self.likely is None else self.likely.of_rows(rows)
         subset.set_log_prob = None if self.set_log_prob is None else self.set_log_prob[rows]
         subset.weights = None if self.weights is None else self.weights[rows]
@@ -231,12 +231,12 @@ class LabelSetCandidates:
         For training data the logarithm of the count of each instance's gold, without its group: `(batch,)`, 0 where
         gold is not a known set. `None` for other data.
         """
-        if not self.is_own:
+        if not self.is_training_data:
             return None
         gold = require(self.gold, "gold")
         known = (gold >= 0) & (gold < len(self.sets))
-        own = self.own if isinstance(self.own, torch.Tensor) else int(self.own)
-        left = self.counts[torch.where(known, gold, 0)] - own
+        excluded = self.excluded if isinstance(self.excluded, torch.Tensor) else int(self.excluded)
+        left = self.counts[torch.where(known, gold, 0)] - excluded
         return log_of_counts(left).masked_fill(~known, 0.0)
 
     @cached_property

@@ -55,7 +55,7 @@ class Ratio:
         return self.value - other.value, error
 
 
-def most_of_rate(found: int, number: int, confidence: float = 0.95) -> float:
+def rate_upper_bound(found: int, number: int, confidence: float = 0.95) -> float:
     """
     The upper confidence bound of a rate, 0 to 1, after `found` positives in `number` independent trials (Clopper &
     Pearson 1934): the largest rate `r` with

@@ -41,7 +41,7 @@ def shape(word: str) -> int:
     return 0 if word[:1].isalpha() else SIGN
 
 
-def mixed(parts: Sequence[torch.Tensor], start: int) -> torch.Tensor:
+def combined_hash(parts: Sequence[torch.Tensor], start: int) -> torch.Tensor:
     """A hash of several codes or numbers in their order, of their shape; `start` is its seed."""
     mixed_code = torch.full_like(parts[0], start)
     for part in parts:
@@ -51,7 +51,7 @@ def mixed(parts: Sequence[torch.Tensor], start: int) -> torch.Tensor:
     return mixed_code
 
 
-def looked_up(
+def lookup(
     known: torch.Tensor, values: torch.Tensor, codes: torch.Tensor, default: torch.Tensor | int = 0
 ) -> torch.Tensor:
     """

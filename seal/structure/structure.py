@@ -12,7 +12,7 @@ from torch import nn
 
 from seal.constraints import Constraint, Declared
 from seal.registry import ConfigurationError, Registrable
-from seal.structure.calibration import Calibration, Observed
+from seal.structure.calibration import Calibration, CalibrationData
 from seal.structure.decisions import ExpectedScore
 from seal.structure.fitting import fit, objective_of, reset
 from seal.structure.gate import Verdict, gains_before, gate
@@ -76,8 +76,8 @@ class Structure(nn.Module, Registrable):
     ) -> None:
         super().__init__()
         self.declared = declared
-        #: Rules that `fit` found in the training data. They are applied like `declared`.
-        self.kept: Declared | None = None
+        #: Rules that `fit` learned from the training data. They are applied like `declared`.
+        self.learned_rules: Declared | None = None
         self.expected_score = ExpectedScore(least)
         self._violations: Counter = Counter()
         self.joint = JointScore(energies).requires_grad_(False)
@@ -138,12 +138,12 @@ class Structure(nn.Module, Registrable):
 
     @property
     def has_rules(self) -> bool:
-        """Whether there are rules for outputs: declared constraints, or rules that were found in the training data."""
-        return self.declared is not None or self.kept is not None
+        """Whether there are rules for outputs: declared constraints, or rules that `fit` learned."""
+        return self.declared is not None or self.learned_rules is not None
 
     def _mask_rule_breakers(self, score: torch.Tensor, candidates: CandidateBatch) -> torch.Tensor:
         """`score`, `(batch, candidates)`, with `-inf` for candidates that break a rule which another one keeps."""
-        for rules in filter(None, (self.declared, self.kept)):
+        for rules in filter(None, (self.declared, self.learned_rules)):
             broken = [rules(*part.outputs_and_mask()).sum(dim=-1) for part in candidates.parts()]
             score = only_least_broken(score, torch.cat([part.expand(len(score), -1) for part in broken], dim=1))
         return score
@@ -166,12 +166,12 @@ class Structure(nn.Module, Registrable):
         score, log_prob = self.joint_scores(candidates), log_prob_of(candidates)
         return self.calibration.log_probabilities(score, log_prob).exp().to(score)
 
-    def _calibrate(self, observed: Sequence[Observed]) -> dict:
+    def _calibrate(self, observed: Sequence[CalibrationData]) -> dict:
         """Fits the calibration to the gate's validation data. Returns its part of the report, plain values."""
         self.calibration = None
         if not observed or not self._learned or self.is_shut:
             return {}
-        self.calibration = Calibration.fit(Observed.joined(observed))
+        self.calibration = Calibration.fit(CalibrationData.joined(observed))
         return {"calibration": self.calibration.state()}
 
     @torch.no_grad()

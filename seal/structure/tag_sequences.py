@@ -9,7 +9,7 @@ import torch
 
 from seal.common.setting_checks import require
 from seal.constraints.span_starts import SpanStarts, occurrences
-from seal.structure.span_features import SpanFeatures, looked_up, mixed
+from seal.structure.span_features import SpanFeatures, combined_hash, lookup
 
 
 class TagScheme:
@@ -159,10 +159,10 @@ class DistinctSpans(NamedTuple):
     number: torch.Tensor
 
 
-class OwnGold(NamedTuple):
+class ExcludedGold(NamedTuple):
     """
-    The gold that the counts of an energy leave out for a batch of training instances: for each instance that of its
-    group of equal inputs, itself included.
+    The gold outputs that the counts of an energy exclude for a batch of training instances: for each instance, the gold
+    of all instances with an equal input, itself included.
 
     # Parameters
 
@@ -195,8 +195,8 @@ class OwnGold(NamedTuple):
 
         `torch.FloatTensor`, of the shape of `asked`
         """
-        known, counts = mixed([codes, self.group_of_gold[rows]], 0).unique(return_counts=True)
-        return looked_up(known, counts.float(), mixed([asked, self.group[of_rows]], 0))
+        known, counts = combined_hash([codes, self.group_of_gold[rows]], 0).unique(return_counts=True)
+        return lookup(known, counts.float(), combined_hash([asked, self.group[of_rows]], 0))
 
 
 @dataclass
@@ -211,8 +211,8 @@ class TagCandidates:
     scheme : `TagScheme`
     gold : `torch.LongTensor`, `(batch,)`, optional
         The index of the gold sequence, -1 where it is not a candidate.
-    own : `OwnGold`, optional
-        For training data, the gold that counts leave out.
+    excluded : `ExcludedGold`, optional
+        For training data: the gold that the counts of an energy exclude.
     """
 
     tags: torch.Tensor
@@ -221,7 +221,7 @@ class TagCandidates:
     scheme: TagScheme
     gold: torch.Tensor | None = None
     keys: list[str] = field(default_factory=list)
-    own: OwnGold | None = None
+    excluded: ExcludedGold | None = None
     token_log_prob: torch.Tensor | None = None
     words: list[list[str]] = field(default_factory=list)
     places: list[int] = field(default_factory=list)

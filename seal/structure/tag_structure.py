@@ -18,9 +18,9 @@ from seal.structure.energies.roles import CORE_ROLES
 from seal.structure.energies.span_context import FEATURES_OF_ENTITIES
 from seal.structure.energies.span_counts import CONTEXTS_OF_ENTITIES, CONTEXTS_OF_WORDS
 from seal.structure.lemmas import Lemmas
-from seal.structure.scores import Ratio, most_of_rate
+from seal.structure.scores import Ratio, rate_upper_bound
 from seal.structure.structure import Structure, declare, logger, make_energies
-from seal.structure.tag_sequences import OwnGold, SpansOfRows, TagCandidates, TagScheme, find_gold
+from seal.structure.tag_sequences import ExcludedGold, SpansOfRows, TagCandidates, TagScheme, find_gold
 
 
 @dataclass
@@ -95,12 +95,12 @@ class TagPaths:
             for *row, length in zip(tags, log_prob, lengths)
         ]
 
-    def candidates(self, scheme: TagScheme, own: Optional[OwnGold] = None) -> TagCandidates:
+    def candidates(self, scheme: TagScheme, excluded: Optional[ExcludedGold] = None) -> TagCandidates:
         tags = self.tags.long()
         gold = None if self.gold is None else find_gold(tags, self.gold.long(), self.mask)
         token_log_prob = None if self.token_log_prob is None else self.token_log_prob.float()
         inputs = (token_log_prob, self.words, self.places)
-        return TagCandidates(tags, self.log_prob, self.mask, scheme, gold, self.keys, own, *inputs)
+        return TagCandidates(tags, self.log_prob, self.mask, scheme, gold, self.keys, excluded, *inputs)
 
     def record(self, gold: torch.Tensor) -> dict:
         """The arguments of `TagPaths` for these paths with `gold`: small tensors on the CPU, and plain values."""
@@ -211,7 +211,7 @@ class TagStructure(CandidateStructure):
         self.family = "words" if encoding is None else "spans"
         self.instances = "frames" if keyed else "sentences"
         self._tags, self._has_keys, self.declare_from = tags, keyed, declare_from
-        self._kept_roles: list[str] = []
+        self._at_most_once: list[str] = []
         self.scores = ("accuracy" if encoding is None else "f1", self.exact_match)
         #: Gives the lemma of each key, which is a predicate's word.
         self.lemmas = Lemmas()
@@ -247,8 +247,8 @@ class TagStructure(CandidateStructure):
             return space.k_best_and_marginals(logits, self.num_candidates, mask)
         return (*space.k_best(logits, self.num_candidates, mask), None)
 
-    def candidates(self, paths: TagPaths, own: Optional[OwnGold] = None) -> TagCandidates:
-        return self.with_lemmas(paths).candidates(self.scheme, own)
+    def candidates(self, paths: TagPaths, excluded: Optional[ExcludedGold] = None) -> TagCandidates:
+        return self.with_lemmas(paths).candidates(self.scheme, excluded)
 
     def with_lemmas(self, paths: TagPaths) -> TagPaths:
         """The paths with lemmas as keys, in place of words."""
@@ -272,14 +272,14 @@ class TagStructure(CandidateStructure):
         words = [key for part in training for key in part.keys]
         self.lemmas.learn(words, [lemma for part in training for lemma in part.lemmas] or [None] * len(words))
         gold = self.gold_of(training)
-        kept_by = self._declare_kept(gold, groups)
-        return gold, {"declared": {"at most once": kept_by}} if kept_by else {}
+        shares = self._learn_rules(gold, groups)
+        return gold, {"declared": {"at most once": shares}} if shares else {}
 
     def to_learn(self, training: Sequence[TagPaths], gold: TagCandidates, groups: torch.Tensor) -> list[TagCandidates]:
         parts = []
         for part, group in zip(training, groups.split([len(part.tags) for part in training])):
             rows = torch.isin(groups, group).nonzero().squeeze(1)
-            parts.append(self.candidates(part, OwnGold(group, gold.of_rows(rows), groups[rows])))
+            parts.append(self.candidates(part, ExcludedGold(group, gold.of_rows(rows), groups[rows])))
         return parts
 
     def learn_again(self, training: Sequence[TagPaths], validation: Sequence[TagPaths], l2: float) -> None:
@@ -318,40 +318,41 @@ class TagStructure(CandidateStructure):
             violations[name] = dict(counts)
         return {"violations": violations}
 
-    def _declare_kept(self, gold: TagCandidates, groups: torch.Tensor) -> dict[str, float]:
+    def _learn_rules(self, gold: TagCandidates, groups: torch.Tensor) -> dict[str, float]:
         """
-        Declares that each core role which gold has at most once (`declare_from`) is at most once in an output. Returns
-        the share of the role's frames that keep this, by role.
+        Sets the rule that a core role occurs at most once, for the roles that occur at most once in nearly all training
+        frames (`declare_from`). Returns the share of these frames by role.
         """
         # Repeated frames count once.
         number = torch.cat([groups.unsqueeze(1), gold.tags[:, 0]], dim=1).unique(dim=0, return_inverse=True)[1]
         different = torch.zeros_like(number).scatter(0, number, torch.arange(len(number))).unique()
-        counts, kept = gold.role_counts[different, 0], {}
+        counts, shares = gold.role_counts[different, 0], {}
         for role, name in enumerate(self.scheme.roles):
             frames = int((counts[:, role] > 0).sum())
             twice = int((counts[:, role] > 1).sum())
             if not self._has_keys or name not in CORE_ROLES or frames < LEAST_FRAMES:
                 continue
-            is_sure = 1 - most_of_rate(twice, frames) >= self.declare_from - DECLARED_BELOW
+            is_sure = 1 - rate_upper_bound(twice, frames) >= self.declare_from - DECLARED_BELOW
             if 1 - twice / frames >= self.declare_from and is_sure:
-                kept[name] = 1 - twice / frames
-        self._keep(list(kept))
-        if kept:
-            logger.info("Declared, as training data keep it: at most one each of %s.", ", ".join(kept))
-        return kept
+                shares[name] = 1 - twice / frames
+        self._set_at_most_once(list(shares))
+        if shares:
+            logger.info("Declared, as training data keep it: at most one each of %s.", ", ".join(shares))
+        return shares
 
-    def _keep(self, roles: list[str]) -> None:
+    def _set_at_most_once(self, roles: list[str]) -> None:
+        """Sets `learned_rules`: each of the roles occurs at most once."""
         rules: list[Constraint] = [AtMostOne(roles, each=True)] if roles else []
-        kept = declare(rules, self._tags, sequences=True, encoding=self.encoding)
-        self.kept = None if kept is None else kept.to(self.joint.scale.device)
-        self._kept_roles = roles
+        learned = declare(rules, self._tags, sequences=True, encoding=self.encoding)
+        self.learned_rules = None if learned is None else learned.to(self.joint.scale.device)
+        self._at_most_once = roles
 
     def _state(self) -> dict:
-        return {**super()._state(), "at_most_once": self._kept_roles}
+        return {**super()._state(), "at_most_once": self._at_most_once}
 
     def _set_state(self, state: dict) -> None:
         super()._set_state(state)
-        self._keep(state.get("at_most_once", []))
+        self._set_at_most_once(state.get("at_most_once", []))
 
     def _score(self, tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> Ratio:
         if self.encoding is None:
@@ -424,16 +425,16 @@ class TagStructure(CandidateStructure):
 
     # Prediction.
 
-    def similarity(self, candidates: TagCandidates, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
+    def similarity(self, candidates: TagCandidates, indices: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
         mask = candidates.mask[rows]
         if self.encoding is None:
-            tags = candidates.tags[rows].gather(1, kept.unsqueeze(2).expand(-1, -1, mask.shape[1]))
+            tags = candidates.tags[rows].gather(1, indices.unsqueeze(2).expand(-1, -1, mask.shape[1]))
             equal = (tags.unsqueeze(2) == tags.unsqueeze(1)) & mask[:, None, None]
             return equal.sum(dim=-1) / mask.sum(dim=1).clamp(min=1)[:, None, None]
         shared, sizes = self._overlaps(candidates.spans.of_rows(rows), mask.shape[1])
-        instances = torch.arange(len(kept), device=kept.device)[:, None, None]
-        shared = shared[instances, kept.unsqueeze(2), kept.unsqueeze(1)]
-        sizes = sizes.gather(1, kept)
+        instances = torch.arange(len(indices), device=indices.device)[:, None, None]
+        shared = shared[instances, indices.unsqueeze(2), indices.unsqueeze(1)]
+        sizes = sizes.gather(1, indices)
         total = sizes.unsqueeze(2) + sizes.unsqueeze(1)
         return torch.where(total == 0, 1.0, 2 * shared / total.clamp(min=1))
 

@@ -44,13 +44,13 @@ class KBestTrees:
     tags: list[list[str]] | None = None
     own: list[list[str]] | None = None
 
-    def candidates(self, own: list[list[list[str]]] | None = None) -> TreeCandidates:
-        """The candidates for energies; `own` as for `TreeCandidates`."""
+    def candidates(self, excluded: list[list[list[str]]] | None = None) -> TreeCandidates:
+        """The candidates for energies; `excluded` as for `TreeCandidates`."""
         gold = None
         if self.gold is not None:
             places = [trees.index(tree) if tree in trees else -1 for trees, tree in zip(self.trees, self.gold)]
             gold = torch.tensor(places, dtype=torch.long)
-        return TreeCandidates(self.trees, self.words, self.log_prob, gold, own, self.tags)
+        return TreeCandidates(self.trees, self.words, self.log_prob, gold, excluded, self.tags)
 
     def inputs(self) -> list[tuple[str, ...]]:
         """A key for each instance, equal for equal inputs: its words."""
@@ -118,8 +118,8 @@ class TreeStructure(CandidateStructure):
         trees_of_group: defaultdict[int, list[list[str]]] = defaultdict(list)
         for group, (tree,) in zip(groups.tolist(), gold.trees):
             trees_of_group[group].append(tree)
-        left_out = iter([trees_of_group[group] for group in groups.tolist()])
-        return [part.candidates(list(islice(left_out, len(part.trees)))) for part in training]
+        excluded = iter([trees_of_group[group] for group in groups.tolist()])
+        return [part.candidates(list(islice(excluded, len(part.trees)))) for part in training]
 
     def _ratios(
         self,
@@ -166,18 +166,18 @@ class TreeStructure(CandidateStructure):
         others = self.calibration.of_others(score, candidates.log_prob, log_prob.unsqueeze(1)).squeeze(1)
         return torch.where(place >= 0, inside, others).exp()
 
-    def similarity(self, candidates: TreeCandidates, kept: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
-        f1 = torch.zeros(*kept.shape, kept.shape[1], dtype=torch.double)
+    def similarity(self, candidates: TreeCandidates, indices: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
+        f1 = torch.zeros(*indices.shape, indices.shape[1], dtype=torch.double)
         instances = torch.arange(len(candidates.trees))[rows].tolist()
-        for row, (instance, indices) in enumerate(zip(instances, kept.tolist())):
+        for row, (instance, compared) in enumerate(zip(instances, indices.tolist())):
             brackets = candidates.brackets[instance]
-            for i, index in enumerate(indices):
-                for j, other in enumerate(indices[: i + 1]):
+            for i, index in enumerate(compared):
+                for j, other in enumerate(compared[: i + 1]):
                     if index < len(brackets) and other < len(brackets):
                         total = brackets[index].total() + brackets[other].total()
                         shared = 2 * (brackets[index] & brackets[other]).total()
                         f1[row, i, j] = f1[row, j, i] = shared / total if total else 1.0
-        return f1.to(kept.device)
+        return f1.to(indices.device)
 
 
 def _joined(parts: Sequence[TreeCandidates]) -> TreeCandidates:

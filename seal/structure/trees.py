@@ -55,16 +55,16 @@ class TreeCandidates:
     trees, words, log_prob, tags : as for `seal.structure.KBestTrees`
     gold : `torch.LongTensor`, `(batch,)`, optional
         The index of the gold tree, -1 where it is not a candidate.
-    own : `list[list[list[str]]]`, optional
-        For training data, the gold trees of each instance's group of equal sentences, itself included. Counts leave
-        them out.
+    excluded : `list[list[list[str]]]`, optional
+        For training data: the gold trees of all sentences that equal the instance's, itself included. The counts of an
+        energy exclude them.
     """
 
     trees: list[list[list[str]]]
     words: list[list[str]]
     log_prob: torch.Tensor
     gold: torch.Tensor | None = None
-    own: list[list[list[str]]] | None = None
+    excluded: list[list[list[str]]] | None = None
     tags: list[list[str]] | None = None
     #: The features of these candidates, by energy; `TreeEnergy` fills it.
     counted: dict = field(default_factory=dict)
@@ -92,6 +92,6 @@ class TreeCandidates:
         """All instances: the gold of nearly all is a candidate."""
         return self
 
-    def own_gold(self, row: int) -> list[list[Constituent]]:
-        """The constituents of each gold tree that counts leave out for this instance."""
-        return [] if self.own is None else [constituents_of(tree) for tree in self.own[row]]
+    def excluded_constituents(self, row: int) -> list[list[Constituent]]:
+        """The constituents of each tree of `excluded` for this instance."""
+        return [] if self.excluded is None else [constituents_of(tree) for tree in self.excluded[row]]

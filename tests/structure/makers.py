@@ -5,7 +5,7 @@ import random
 
 import torch
 
-from seal.structure.tag_sequences import OwnGold, TagScheme
+from seal.structure.tag_sequences import ExcludedGold, TagScheme
 
 TAGS = ["O", "B-A0", "I-A0", "B-A1", "I-A1", "B-V"]
 SCHEME = TagScheme(TAGS, "BIO")
@@ -33,12 +33,12 @@ def random_tags(num_tags, batch, candidates, tokens, seed=0):
     return torch.tensor(tags), lengths, torch.arange(tokens) < torch.tensor(lengths).unsqueeze(1)
 
 
-def own_gold(gold, group=None):
+def excluded_gold(gold, group=None):
     """What the instances of `gold` leave out as training data, each alone or with those of its group."""
     group = torch.arange(len(gold.tags)) if group is None else torch.tensor(group)
-    return OwnGold(group, gold, group)
+    return ExcludedGold(group, gold, group)
 
 
 def of_training(gold, group=None):
     """Gold, as the only candidates, once more as training data, whose counts leave out the gold of a group."""
-    return dataclasses.replace(gold, own=own_gold(gold, group))
+    return dataclasses.replace(gold, excluded=excluded_gold(gold, group))

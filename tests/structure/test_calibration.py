@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from seal.constraints import AtMostOne
 from seal.structure import LabelSetStructure, TagPaths, TagStructure
-from seal.structure.calibration import Calibration, Observed, logistic
+from seal.structure.calibration import Calibration, CalibrationData, logistic
 from seal.tagger import StructuredTagger, cross_fit
 from tests.label_sets import all_sets
 
@@ -34,7 +34,7 @@ def drawn(temperature, share, count=20000, candidates=6):
 @pytest.mark.parametrize("temperature, share", [(0.5, 0.9), (1.0, 0.5), (2.5, 0.7)])
 def test_a_known_temperature_and_share_are_found(temperature, share):
     score, log_prob, gold = drawn(temperature, share)
-    calibration = Calibration.fit(Observed.of(score, log_prob, gold))
+    calibration = Calibration.fit(CalibrationData.of(score, log_prob, gold))
     assert calibration.temperature == pytest.approx(temperature, rel=0.02)
     expected = share * (score / temperature).softmax(dim=1)
     assert torch.allclose(calibration.log_probabilities(score, log_prob).exp().float(), expected, atol=0.03)
@@ -46,7 +46,7 @@ def test_the_share_follows_what_the_task_net_says_of_all_candidates_together():
     score, log_prob = torch.zeros(5000, 2), (mass / 2).log().unsqueeze(1).expand(-1, 2)
     competes = torch.rand(5000, generator=generator) < mass
     gold = torch.where(competes, torch.randint(2, (5000,), generator=generator), -1)
-    calibration = Calibration.fit(Observed.of(score, log_prob, gold))
+    calibration = Calibration.fit(CalibrationData.of(score, log_prob, gold))
     found = calibration.log_probabilities(score, log_prob).exp().sum(dim=1).float()
     assert (found - mass).abs().max() < 0.03
 
@@ -60,7 +60,7 @@ def test_the_share_follows_how_sure_the_joint_score_is():
     share = (0.5 + torch.logit(likeliest)).sigmoid()
     competes = torch.rand(5000, generator=generator) < share
     drawn = torch.multinomial(score.softmax(dim=1), 1, generator=generator).squeeze(1)
-    calibration = Calibration.fit(Observed.of(score, log_prob, torch.where(competes, drawn, -1)))
+    calibration = Calibration.fit(CalibrationData.of(score, log_prob, torch.where(competes, drawn, -1)))
     found = calibration.log_probabilities(score, log_prob).exp().sum(dim=1)
     assert (found - share).abs().max() < 0.03
 
@@ -86,7 +86,7 @@ def test_the_likeliest_candidate_is_as_likely_as_it_is_right():
     right = torch.rand(8000, generator=generator) < torch.where(score.amax(dim=1) > 2, 0.9, 0.3)
     gold = torch.where(right, likeliest, torch.randint(30, (8000,), generator=generator))
     log_prob = torch.full((8000, 30), math.log(1 / 31))
-    calibration = Calibration.fit(Observed.of(score, log_prob, gold))
+    calibration = Calibration.fit(CalibrationData.of(score, log_prob, gold))
     found = calibration.log_probabilities(score, log_prob).exp().amax(dim=1)
     right = (gold == likeliest).double()
     assert float(found.mean()) == pytest.approx(float(right.mean()), abs=0.01)
@@ -108,7 +108,7 @@ def test_a_calibration_of_an_earlier_version_has_two_weights():
 
 def test_without_data_the_temperature_is_one():
     score, log_prob, _ = drawn(1.0, 1.0, count=3)
-    calibration = Calibration.fit(Observed.of(score, log_prob, torch.full((3,), -1)))
+    calibration = Calibration.fit(CalibrationData.of(score, log_prob, torch.full((3,), -1)))
     assert calibration.temperature == pytest.approx(1.0)
 
 

@@ -78,7 +78,7 @@ def test_own_frames_keep_what_the_training_data_keep():
     structure = TagStructure(tags, "BIO", keyed=True, energies=["role_counts"])
     structure.is_shut = True
     structure.fit([frames(300, False)], [frames(20, False)])
-    assert structure.kept is not None and set(structure.chosen.values()) == {"own"}
+    assert structure.learned_rules is not None and set(structure.chosen.values()) == {"own"}
     assert structure.decide(frames(3, True))[0].tolist() == [[2, 1, 3, 0]] * 3
     assert structure.decide(frames(3, False))[0].tolist() == [[2, 1, 3, 0]] * 3
 
@@ -130,5 +130,5 @@ def test_labels_by_a_threshold_keep_the_rule_and_change_only_where_they_break_it
     assert structure.broken(structure.decide(logits))["implication_a_b"] == 0
     # The labels without the structure stay as they are.
     if option == "own":
-        assert torch.equal(structure.own(logits), wanted)
+        assert torch.equal(structure.task_net_labels(logits), wanted)
     assert report["violations"]["gold"]["implication_a_b"] == 0

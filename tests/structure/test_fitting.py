@@ -27,7 +27,7 @@ from seal.structure.label_sets import LabelSetCandidates, SetIndex, known_sets
 from seal.structure.lbfgs import minimise
 from seal.structure.linear_system import LinearSystem
 from seal.structure.tag_sequences import TagCandidates, find_gold
-from tests.structure.makers import SCHEME, TAGS, own_gold
+from tests.structure.makers import SCHEME, TAGS, excluded_gold
 from tests.structure.test_joint_score import Linear, outputs
 
 KINDS = [RoleCounts, RoleNgrams, RoleTrigrams, RoleSets, KeyRoles, SpanContext, SpanCounts, TokenScores]
@@ -53,7 +53,7 @@ def frames(rows, candidates, tokens, seed, own=True):
     if own:
         golds = tags[torch.arange(rows), place.clamp(min=0)].unsqueeze(1)
         alone = dataclasses.replace(found, tags=golds, log_prob=torch.zeros(rows, 1), token_log_prob=None)
-        found.own = own_gold(alone, [row // 2 for row in range(rows)])
+        found.excluded = excluded_gold(alone, [row // 2 for row in range(rows)])
     return found
 
 

@@ -40,7 +40,10 @@ def test_where_few_sets_occur_all_scores_gain_on_new_rows(with_validation):
     logits, gold = rows(seed=2)
     for name, score in LABEL_SET_SCORES.items():
         assert report["decisions"][name]["option"] != "own"
-        assert score(structure.decide(logits, name), gold).value > score(structure.own(logits, name), gold).value + 0.03
+        assert (
+            score(structure.decide(logits, name), gold).value
+            > score(structure.task_net_labels(logits, name), gold).value + 0.03
+        )
 
 
 def test_without_validation_rows_the_gains_of_earlier_data_sets_decide():
@@ -163,7 +166,7 @@ def test_what_a_classifier_itself_predicts_needs_its_labels():
     assert structure.needs_labels and {chosen["option"] for chosen in structure.chosen.values()} == {"predict"}
     new, wanted = rows(seed=1)
     assert torch.equal(structure.decide(ClassifierScores(new, labels=wanted)), wanted)
-    assert structure.deciding(ClassifierScores(new, labels=wanted)) is None
+    assert structure.probabilities_and_threshold(ClassifierScores(new, labels=wanted)) is None
     with pytest.raises(ConfigurationError, match="labels"):
         structure.decide(new)
 
@@ -207,12 +210,12 @@ def test_what_labels_are_chosen_by(blend):
     structure.fit(*rows())
     logits, _ = rows(20, seed=2)
     structure.chosen["f1"] = {"option": f"blend {blend}", "own_threshold": 0.5, "blend": blend, "threshold": 0.4}
-    probabilities, threshold = structure.deciding(logits)
+    probabilities, threshold = structure.probabilities_and_threshold(logits)
     assert torch.equal(probabilities >= threshold, structure.decide(logits))
     wanted = (1 - blend) * logits.sigmoid() + blend * structure.marginals(logits)
     torch.testing.assert_close(probabilities, wanted)
     structure.chosen["f1"] = {"option": "likeliest", "own_threshold": 0.5, "output": 1}
-    assert structure.deciding(logits) is None
+    assert structure.probabilities_and_threshold(logits) is None
 
 
 @pytest.mark.parametrize("num_likely", [0, 6])
@@ -255,13 +258,13 @@ def test_never_nothing_is_own_where_it_is_better():
     logits, gold = one_of_three(300, 2)
     for name, score in LABEL_SET_SCORES.items():
         chosen = structure.chosen[name]
-        assert chosen["own_never_nothing"] and structure.own(logits, name).any(dim=1).all()
+        assert chosen["own_never_nothing"] and structure.task_net_labels(logits, name).any(dim=1).all()
         probabilities = logits.sigmoid()
         plain = max(score(probabilities >= t, gold).value for t in torch.linspace(0.01, 0.99, 99).tolist())
-        assert score(structure.own(logits, name), gold).value > plain + 0.05
+        assert score(structure.task_net_labels(logits, name), gold).value > plain + 0.05
     # A state from before there was such a rule.
     del structure.chosen["f1"]["own_never_nothing"]
-    assert torch.equal(structure.own(logits), probabilities >= structure.chosen["f1"]["own_threshold"])
+    assert torch.equal(structure.task_net_labels(logits), probabilities >= structure.chosen["f1"]["own_threshold"])
 
 
 def test_never_nothing_is_no_rule_where_empty_sets_are_right():
@@ -271,7 +274,7 @@ def test_never_nothing_is_no_rule_where_empty_sets_are_right():
     structure = LabelSetStructure(3)
     structure.fit(logits, gold, logits, gold)
     assert not any(chosen["own_never_nothing"] for chosen in structure.chosen.values())
-    assert not structure.own(logits)[empty].any()
+    assert not structure.task_net_labels(logits)[empty].any()
 
 
 def test_the_best_threshold_with_a_label_that_always_passes_by_enumeration():
@@ -283,7 +286,7 @@ def test_the_best_threshold_with_a_label_that_always_passes_by_enumeration():
     structure._choose(ClassifierScores(probabilities), torch.zeros(3, 3, 3), gold)
     for name in LABEL_SET_SCORES:
         assert structure.chosen[name]["own_never_nothing"] and 0.2 < structure.chosen[name]["own_threshold"] <= 0.8
-        assert torch.equal(structure.own(probabilities.logit(), name), gold)
+        assert torch.equal(structure.task_net_labels(probabilities.logit(), name), gold)
 
 
 def pairs_of_ten(count, seed):
@@ -303,7 +306,7 @@ def test_likely_sets_reach_gold_that_never_occurred():
     assert set(report["decisions"]) == set(LABEL_SET_SCORES)
     logits, gold = pairs_of_ten(300, 2)
     score = LABEL_SET_SCORES["subset_accuracy"]
-    own = score(structure.own(logits, "subset_accuracy"), gold).value
+    own = score(structure.task_net_labels(logits, "subset_accuracy"), gold).value
     assert score(structure.decide(logits, "subset_accuracy"), gold).value >= own
     draws = structure.draw(logits, 3)
     assert draws.shape == (300, 3, 10) and set(draws.unique().tolist()) == {0.0, 1.0}

@@ -31,7 +31,7 @@ def test_the_log_probability_is_that_of_independent_labels():
 
 def test_an_instances_own_occurrence_is_left_out():
     sets, counts = known_sets(GOLD)
-    own = LabelSetCandidates(torch.zeros(len(GOLD), 3), sets, counts, SetIndex(sets).of(GOLD), own=True)
+    own = LabelSetCandidates(torch.zeros(len(GOLD), 3), sets, counts, SetIndex(sets).of(GOLD), excluded=True)
     # The set that occurs once is not known to the instance that has it, as that of a new instance would not be.
     assert own.gold.tolist() == [0, 0, 1, -1, 0, 1]
     assert own.log_prob[3].isneginf().tolist() == [False, False, True]
@@ -45,11 +45,13 @@ def test_the_occurrences_of_a_group_are_left_out():
     sets, counts = known_sets(GOLD)
     index = SetIndex(sets).of(GOLD)
     # Rows 0 and 1 are one group, rows 2 and 5 another; each has the set of the other.
-    own = LabelSetCandidates(torch.zeros(len(GOLD), 3), sets, counts, index, own=torch.tensor([2.0, 2, 2, 1, 1, 2]))
+    own = LabelSetCandidates(
+        torch.zeros(len(GOLD), 3), sets, counts, index, excluded=torch.tensor([2.0, 2, 2, 1, 1, 2])
+    )
     assert counts.tolist() == [3, 2, 1] and own.gold.tolist() == [0, 0, -1, -1, 0, -1]
     assert own.log_counts[:, 0].exp().round().tolist() == [1, 1, 3, 3, 2, 3]
     some = own.with_gold()
-    assert some.own.tolist() == [2, 2, 1] and torch.equal(some.log_counts, own.log_counts[[0, 1, 4]])
+    assert some.excluded.tolist() == [2, 2, 1] and torch.equal(some.log_counts, own.log_counts[[0, 1, 4]])
 
 
 def test_instances_whose_gold_does_not_compete_add_nothing_to_the_loss():
@@ -58,7 +60,7 @@ def test_instances_whose_gold_does_not_compete_add_nothing_to_the_loss():
     for parameter in joint.parameters():
         parameter.data.normal_()
     sets, counts = known_sets(GOLD)
-    whole = LabelSetCandidates(torch.randn(len(GOLD), 3), sets, counts, SetIndex(sets).of(GOLD), own=True)
+    whole = LabelSetCandidates(torch.randn(len(GOLD), 3), sets, counts, SetIndex(sets).of(GOLD), excluded=True)
     some = whole.with_gold()
     assert len(some.logits) == 5 and (some.gold >= 0).all()
     torch.testing.assert_close(joint.loss(some), joint.loss(whole))
@@ -88,7 +90,7 @@ def test_gold_among_likely_sets():
     logits, (sets, counts) = torch.randn(len(GOLD), 3), known_sets(GOLD)
     # The set of row 3 occurs there alone: to itself it is not known, and may be likely.
     likely = LikelySets(logits, 8, SetIndex(sets), GOLD)
-    own = LabelSetCandidates(logits, sets, counts, SetIndex(sets).of(GOLD), own=True, likely=likely)
+    own = LabelSetCandidates(logits, sets, counts, SetIndex(sets).of(GOLD), excluded=True, likely=likely)
     assert torch.equal(own.outputs(own.gold.unsqueeze(1)).squeeze(1), GOLD.float())
     assert (own.gold >= len(sets)).tolist() == [False, False, False, True, False, False]
     new = torch.tensor([[1, 1, 1]] * len(GOLD))

@@ -5,7 +5,7 @@ import torch
 from scipy.stats import beta
 from sklearn.metrics import accuracy_score, f1_score
 
-from seal.structure.scores import example_f1, micro_f1, most_of_rate, subset_accuracy
+from seal.structure.scores import example_f1, micro_f1, rate_upper_bound, subset_accuracy
 
 
 @pytest.fixture
@@ -49,4 +49,4 @@ def test_one_instance_has_no_standard_error(labels):
 @pytest.mark.parametrize("found, number", [(0, 100), (0, 1), (1, 300), (7, 20), (90, 40_000), (5, 5)])
 def test_the_upper_bound_of_a_rate_is_that_of_clopper_and_pearson(found, number):
     wanted = beta.ppf(0.95, found + 1, number - found) if found < number else 1.0
-    assert most_of_rate(found, number) == pytest.approx(wanted, abs=1e-8)
+    assert rate_upper_bound(found, number) == pytest.approx(wanted, abs=1e-8)

@@ -123,14 +123,14 @@ def test_a_rule_that_one_of_ten_frames_breaks_is_hardly_ever_declared_of_few():
         gold[torch.rand(150) < 0.1, 2] = 2
         mask = torch.ones(150, 3, dtype=torch.bool)
         paths = TagPaths(gold.unsqueeze(1), torch.zeros(150, 1), mask, gold, ["go"] * 150)
-        declared += bool(structure._declare_kept(structure.gold_of([paths]), torch.arange(150)))
+        declared += bool(structure._learn_rules(structure.gold_of([paths]), torch.arange(150)))
     assert declared == 0
 
 
 @pytest.mark.parametrize("settings", [{"keyed": False}, {"keyed": True, "declare_from": 1.5}])
 def test_nothing_is_declared_of_entities_or_above_one(settings):
     structure = TagStructure(ROLES, "BIO", energies=["role_ngrams"], **settings)
-    assert "declared" not in structure.fit([frames(100, 1)], [frames(50, 2)]) and structure.kept is None
+    assert "declared" not in structure.fit([frames(100, 1)], [frames(50, 2)]) and structure.learned_rules is None
 
 
 def test_a_state_from_before_rules_were_found():

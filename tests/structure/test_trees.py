@@ -17,11 +17,11 @@ ON_NOUN = "(VP XX (NP (NP XX ) (PP XX (NP XX XX ) ) ) )".split()
 SPOON, MEAT = "eats soup with a spoon".split(), "eats soup with a bone".split()
 
 
-def trees_of(gold, words, own=None):
-    """Both ways of attaching compete, in one order; `own` are the gold trees that counts leave out."""
+def trees_of(gold, words, excluded=None):
+    """Both ways of attaching compete, in one order."""
     best_trees = [[ON_NOUN, ON_VERB] for _ in gold]
     places = torch.tensor([tree == ON_VERB for tree in gold]).long()
-    return TreeCandidates(best_trees, words, torch.zeros(len(gold), 2), places, own)
+    return TreeCandidates(best_trees, words, torch.zeros(len(gold), 2), places, excluded)
 
 
 def alone(gold, words):
@@ -80,12 +80,12 @@ def test_attachments_by_hand():
     assert on_noun[place] == pytest.approx(-math.log((1 + share) / (3 + 1) / share))
     assert on_noun[place + 1] == pytest.approx(-math.log((0 + share) / (2 + 1) / share))
     # Without the tree itself: two phrases among 20 pairs.
-    on_noun, on_verb = energy.features(trees_of([ON_VERB], [SPOON], own=[[ON_VERB]]), 0)
+    on_noun, on_verb = energy.features(trees_of([ON_VERB], [SPOON], excluded=[[ON_VERB]]), 0)
     share = 2 / 20
     assert on_verb[place] == pytest.approx(-math.log((1 + share) / (2 + 1) / share))
     assert on_noun[place] == pytest.approx(-math.log((1 + share) / (2 + 1) / share))
     # And without the other sentence of these words: one phrase among 10 pairs.
-    on_noun, on_verb = energy.features(trees_of([ON_VERB], [SPOON], own=[[ON_VERB, ON_VERB]]), 0)
+    on_noun, on_verb = energy.features(trees_of([ON_VERB], [SPOON], excluded=[[ON_VERB, ON_VERB]]), 0)
     share = 1 / 10
     assert on_verb[place] == pytest.approx(-math.log((0 + share) / (1 + 1) / share))
     assert on_noun[place] == pytest.approx(-math.log((1 + share) / (1 + 1) / share))

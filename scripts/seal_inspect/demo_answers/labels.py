@@ -49,7 +49,7 @@ class LabelAnswers(Answers):
         probabilities, note = record["probabilities"], _LINE
         thresholds: list[Optional[float]] = model.threshold.expand(len(probabilities)).tolist()
         if structure is not None and state is not None:
-            deciding = structure.deciding(state.logits, model.score)
+            deciding = structure.probabilities_and_threshold(state.logits, model.score)
             if deciding is None:
                 thresholds, note = [None] * len(probabilities), _NO_LINE
             else:

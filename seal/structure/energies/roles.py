@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from seal.structure.joint_score import CandidateEnergy, Features, LinearEnergy
 from seal.structure.serialization import from_bytes, to_bytes
-from seal.structure.span_features import looked_up
+from seal.structure.span_features import lookup
 from seal.structure.tag_sequences import TagCandidates
 
 #: The core roles of PropBank and CoNLL-2005. A predicate has each of them at most once.
@@ -116,12 +116,12 @@ class RoleSets(LinearEnergy[TagCandidates]):
     def _seen(self, candidates: TagCandidates) -> torch.Tensor:
         """`n(R(y))`, `(batch, candidates)`."""
         code = self._code(candidates.role_counts)
-        seen = looked_up(self.codes, self.counts, code)
-        if candidates.own is not None:
-            gold = self._code(candidates.own.gold.role_counts[:, 0])
+        seen = lookup(self.codes, self.counts, code)
+        if candidates.excluded is not None:
+            gold = self._code(candidates.excluded.gold.role_counts[:, 0])
             gold_rows = torch.arange(len(gold), device=code.device)
             rows = torch.arange(len(code), device=code.device).unsqueeze(1)
-            seen = (seen - candidates.own.counts(gold, gold_rows, code, rows)).clamp(min=0)
+            seen = (seen - candidates.excluded.counts(gold, gold_rows, code, rows)).clamp(min=0)
         return seen
 
     def features(self, candidates: TagCandidates) -> list[Features]:
@@ -185,14 +185,14 @@ class KeyRoles(LinearEnergy[TagCandidates]):
         rows = self._rows_of(candidates.keys, candidates.tags.device)
         share = (self.with_role.sum(dim=0) + 0.5) / (self.outputs.sum() + 1)
         with_role, outputs = self.with_role[rows], self.outputs[rows].unsqueeze(1)
-        if candidates.own is not None:
-            own, size = candidates.own, len(self.outputs)
+        if candidates.excluded is not None:
+            excluded, size = candidates.excluded, len(self.outputs)
             # Sums over the gold of each pair of a group and a key.
-            gold_rows = self._rows_of(own.gold.keys, rows.device)
-            pairs = torch.cat([own.group * size + rows, own.group_of_gold * size + gold_rows])
+            gold_rows = self._rows_of(excluded.gold.keys, rows.device)
+            pairs = torch.cat([excluded.group * size + rows, excluded.group_of_gold * size + gold_rows])
             number = pairs.unique(return_inverse=True)[1]
             pair, gold_pair = number[: len(rows)], number[len(rows) :]
-            in_gold = (own.gold.role_counts[:, 0] > 0).to(with_role)
+            in_gold = (excluded.gold.role_counts[:, 0] > 0).to(with_role)
             left_out = with_role.new_zeros(len(pairs), in_gold.shape[1]).index_add(0, gold_pair, in_gold)
             with_role = with_role - left_out[pair]
             outputs = outputs - gold_pair.bincount(minlength=len(pairs))[pair].to(outputs).unsqueeze(1)

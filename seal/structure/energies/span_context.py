@@ -8,7 +8,7 @@ from torch import nn
 from seal.common.setting_checks import check_whole
 from seal.registry import ConfigurationError
 from seal.structure.joint_score import CandidateEnergy, Features, LinearEnergy
-from seal.structure.span_features import BUCKETS, OF_PREDICATE, SHAPES, SIDES, WORDS, SpanFeatures, looked_up
+from seal.structure.span_features import BUCKETS, OF_PREDICATE, SHAPES, SIDES, WORDS, SpanFeatures, lookup
 from seal.structure.tag_sequences import TagCandidates
 
 _FEATURES = ("distance", "length", "shape", *WORDS)
@@ -73,7 +73,7 @@ class SpanContext(LinearEnergy[TagCandidates]):
         """The value of each feature, `(distinct spans,)` each."""
         words = [name for name in self._features if name in WORDS]
         places = torch.arange(len(self.frequent), device=self.frequent.device)
-        number = looked_up(self.frequent, SHAPES + places, seen.codes, seen.shapes)
+        number = lookup(self.frequent, SHAPES + places, seen.codes, seen.shapes)
         values = dict(zip(words, seen.at(number, words)))
         for name in set(words).intersection(OF_PREDICATE):
             values[name] = seen.side * (SHAPES + self._num_words) + values[name]

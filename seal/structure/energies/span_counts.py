@@ -8,7 +8,7 @@ from torch import nn
 from seal.common.setting_checks import check_range
 from seal.registry import ConfigurationError
 from seal.structure.joint_score import CandidateEnergy, Features, LinearEnergy
-from seal.structure.span_features import WORDS, SpanFeatures, looked_up, mixed
+from seal.structure.span_features import WORDS, SpanFeatures, combined_hash, lookup
 from seal.structure.tag_sequences import TagCandidates
 
 CONTEXTS_OF_ROLES = (("key", "side", "first"), ("last",), ("first", "last"), ("side", "first"))
@@ -104,7 +104,7 @@ class SpanCounts(LinearEnergy[TagCandidates]):
         context_codes = []
         for number, context in enumerate(self._contexts):
             parts = [getattr(seen, name) if name in _NUMBERS else seen.word(name) for name in context]
-            context_codes.append(parts[0] if context == ("string",) else mixed(parts, number))
+            context_codes.append(parts[0] if context == ("string",) else combined_hash(parts, number))
         return context_codes
 
     def _values(self, candidates: TagCandidates) -> torch.Tensor:
@@ -113,9 +113,9 @@ class SpanCounts(LinearEnergy[TagCandidates]):
         context_codes = torch.stack(self._codes(seen))
         # shape: (2, contexts, distinct), without and with the role
         codes = torch.stack([context_codes, context_codes + (role + 1) * _ROLE_FACTOR])
-        counts = looked_up(self.codes, self.counts, codes)
-        if candidates.own is not None:
-            counts = counts - candidates.own.counts(*self._counted(candidates.own.gold), codes, seen.row)
+        counts = lookup(self.codes, self.counts, codes)
+        if candidates.excluded is not None:
+            counts = counts - candidates.excluded.counts(*self._counted(candidates.excluded.gold), codes, seen.row)
         # shape: (distinct, contexts)
         n, n_r = counts.clamp(min=0).transpose(1, 2)
         share = self.share[role].unsqueeze(1)

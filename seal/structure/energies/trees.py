@@ -89,7 +89,7 @@ class TreeRules(CountedTreeEnergy):
         self.tables = {"rules": dict(rules), "labels": dict(labels)}
 
     def features(self, candidates: TreeCandidates, row: int) -> list[list[float]]:
-        left_out = [constituent for tree in candidates.own_gold(row) for constituent in tree]
+        left_out = [constituent for tree in candidates.excluded_constituents(row) for constituent in tree]
         left_out_rules = Counter(map(_key, left_out))
         left_out_labels = Counter(constituent.label for constituent in left_out)
         features = []
@@ -155,7 +155,7 @@ class TreeAttachments(CountedTreeEnergy):
         self.tables = {"pairs": dict(pairs), "hang": dict(attached), "kinds": dict(kinds), "total": sum(pairs.values())}
 
     def features(self, candidates: TreeCandidates, row: int) -> list[list[float]]:
-        words, left_out = candidates.words[row], candidates.own_gold(row)
+        words, left_out = candidates.words[row], candidates.excluded_constituents(row)
         left_out_attached = Counter(key for tree in left_out for _, key in _attachments(tree, words))
         sentence_pairs = Counter(_pairs(words)) if left_out else Counter()
         left_out_pairs = Counter({pair: len(left_out) * count for pair, count in sentence_pairs.items()})

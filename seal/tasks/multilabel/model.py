@@ -181,9 +181,11 @@ class MultilabelModel(SealModel):
                 self._score(output["probabilities"], labels, missed, output["predicted"])
                 for name, predicted in decided.items():
                     self._decided[name](predicted, labels, missed)
-                    self._own[name](self.structure.own(state.logits, name), labels, missed)
+                    self._own[name](self.structure.task_net_labels(state.logits, name), labels, missed)
                 if decided:
-                    self.structure.count_broken(output["predicted"], self.structure.own(state.logits, self.score))
+                    self.structure.count_broken(
+                        output["predicted"], self.structure.task_net_labels(state.logits, self.score)
+                    )
         return output
 
     @property

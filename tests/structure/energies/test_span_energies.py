@@ -9,7 +9,7 @@ from seal.registry import ConfigurationError
 from seal.structure.energies import SpanContext, SpanCounts, TokenScores
 from seal.structure.span_features import BUCKETS, SHAPES, SIGN, SpanFeatures, shape
 from seal.structure.tag_sequences import TagCandidates
-from tests.structure.makers import SCHEME, TAGS, filled, of_training, own_gold
+from tests.structure.makers import SCHEME, TAGS, excluded_gold, filled, of_training
 
 A0, A1, V = range(3)
 WORDS = [["The", "cat", "sat", "on", "the", "Mat"], ["It", "was", "eaten", "by", "2b"]]
@@ -127,7 +127,7 @@ def test_span_counts():
     # Of training data itself nothing is left where the instance's own gold is taken away.
     none = [(0, 0), (0, 0)]
     wanted = [cost(A1, *none) + cost(V, *none) + cost(A0, *none), cost(A0, *none) + cost(V, *none) + cost(A1, *none)]
-    assert energy(candidates(own=own_gold(gold_alone())))[1].tolist() == pytest.approx(wanted, abs=1e-5)
+    assert energy(candidates(excluded=excluded_gold(gold_alone())))[1].tolist() == pytest.approx(wanted, abs=1e-5)
 
 
 def test_names_are_counted_in_texts_and_not_only_where_they_are_entities():
@@ -171,7 +171,7 @@ def test_own_gold_is_left_out_as_if_training_had_never_had_it():
     gold = TagCandidates(tags[:, :1], torch.zeros(6, 1), mask, SCHEME, torch.zeros(6, dtype=torch.long), **settings)
     energy = SpanCounts(3, [["string"], ["last"], ["key", "side", "first"], ["before"], ["length", "after"]])
     energy.prepare(gold)
-    part = TagCandidates(tags, torch.zeros(6, 3), mask, SCHEME, own=own_gold(gold), **settings)
+    part = TagCandidates(tags, torch.zeros(6, 3), mask, SCHEME, excluded=excluded_gold(gold), **settings)
     for row in range(6):
         filled(energy)
         others = torch.tensor([other for other in range(6) if other != row])

@@ -257,7 +257,7 @@ def test_a_row_without_labels_counts_the_same_with_a_structure(empty_f1):
     net, data, report = with_structure(empty_f1=empty_f1)
     probabilities = net(**data)["probabilities"]
     metrics, decision = net.get_metrics(reset=True), report["decisions"]["f1"]
-    predicted = net.structure.own(probabilities.logit())
+    predicted = net.structure.task_net_labels(probabilities.logit())
     wanted = 100 * example_f1(predicted, data["labels"].bool(), empty_f1).mean().item()
     assert metrics["f1_own"] == pytest.approx(wanted)
     # The gate scores a threshold on other rows than those that chose it.
