@@ -1,4 +1,4 @@
-"""Measure the cost of training, metrics and prediction, with ratios to a baseline in the same run."""
+"""Measure the cost of training steps and predictions, with ratios to a baseline in the same run."""
 
 import argparse
 import os
@@ -15,7 +15,6 @@ SUITES = {
     "srl": ("encoder", "layers", "width", "warmup_steps"),
     "multilabel": ("dataset",),
     "chains": (),
-    "sklearn": (),
 }
 DEFAULTS = {"dataset": "sample", "encoder": None, "layers": 6, "width": 384, "warmup_steps": 100}
 
@@ -28,12 +27,10 @@ OUT/benchmark.png. The figure has one clock, the CPU's or with a GPU the wall cl
 other things (with a GPU, only the wall clock counts). `..._spread` is the highest ratio of a round less the
 lowest: where it is large, the machine was too busy or the rounds were too few for the ratio to mean much.
 
-multilabel: a step is one update of each net. An epoch with the papers' steps a batch is measured only once.
+multilabel: a step is one update of each net.
 
 chains: the steps of NCE with whole tag sequences against those with independent tags, what the output spaces take of
 them, and predictions of SRL with and without a structure.
-
-sklearn: StructuredClassifier beside its classifier, on the label sets that are there.
 
 examples:
   python scripts/benchmark.py --suite srl --out results/benchmark
@@ -51,15 +48,14 @@ def parser() -> argparse.ArgumentParser:
     add("--out", required=True, type=Path, help="the folder for the results")
     add(
         "--cases",
-        help="separated by commas (default: all): of srl, step, training, metrics, prediction, memory; of multilabel, "
-        "step, inference, evaluation, prediction, epoch; of chains, step, space, prediction; of sklearn, fit, "
-        "prediction",
+        help="separated by commas (default: all): of srl, step, prediction; of multilabel, step; of chains, step, "
+        "space, prediction",
     )
     add("--dataset", help="of multilabel: the data set with the rows and nets (default: sample, the embedded one)")
     add(
         "--methods",
-        help="separated by commas (default: all; the baseline always runs): the methods whose steps, epochs and memory "
-        "are measured; the other cases have methods of their own",
+        help="separated by commas (default: all; the baseline always runs): the methods whose steps are measured; the "
+        "other cases have methods of their own",
     )
     add("--encoder", help="a transformer's name on the hub, or a local folder (default: random weights)")
     add("--layers", type=int, help=f"of the random encoder (default: {DEFAULTS['layers']})")
@@ -177,9 +173,6 @@ def run(arguments: argparse.Namespace) -> None:
             raise UserError(f"--{option.replace('_', '-')} must be at least {least}.")
     if arguments.width is not None and arguments.width % 32:
         raise UserError("--width must be a multiple of 32, the width of an attention head.")
-    if arguments.encoder is not None and Path(arguments.encoder).is_dir():
-        # Memory is measured in a process that starts in the repository root.
-        arguments.encoder = str(Path(arguments.encoder).absolute())
     with mistakes_of_the_library():
         cases, benchmark = build(arguments)
 

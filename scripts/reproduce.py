@@ -18,7 +18,6 @@ from tqdm import tqdm
 from scripts.measure import configs, provenance
 from scripts.measure.command import at_least_one, check_folder, exit_status, make_folder
 from scripts.measure.files import write_text
-from scripts.measure.idle_settings import refuse_idle
 from scripts.measure.runner import Runner
 from scripts.measure.runs import Run, RunFailed, run_name
 from scripts.measure.suite import ROOT, Settings, Suite, UserError, all_families, all_suites
@@ -141,7 +140,6 @@ def plan(arguments: argparse.Namespace) -> list[Run]:
     more = configs.parse_settings(arguments.settings, suites[0].library)
     for suite in suites:
         check(suite, arguments, overrides, more)
-    refuse_idle_settings(suites, arguments, more)
 
     runs = []
     # Seed by seed, so that a comparison of all methods is there early.
@@ -220,28 +218,6 @@ def check(  # noqa: C901 - a condition a mistake
         # A path may be a glob pattern, and may end in `#` and the name of a part of the file.
         if not glob.glob(path.partition("#")[0], root_dir=ROOT):
             raise UserError(f"{path} is missing: put the data in {Path(path).parent}: see data/README.md.")
-
-
-def refuse_idle_settings(suites: list[Suite], arguments: argparse.Namespace, more: dict[str, str]) -> None:
-    def writer(suite: Suite, method: str) -> Callable[[dict[str, str]], str]:
-        rest = {"fraction": arguments.fraction, "encoder": encoder_path(arguments.encoder)}
-        epochs = arguments.epochs or suite.epochs
-        return lambda given: suite.methods[method].write(
-            Settings(seed=1, epochs=epochs, more=tuple(given.items()), **rest)
-        )
-
-    def read(key: str) -> bool:
-        whose, _, name = key.rpartition(":")
-        return any(
-            suite.read is not None and name in suite.read(method, configs.settings_of(method, more))
-            for suite in suites
-            for method in methods_of(suite, arguments)
-            if whose in ("", method)
-        )
-
-    writers = [{method: writer(suite, method) for method in methods_of(suite, arguments)} for suite in suites]
-    trained = ", ".join(dict.fromkeys(method for methods in writers for method in methods))
-    refuse_idle(more, writers, f"is trained here ({trained})", suites[0].library, read)
 
 
 def encoder_path(encoder: Optional[str]) -> Optional[str]:

@@ -8,7 +8,6 @@ from allennlp.common import Params
 from allennlp.data import DatasetReader, TensorDict, Vocabulary
 from allennlp.models import Model
 from allennlp.training import Trainer
-from torch import nn
 
 from scripts.measure import bench_base
 from scripts.measure.configs import library_value
@@ -110,12 +109,3 @@ def build_trainer(
         # Makes the loss-net count as trained: its weights do not change the time of a step.
         model.loss_net.pretrained_file = "none"
     return bench_base.build_trainer(trainer, model, loader)
-
-
-def bare_net(model: Model) -> nn.Sequential:
-    """The task-net as one would write it in PyTorch alone, with the same weights."""
-    layers: list[nn.Module] = []
-    linear = [module for module in model.task_net.modules() if isinstance(module, nn.Linear)]
-    for module in linear[:-1]:
-        layers += [module, nn.Softplus()]
-    return nn.Sequential(*layers, linear[-1]).eval()

@@ -13,7 +13,7 @@ from torch.nn.functional import one_hot
 
 from scripts.measure.bench_rows import Row, memory_rows, seconds_rows
 from scripts.measure.bench_timing import interleaved
-from scripts.measure.own_process import peaks_of
+from scripts.measure.peak_memory import peaks_of
 from seal.output_spaces import CrfTagSequence
 from seal.registry import ConfigurationError
 

@@ -29,22 +29,12 @@ METHODS = {
 
 def read_data() -> tuple[str, list[SrlSentence], list[SrlSentence]]:
     """The name, training and dev sentences of the Web Treebank or, where that is missing, of the sample."""
-    name, paths = _data_set()
-    return name, *(list(read_srl_sentences(paths[split])) for split in ("train", "dev"))
-
-
-def train_file() -> str:
-    """The file that `read_data` has the training sentences of."""
-    return _data_set()[1]["train"]
-
-
-def _data_set() -> tuple[str, dict[str, str]]:
     for name in ("ewt", "sample"):
         paths = library_value("srl.libsonnet", f"lib.data.{name}")
         paths = {split: str(ROOT / paths[split]) for split in ("train", "dev")}
         if all(Path(path).exists() for path in paths.values()):
             break
-    return name, paths
+    return name, *(list(read_srl_sentences(paths[split])) for split in ("train", "dev"))
 
 
 def label_vocabulary(sentences: list[SrlSentence]) -> Vocabulary:

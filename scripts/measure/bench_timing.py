@@ -97,27 +97,3 @@ def train_epoch(trainer: Any) -> None:
 def epoch_of(trainer: Any) -> Callable[[], None]:
     """`train_epoch` of this trainer, as a case to be timed."""
     return lambda: train_epoch(trainer)
-
-
-class Stopwatch:
-    """
-    Adds up the time inside the functions that it wraps. If a wrapped function calls another, that time counts once.
-    """
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self._inside = False
-
-    def wrap(self, function: Callable) -> Callable:
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            if self._inside:
-                return function(*args, **kwargs)
-            self._inside = True
-            start = time.perf_counter()
-            try:
-                return function(*args, **kwargs)
-            finally:
-                self.seconds += time.perf_counter() - start
-                self._inside = False
-
-        return wrapped

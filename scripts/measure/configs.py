@@ -74,19 +74,6 @@ def _evaluate(source: str) -> str:
     return _jsonnet.evaluate_snippet("config", source, import_callback=find_import)
 
 
-def evaluate_together(sources: Iterable[str]) -> None:
-    """
-    Prepares many calls of `evaluated`: their imports are read once. Where one cannot be evaluated, nothing is prepared,
-    and its call will say why.
-    """
-    missing = [source for source in dict.fromkeys(sources) if source not in _EVALUATED]
-    if not missing:
-        return
-    with suppress(RuntimeError):
-        text_of_all = _evaluate("[" + ",".join(f"({source}\n)" for source in missing) + "]")
-        _EVALUATED.update(zip(missing, map(json.dumps, json.loads(text_of_all))))
-
-
 def library_value(library: str, expression: str) -> Any:
     """The value of an expression in which `lib` is a file of `training_configs/lib`."""
     return evaluated(f"local lib = import '{PREFIX}{library}'; {expression}")
@@ -134,21 +121,6 @@ def not_evaluated(error: RuntimeError) -> UserError:
     return UserError(f"--settings: the config cannot be evaluated with them ({reason(error)}).")
 
 
-#: Settings that had other names, by these. Commands and records of runs may have them.
-OLD_NAMES = {
-    "batches": "batches_per_epoch",
-    "lambda": "perceptron_weight",
-    "num_steps": "inference_steps",
-    "optimizer": "inference_optimizer",
-}
-
-
-def present_name(key: str) -> str:
-    """The present name of a setting, which may be one for a method alone, `METHOD:name`."""
-    method, colon, name = key.rpartition(":")
-    return f"{method}{colon}{OLD_NAMES.get(name, name)}"
-
-
 def parse_settings(source: str, family: Optional[str] = None) -> dict[str, str]:
     """
     The names and jsonnet values of `--settings`: `name=value` or, for one method only, `METHOD:name=value`,
@@ -161,7 +133,6 @@ def parse_settings(source: str, family: Optional[str] = None) -> dict[str, str]:
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not re.fullmatch(r"(\w+:)?[A-Za-z_]\w*", key):
             raise UserError(f"--settings: '{part.strip()}' is not name=value or METHOD:name=value.")
-        key = present_name(key)
         if key in settings:
             raise UserError(f"--settings: '{key}' is set twice.")
         try:

@@ -5,7 +5,6 @@ from functools import lru_cache
 from typing import Any, Optional
 
 from scripts.measure.configs import call, imported, library_value, listed, not_evaluated, text
-from scripts.measure.idle_settings import MAY_BE_IDLE
 from scripts.measure.suite import Settings, UserError
 
 #: Where a library has the settings of a data set: with the methods, or with what is set of training.
@@ -92,7 +91,7 @@ class Grid:
 
     def _names_read(self, dataset: str, method: str, more: tuple[tuple[str, str], ...]) -> list[str]:
         """The names of the settings `more` that the method reads."""
-        rest = {name: value for name, value in more if name not in MAY_BE_IDLE}
+        rest = {name: value for name, value in more if name != "tuned"}
         if not rest:
             return []  # Spares the evaluation of the library.
         tuned = f", {json.dumps(is_tuned(dict(more)))}" if self._name == "multilabel" else ""

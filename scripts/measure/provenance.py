@@ -14,7 +14,7 @@ from typing import Any, Optional
 import _jsonnet
 
 from scripts.measure import machine
-from scripts.measure.configs import find_import, present_name
+from scripts.measure.configs import find_import
 from scripts.measure.files import read_json, write_json
 from scripts.measure.suite import LIBRARY_FOLDER
 
@@ -68,8 +68,7 @@ def trainings(folder: Path) -> list[dict[str, Any]]:
 def given(folder: Path) -> tuple[Optional[dict[str, str]], list[str]]:
     """The settings that a run was given, `None` if not recorded, and the names of those for its method alone."""
     noted = _noted(folder)
-    found, own = noted.get("given"), [present_name(name) for name in noted.get("own", [])]
-    return None if found is None else {present_name(name): value for name, value in found.items()}, own
+    return noted.get("given"), noted.get("own", [])
 
 
 def _noted(folder: Path) -> dict[str, Any]:

@@ -1,11 +1,8 @@
 """scripts/benchmark.py --suite multilabel: that it times what it says, and a run with the smallest settings."""
 
-import math
-
 import pytest
 import torch
 
-from scripts.measure import bench_multilabel as bench
 from scripts.measure import bench_multilabel_parts as parts
 from scripts.measure.bench_timing import counted_operations, train_epoch
 from tests.scripts.benchmarks import steps_of, still_steps_of, table_of
@@ -38,36 +35,14 @@ def test_the_papers_steps_change_the_nets(batches):
     assert any(name.startswith("loss_net") for name in changed)
 
 
-@pytest.mark.parametrize("dataset", ["sample", "bibtex"])
-def test_the_bare_net_is_the_task_net(dataset, batches):
-    model = parts.build_model(parts.experiment(dataset, "cross_entropy"), batches[0]).eval()
-    with torch.no_grad():
-        ours = model(features=batches[0]["features"])["probabilities"]
-        theirs = parts.bare_net(model)(batches[0]["features"]).sigmoid()
-    assert torch.allclose(ours, theirs, atol=1e-6)
-
-
-def test_a_small_benchmark(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(bench, "INFERENCE_STEPS", 2)
-    monkeypatch.setattr(bench, "INFERENCE_BATCHES", (32, 64))
-    monkeypatch.setattr(bench, "PREDICTION_ROWS", 1000)
-    monkeypatch.setattr(bench, "EPOCH_DATASETS", ("sample",))
+def test_a_small_benchmark(tmp_path, capsys):
     table = table_of(tmp_path, "multilabel", "--methods", "nce", "--batches", "1")
-    cases = set(table["case"])
-    assert {"step", "inference, 2 steps", "evaluation", "prediction", "epoch of sample"} == cases
-    for row in table[table["metric"].isin(["seconds", "cpu_seconds"]) & table["ratio"].notna()].itertuples():
+    for row in table[table["metric"].isin(["seconds", "cpu_seconds"])].itertuples():
         assert row.value > 0 and row.ratio == pytest.approx(row.value / row.baseline)
-    step = table[(table["case"] == "step") & (table["metric"] == "seconds")].set_index("method")
+    step = table[table["metric"] == "seconds"].set_index("method")
     assert step.loc["cross_entropy", "ratio"] == 1 and set(step.index) == {"cross_entropy", "nce"}
     operations = table[table["metric"] == "million_operations"].set_index("method")
     assert operations.loc["cross_entropy", "ratio"] == 1 and operations.loc["nce", "ratio"] > 2
-    speed = table[(table["case"] == "prediction") & (table["metric"] == "examples_per_second")]
-    speed = speed.set_index("method")["ratio"]
-    assert speed["bare PyTorch"] == 1 and math.isfinite(speed["seal"])
-    best = table[table["method"].str.startswith("best")]
-    assert best["value"].item() == table.loc[table["metric"] == "examples_per_cpu_second"].pipe(
-        lambda rows: rows[rows["case"].str.startswith("inference")]["value"].max()
-    )
     assert "data sample, 800 rows, 320 features, 30 labels" in capsys.readouterr().out
 
 

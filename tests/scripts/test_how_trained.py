@@ -22,9 +22,6 @@ def test_what_a_command_says_of_a_run_is_noted(tmp_path):
     provenance.note_training(tmp_path, False, found, ["tau"])
     provenance.note_training(tmp_path, True, found, ["tau"])
     assert provenance.given(tmp_path) == (found, ["tau"]) and len(provenance.trainings(tmp_path)) == 2
-    # Of a run from when settings had other names.
-    (tmp_path / "run.json").write_text('{"given": {"lambda": "3", "x.lambda": "4"}, "own": ["lambda"]}')
-    assert provenance.given(tmp_path) == ({"perceptron_weight": "3", "x.lambda": "4"}, ["perceptron_weight"])
     (tmp_path / "run.json").write_text('{"trainings": [{}]}')
     assert provenance.given(tmp_path) == (None, [])
 

@@ -8,6 +8,7 @@ from seal.registry import ConfigurationError
 from seal.structure import LABEL_SET_SCORES, CandidateEnergy, LabelSetStructure
 from seal.structure.gain_priors import PRIORS
 from seal.structure.label_sets import ClassifierScores, LabelSetCandidates, LikelySets, SetIndex
+from seal.structure.row_parts import cross_fitting_parts
 from tests.label_sets import all_sets
 
 SETS = torch.tensor([[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [1, 0, 0, 0, 1], [0, 1, 0, 1, 1]], dtype=torch.bool)
@@ -312,20 +313,21 @@ def test_likely_sets_reach_gold_that_never_occurred():
     assert draws.shape == (300, 3, 10) and set(draws.unique().tolist()) == {0.0, 1.0}
 
 
-def test_a_group_is_never_learned_from_and_judged():
+@pytest.mark.parametrize("most_rows", [100, 20])
+def test_a_group_is_never_learned_from_and_judged(most_rows):
+    for groups in (None, torch.arange(40) % 7, torch.zeros(40, dtype=torch.long), torch.arange(40)):
+        numbers = torch.arange(40) if groups is None else groups
+        parts = cross_fitting_parts(40, 3, groups, most_rows)
+        assert all(not set(numbers[rest].tolist()) & set(numbers[held].tolist()) for rest, held in parts)
+        judged = torch.stack([held for _, held in parts]).sum(dim=0)
+        if most_rows == 100:
+            assert (judged == 1).all()
+        elif groups is None or len(groups.unique()) > 1:
+            assert len(parts) == 1 and 0 < judged.sum() <= 10
+
+
+def test_groups_of_one_row_each_are_no_groups():
     logits, gold = rows(40)
-    for most_rows in (100, 20):
-        structure = LabelSetStructure(5, most_rows=most_rows)
-        for groups in (None, torch.arange(40) % 7, torch.zeros(40, dtype=torch.long), torch.arange(40)):
-            numbers = torch.arange(40) if groups is None else groups
-            parts = structure._judged_parts(40, 3, groups)
-            assert all(not set(numbers[rest].tolist()) & set(numbers[held].tolist()) for rest, held in parts)
-            judged = torch.stack([held for _, held in parts]).sum(dim=0)
-            if most_rows == 100:
-                assert (judged == 1).all()
-            elif groups is None or len(groups.unique()) > 1:
-                assert len(parts) == 1 and 0 < judged.sum() <= 10
-    # Groups of one row each are no groups.
     reports = [LabelSetStructure(5).fit(logits, gold, groups=groups) for groups in (None, torch.arange(40))]
     assert reports[0] == reports[1]
 

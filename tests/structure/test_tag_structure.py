@@ -139,7 +139,7 @@ def test_a_state_from_before_rules_were_found():
     chosen = {"f1": "expected_score", "exact_match": "own"}
     other = TagStructure(ROLES, "BIO", keyed=True, energies=["role_ngrams"])
     other.load_state_dict({**structure.state_dict(), "_extra_state": to_bytes(chosen)})
-    assert other.chosen == chosen and other.kept is None
+    assert other.chosen == chosen and other.learned_rules is None
     assert other.decide(frames(5, 3))[0].shape == (5, 6)
 
 

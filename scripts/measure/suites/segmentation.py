@@ -50,7 +50,6 @@ def suite(dataset: str) -> Suite:
         score=MASKS,
         selection="mean_iou",
         setting_names=partial(setting_names, dataset),
-        read=partial(GRID.read, dataset),
     )
 
 
