@@ -122,11 +122,11 @@ def row(folds: Folds, name: str, energies: Optional[list[Any]], own: bool = Fals
     scores: dict[str, list[Any]] = {"f1": [], "ucr": [], "exact": [], "first": []}
     for one, other, paths in zip(best, likeliest, folds.measured):
         gold = paths.gold.long()
-        scores["f1"].append(structure._score(one, gold, paths.mask))
+        scores["f1"].append(structure.scorer.f1(one, gold, paths.mask))
         counts = structure.scheme.spans(one.unsqueeze(1), paths.mask).role_counts()
         twice = (counts[:, 0, core] > 1).any(dim=1)
         scores["ucr"].append(Ratio(twice.double(), torch.ones(len(twice))))
-        scores["exact"].append(structure._exact_match(other, gold, paths.mask))
+        scores["exact"].append(structure.scorer.exact_match(other, gold, paths.mask))
         competes = ((paths.tags == gold.unsqueeze(1)) | ~paths.mask.unsqueeze(1)).all(dim=2).any(dim=1)
         right = ((other == gold) | ~paths.mask).all(dim=1)
         scores["first"].append(Ratio(right * competes, competes.double()))

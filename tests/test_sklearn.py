@@ -36,6 +36,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from seal.constraints import AtMostOne
 from seal.sklearn import SCORES, StructuredClassifier, log_odds, set_scorer
+from seal.sklearn.cross_fitting import held_out_scores, split_rows
 from seal.sklearn.label_matrix import read_labels
 from seal.sklearn.rows import equal_rows
 from seal.sklearn.set_scorer import SetScorer
@@ -586,8 +587,8 @@ def test_held_out_probabilities_are_as_far_from_the_frequency_of_a_label_as_the_
     for solver in ("liblinear", "lbfgs"):
         classifier = StructuredClassifier(LogisticRegression(C=0.01, solver=solver), powerset=False)
         weights = numpy.ones(150)
-        folds = classifier._folds(x, gold, numpy.arange(150), numpy.arange(150), weights, {})
-        held, _ = classifier._held_out(gold[:0], x, gold.astype(bool), weights, folds, {})
+        folds = split_rows(3, 0, x, gold, numpy.arange(150), numpy.arange(150), weights, {})
+        held, _ = held_out_scores(classifier.estimator, gold[:0], x, gold.astype(bool), weights, folds, {})
         final = classifier.fit(x, gold).scores(generator.standard_normal((3000, 3))).logits
         means[solver] = [scores.sigmoid().mean().item() for scores in (held.logits, final)]
     # Of two thirds of the weight, it would be 0.03 more.

@@ -237,7 +237,7 @@ def ask(run: Path) -> dict[str, Any]:
 
     import seal.plugin  # noqa: F401
     from seal.common.tag_encodings import tags_to_spans
-    from seal.structure.tag_structure import TagPaths
+    from seal.structure.tag_paths import TagPaths
     from seal_inspect.archives import tensors_of
 
     archive = load_archive(str(run / "model.tar.gz"))

@@ -1,7 +1,5 @@
 """`StructuredClassifier`, a meta-estimator of scikit-learn that reranks label sets."""
 
-import warnings
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -10,13 +8,12 @@ import torch
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils._user_interface import _print_elapsed_time
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
     _check_method_params,
     _check_sample_weight,
@@ -26,6 +23,7 @@ from sklearn.utils.validation import (
 )
 
 from seal.common.setting_checks import require
+from seal.sklearn.cross_fitting import held_out_scores, is_int, sets_of_several, split_rows
 from seal.sklearn.label_matrix import read_labels
 from seal.sklearn.label_scorers import (
     EstimatorScores,
@@ -33,7 +31,6 @@ from seal.sklearn.label_scorers import (
     check_estimator,
     fit_with,
     is_regressor,
-    penalises_intercept,
     requesting_weights,
     tags_of,
 )
@@ -171,7 +168,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 raise ValueError(f"{name}: one of {', '.join(known)} is needed, found {getattr(self, name)!r}.")
         for name, what, least in (("max_samples", "rows", 1), ("num_likely", "sets", 0)):
             value = getattr(self, name)
-            if not _is_int(value) or value < least:
+            if not is_int(value) or value < least:
                 raise ValueError(f"{name}: a number of {what}, at least {least}, is needed, found {value!r}.")
         if y is None:
             raise ValueError("StructuredClassifier requires y to be passed, but the target y is None")
@@ -191,10 +188,13 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise ValueError("sample_weight: no row has a weight above 0.")
         same = equal_rows(X)
         groups = same if groups is None else equal_rows(groups)
-        classes = _sets_of_several(gold[kept], groups[kept]) if self.powerset else gold[:0]
+        classes = sets_of_several(gold[kept], groups[kept]) if self.powerset else gold[:0]
         with telling_missing_text(X):
-            folds = self._folds(X, gold, same, groups, weights, of_splitter)
-            scores, failure = self._held_out(classes, X, gold, weights, folds, of_estimator)
+            folds = split_rows(self.cv, self.random_state, X, gold, same, groups, weights, of_splitter)
+            estimator = self._with_requests(of_estimator)
+            scores, failure = held_out_scores(
+                estimator, classes, X, gold, weights, folds, of_estimator, self.n_jobs, bool(self.verbose)
+            )
         scores, gold, groups, weights = scores[torch.from_numpy(kept)], gold[kept], groups[kept], weights[kept]
         energies = list(ENERGIES if self.energies is None else self.energies)
         powerset = f"a term of the energy, for {len(classes)} label sets"
@@ -321,11 +321,8 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _estimator(self):
         return LogisticRegression() if self.estimator is None else self.estimator
 
-    def _message(self, name: str) -> str | None:
-        return f"Processing {name}" if self.verbose else None
-
     def _step(self, name: str) -> AbstractContextManager:
-        return _print_elapsed_time(type(self).__name__, self._message(name))
+        return _print_elapsed_time(type(self).__name__, f"Processing {name}" if self.verbose else None)
 
     def _say(self, text: str) -> None:
         if self.verbose > 1:
@@ -335,7 +332,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """The metadata that `estimator` and `cv` get with metadata routing."""
         router = MetadataRouter(owner=self).add_self_request(self)
         router.add(estimator=self._estimator(), method_mapping=MethodMapping().add(caller="fit", callee="fit"))
-        if not _is_int(self.cv):
+        if not is_int(self.cv):
             router.add(splitter=check_cv(self.cv), method_mapping=MethodMapping().add(caller="fit", callee="split"))
         return router
 
@@ -347,7 +344,7 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         of_splitter = {} if groups is None else {"groups": groups}
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", **weights, **of_splitter, **params)
-            return routed.estimator.fit, {} if _is_int(self.cv) else routed.splitter.split
+            return routed.estimator.fit, {} if is_int(self.cv) else routed.splitter.split
         for name in params:
             raise TypeError(
                 f"{name}: fit takes groups and sample_weight; others are passed to the estimator with "
@@ -363,127 +360,3 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if "sample_weight" not in params or get_config()["enable_metadata_routing"]:
             return estimator
         return requesting_weights(estimator)
-
-    def _folds(
-        self,
-        X: Any,
-        gold: numpy.ndarray,
-        same: numpy.ndarray,
-        groups: numpy.ndarray,
-        weights: numpy.ndarray,
-        of_splitter: Params,
-    ) -> list[tuple[numpy.ndarray, numpy.ndarray]]:
-        """
-        For each fold the rows to learn from and the rows to score. All have a weight above 0, and no row to learn from
-        equals one to score.
-        """
-        with warnings.catch_warnings():
-            if not of_splitter:
-                # The user gave no groups.
-                warnings.filterwarnings("ignore", message="The groups parameter is ignored")
-            splits = list(self._splits(X, gold, groups, weights > 0))
-        folds = []
-        for number, (seen, unseen) in enumerate(splits, 1):
-            if both := sorted(set(seen) & set(unseen)):
-                raise ValueError(
-                    f"cv: split {number} has {len(both)} rows in its training part and in its test part as well, such "
-                    f"as row {both[0]}; rows must be scored by a copy that has not seen them."
-                )
-            seen, unseen = seen[weights[seen] > 0], unseen[weights[unseen] > 0]
-            seen = seen[~numpy.isin(same[seen], same[unseen])]
-            if len(seen) == 0:
-                raise ValueError(f"cv: in split {number} each row to learn from equals one of its test part.")
-            if len(unseen):
-                folds.append((seen, unseen))
-        held = numpy.concatenate([unseen for _, unseen in folds])
-        if len(numpy.unique(held)) < (weights > 0).sum():
-            raise ValueError("cv: each row must be held out once; a shuffled split of a part of the rows does not do.")
-        return folds
-
-    def _held_out(
-        self,
-        sets: numpy.ndarray,
-        X: Any,
-        gold: numpy.ndarray,
-        weights: numpy.ndarray,
-        folds: list[tuple[numpy.ndarray, numpy.ndarray]],
-        params: Params,
-    ) -> tuple[ClassifierScores, str | None]:
-        """
-        Cross-fitting: the scores of each row by a copy that has seen neither it nor an equal one; and the error of
-        scoring `sets`, if it failed. If the estimator penalises its intercept, the weights of each fold's rows are
-        raised to the sum over all rows. With less weight the penalty would move the copies' probabilities away from
-        the labels' frequencies, more than those of the final estimator, and thresholds would not transfer to it.
-        """
-        estimator, raises = self._with_requests(params), False
-        if "sample_weight" not in params and penalises_intercept(estimator):
-            estimator, raises = requesting_weights(estimator), True
-        tasks = []
-        for number, (seen, unseen) in enumerate(folds, 1):
-            fold_params = _check_method_params(X, params, seen)
-            if raises or ("sample_weight" in params and penalises_intercept(estimator)):
-                seen_weights = fold_params.get("sample_weight", numpy.ones(len(seen)))
-                raised = seen_weights * weights.sum() / weights[seen].sum()
-                fold_params = {**fold_params, "sample_weight": raised}
-            whole = SetScorer(sets, len(gold)) if len(sets) else None
-            message = self._message(f"fold {number} of {len(folds)}")
-            tasks.append((EstimatorScores(estimator, whole), X, gold, seen, unseen, fold_params, message))
-        parts = Parallel(n_jobs=self.n_jobs)(delayed(_scores_of_fold)(*task) for task in tasks)
-        logits, labels = torch.zeros(gold.shape), torch.zeros(gold.shape, dtype=torch.bool)
-        failure = next((failure for _, failure in parts if failure is not None), None)
-        log_prob = None if len(sets) == 0 or failure is not None else torch.full((len(gold), len(sets)), torch.nan)
-        for (_, unseen), (scores, _) in zip(folds, parts, strict=True):
-            logits[unseen], labels[unseen] = scores.logits, scores.labels
-            if log_prob is not None:
-                log_prob[unseen] = scores.log_prob
-        if log_prob is None:
-            return ClassifierScores(logits, labels=labels), failure
-        return ClassifierScores(logits, torch.from_numpy(sets), log_prob, labels), None
-
-    def _splits(
-        self, X: Any, gold: numpy.ndarray, groups: numpy.ndarray, there: numpy.ndarray
-    ) -> Iterator[tuple[Any, Any]]:
-        """The row numbers of the training part and the test part of each split. Folds are made of the rows `there`."""
-        places = numpy.arange(len(gold))
-        if not _is_int(self.cv):
-            for seen, unseen in check_cv(self.cv).split(X, gold, groups):
-                yield places[seen], places[unseen]
-            return
-        numbers = numpy.unique(groups[there])
-        if len(numbers) < self.cv:
-            raise ValueError(
-                f"cv: {self.cv} folds need as many groups of rows, found {len(numbers)} (n_samples = {len(gold)}); "
-                "rows of equal features are one group."
-            )
-        for _, held in KFold(self.cv, shuffle=True, random_state=self.random_state).split(numbers):
-            unseen = numpy.isin(groups, numbers[held])
-            yield places[~unseen], places[unseen]
-
-
-def _sets_of_several(gold: numpy.ndarray, groups: numpy.ndarray) -> numpy.ndarray:
-    """
-    The label sets that occur in at least two groups of rows, `(sets, labels)`. (The copy that scores a row has not seen
-    its group, and cannot know a set of this group alone.)
-    """
-    sets, place = numpy.unique(gold, axis=0, return_inverse=True)
-    pairs = numpy.unique(numpy.stack([place.reshape(-1), groups]), axis=1)
-    return sets[numpy.bincount(pairs[0], minlength=len(sets)) > 1]
-
-
-def _scores_of_fold(
-    scorer: EstimatorScores,
-    X: Any,
-    gold: numpy.ndarray,
-    seen: numpy.ndarray,
-    unseen: numpy.ndarray,
-    params: Params,
-    message: str | None,
-) -> tuple[ClassifierScores, str | None]:
-    """The scores of the rows `unseen` by a copy fitted to the rows `seen`, and the error of `SetScorer`, if any."""
-    with _print_elapsed_time("StructuredClassifier", message):
-        scorer.fit(_safe_indexing(X, seen), gold[seen], params)
-        return scorer.of(_safe_indexing(X, unseen)), scorer.failure
-
-
-def _is_int(value: Any) -> bool:
-    return isinstance(value, (int, numpy.integer)) and not isinstance(value, bool)

@@ -18,7 +18,8 @@ from seal.structure.label_set_structure import LabelSetStructure
 from seal.structure.label_sets import ClassifierScores, LabelSetCandidates, known_sets
 from seal.structure.scores import LABEL_SET_SCORES, Ratio
 from seal.structure.structure import Structure
+from seal.structure.tag_paths import TagPaths
 from seal.structure.tag_sequences import TagCandidates, TagScheme
-from seal.structure.tag_structure import TagPaths, TagStructure
+from seal.structure.tag_structure import TagStructure
 from seal.structure.tree_structure import KBestTrees, TreeStructure
 from seal.structure.trees import TreeCandidates

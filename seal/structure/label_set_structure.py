@@ -143,16 +143,15 @@ class LabelSetStructure(Structure):
         self.register_buffer("counts", torch.zeros(0))
         # Made when it is first needed, as it takes long for many known sets.
         self._index: SetIndex | None = None
-        self._label_calibration: LabelCalibration | None = None
+        # The weights of the `LabelCalibration`.
+        self._label_weights: list[float] | None = None
 
     def _state(self) -> dict:
-        calibration = self._label_calibration
-        return {**super()._state(), "label_weights": None if calibration is None else calibration.weights}
+        return {**super()._state(), "label_weights": self._label_weights}
 
     def _set_state(self, state: dict) -> None:
         super()._set_state(state)
-        weights = state.get("label_weights")
-        self._label_calibration = None if weights is None else LabelCalibration(weights)
+        self._label_weights = state.get("label_weights")
 
     def _load_from_state_dict(self, state_dict, prefix, *args, **kwargs) -> None:
         take_shapes(self, state_dict, prefix)
@@ -236,9 +235,9 @@ class LabelSetStructure(Structure):
         report["decisions"] = self._choose(judged.scores, judged.outputs, judged.gold, judged.groups, judged.weights)
         report["violations"] = {"likeliest": self.broken(likeliest), "gold": self.broken(judged.gold)}
         report.update(self._calibrate(judged.calibration_data))
-        self._label_calibration = None
+        self._label_weights = None
         if self.calibration is not None:
-            self._label_calibration = LabelCalibration.fit(judged.scores.logits, judged.outputs[:, 0], judged.gold)
+            self._label_weights = LabelCalibration.fit(judged.scores.logits, judged.outputs[:, 0], judged.gold).weights
         return report
 
     def _cross_fit(
@@ -471,9 +470,9 @@ class LabelSetStructure(Structure):
         return self._outputs(scores)[:, 0]
 
     def _calibrated_marginals(self, scores: ClassifierScores, outputs: Callable[[], torch.Tensor]) -> torch.Tensor:
-        if self._label_calibration is None:
+        if self._label_weights is None:
             return scores.logits.sigmoid()
-        return self._label_calibration.probabilities(scores.logits, outputs()[:, 0])
+        return LabelCalibration(self._label_weights).probabilities(scores.logits, outputs()[:, 0])
 
     @torch.no_grad()
     def decide_with_probability(

@@ -91,6 +91,13 @@ class Structure(nn.Module, Registrable):
         # Whether gold was a candidate of any training instance of `learn`.
         self._learned = True
 
+    def __setstate__(self, state: dict) -> None:
+        # Pickles from before 0.2.0 have the name `kept`.
+        for values in (state, state["_modules"]):
+            if "kept" in values:
+                values["learned_rules"] = values.pop("kept")
+        super().__setstate__(state)
+
     @property
     def is_fitted(self) -> bool:
         return bool(self.chosen)

@@ -1,11 +1,12 @@
 """Candidates of the structure of tags, and the spans that their tags encode, as batches of tensors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
+from torch.nn import functional as F
 
 from seal.common.setting_checks import require
 from seal.constraints.span_starts import SpanStarts, occurrences
@@ -293,3 +294,24 @@ def find_gold(tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> tor
     """The index of `gold (batch, tokens)` among `tags (batch, candidates, tokens)`, -1 if it is not one: `(batch,)`."""
     equal = ((tags == gold.unsqueeze(1)) | ~mask.unsqueeze(1)).all(dim=-1)
     return torch.where(equal.any(dim=1), equal.long().argmax(dim=1), -1)
+
+
+def joined(parts: Sequence[TagCandidates]) -> TagCandidates:
+    """Joins batches into one, padded to the longest."""
+    tokens = max(part.mask.shape[1] for part in parts)
+    candidates = max(part.tags.shape[1] for part in parts)
+
+    def padded(tensor: torch.Tensor, width: int, value: Any = 0) -> torch.Tensor:
+        return F.pad(tensor, (0, width - tensor.shape[-1]), value=value)
+
+    tags = [F.pad(part.tags, (0, tokens - part.tags.shape[2], 0, candidates - part.tags.shape[1])) for part in parts]
+    return TagCandidates(
+        torch.cat(tags),
+        torch.cat([padded(part.log_prob, candidates, -torch.inf) for part in parts]),
+        torch.cat([padded(part.mask, tokens, False) for part in parts]),
+        parts[0].scheme,
+        torch.cat([require(part.gold, "gold") for part in parts]),
+        [key for part in parts for key in part.keys],
+        words=[words for part in parts for words in part.words],
+        places=[place for part in parts for place in part.places],
+    )

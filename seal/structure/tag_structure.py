@@ -1,17 +1,15 @@
-"""`TagStructure`, which reranks the k-best list of a tagger, and `TagPaths`, such a list."""
+"""`TagStructure`, which reranks the k-best list of a tagger."""
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, Optional
 
 import torch
-from torch.nn import functional as F
 
 from seal.common.setting_checks import require
-from seal.common.tag_encodings import arguments_of
 from seal.constraints import AtMostOne, Constraint
-from seal.registry import ConfigurationError
 from seal.structure.candidate_structure import CandidateStructure
 from seal.structure.decisions import Rows
 from seal.structure.energies.roles import CORE_ROLES
@@ -20,109 +18,9 @@ from seal.structure.energies.span_counts import CONTEXTS_OF_ENTITIES, CONTEXTS_O
 from seal.structure.lemmas import Lemmas
 from seal.structure.scores import Ratio, rate_upper_bound
 from seal.structure.structure import Structure, declare, logger, make_energies
-from seal.structure.tag_sequences import ExcludedGold, SpansOfRows, TagCandidates, TagScheme, find_gold
-
-
-@dataclass
-class TagPaths:
-    """
-    The k-best lists of tag sequences of a batch of instances. A run keeps those of its training data.
-
-    # Parameters
-
-    tags : `torch.Tensor`, `(batch, candidates, tokens)`
-        The best first, of any integer type.
-    log_prob : `torch.Tensor`, `(batch, candidates)`
-        In nats; `-inf` for a filler.
-    mask : `torch.BoolTensor`, `(batch, tokens)`
-    gold : `torch.Tensor`, `(batch, tokens)`, optional
-    keys : `list[str]`, optional
-        The word of each instance's predicate, for frames.
-    token_log_prob : `torch.Tensor`, `(batch, candidates, tokens)`, optional
-        `log P(y_t|x)`, the logarithm of the task-net's marginal, of each tag of each candidate.
-    words : `list[list[str]]`, optional
-        The words of each instance.
-    places : `list[int]`, optional
-        The index of each frame's predicate among its words.
-    lemmas : `list[Optional[str]]`, optional
-        The lemma of each frame's predicate, where the data have it.
-    groups : `list[int]`, optional
-        The number of each instance's group. By default instances of equal words, whatever their case, are one group.
-        An energy's counts of training data leave out all of an instance's group.
-
-    # Raises
-
-    `ConfigurationError` if the shapes do not fit each other.
-    """
-
-    tags: torch.Tensor
-    log_prob: torch.Tensor
-    mask: torch.Tensor
-    gold: Optional[torch.Tensor] = None
-    keys: list[str] = field(default_factory=list)
-    token_log_prob: Optional[torch.Tensor] = None
-    words: list[list[str]] = field(default_factory=list)
-    places: list[int] = field(default_factory=list)
-    lemmas: list[Optional[str]] = field(default_factory=list)
-    groups: list[int] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        if self.tags.dim() != 3:
-            raise ConfigurationError(f"tags: (batch, candidates, tokens) is needed, not {tuple(self.tags.shape)}.")
-        batch, candidates, tokens = self.tags.shape
-        for name, wanted in {"log_prob": (batch, candidates), "mask": (batch, tokens), "gold": (batch, tokens)}.items():
-            found = getattr(self, name)
-            if found is not None and tuple(found.shape) != wanted:
-                raise ConfigurationError(
-                    f"{name}: {wanted} is needed for tags of {tuple(self.tags.shape)}, not {tuple(found.shape)}."
-                )
-        if len(self.keys) not in (0, batch):
-            raise ConfigurationError(f"keys: one for each of the {batch} instances is needed, found {len(self.keys)}.")
-
-    def inputs(self) -> list[Hashable]:
-        """
-        A key for each instance, equal within a group of equal inputs: `groups`, else the words, else the candidates
-        with their log-probabilities, which are equal for equal inputs.
-        """
-        if self.groups:
-            return list(self.groups)
-        if self.words:
-            return list(map(tuple, self.words))
-        tags, log_prob = (self.tags.long() * self.mask.unsqueeze(1)).tolist(), self.log_prob.float().tolist()
-        lengths = self.mask.sum(dim=1).tolist()
-        return [
-            tuple((*sequence[:length], round(number, 3)) for sequence, number in zip(*row))
-            for *row, length in zip(tags, log_prob, lengths)
-        ]
-
-    def candidates(self, scheme: TagScheme, excluded: Optional[ExcludedGold] = None) -> TagCandidates:
-        tags = self.tags.long()
-        gold = None if self.gold is None else find_gold(tags, self.gold.long(), self.mask)
-        token_log_prob = None if self.token_log_prob is None else self.token_log_prob.float()
-        inputs = (token_log_prob, self.words, self.places)
-        return TagCandidates(tags, self.log_prob, self.mask, scheme, gold, self.keys, excluded, *inputs)
-
-    def record(self, gold: torch.Tensor) -> dict:
-        """The arguments of `TagPaths` for these paths with `gold`: small tensors on the CPU, and plain values."""
-        return {
-            "tags": self.tags.to("cpu", torch.int16),
-            "log_prob": self.log_prob.float().cpu(),
-            "mask": self.mask.cpu(),
-            "gold": gold.to("cpu", torch.int16),
-            "keys": list(self.keys),
-            "token_log_prob": None if self.token_log_prob is None else self.token_log_prob.to("cpu", torch.half),
-            "words": [list(words) for words in self.words],
-            "places": list(self.places),
-            "lemmas": list(self.lemmas),
-        }
-
-    def gold_alone(self, scheme: TagScheme) -> TagCandidates:
-        """The same instances with gold as the only candidate."""
-        gold = require(self.gold, "gold").long().unsqueeze(1)
-        first = torch.zeros(len(gold), dtype=torch.long)
-        log_prob = torch.zeros(len(gold), 1)
-        return TagCandidates(gold, log_prob, self.mask, scheme, first, self.keys, words=self.words, places=self.places)
-
+from seal.structure.tag_paths import TagPaths
+from seal.structure.tag_scores import TagScorer
+from seal.structure.tag_sequences import ExcludedGold, TagCandidates, TagScheme, joined
 
 _OF_SPANS = ["role_counts", "role_ngrams", "role_sets"]
 #: The default energies, by whether tags encode spans and whether instances have keys. Append new ones at the end:
@@ -185,8 +83,6 @@ class TagStructure(CandidateStructure):
     """
 
     kind = "tags"
-    _is_piece: torch.Tensor
-    _scored: torch.Tensor
 
     def __init__(
         self,
@@ -215,12 +111,10 @@ class TagStructure(CandidateStructure):
         self.scores = ("accuracy" if encoding is None else "f1", self.exact_match)
         #: Gives the lemma of each key, which is a predicate's word.
         self.lemmas = Lemmas()
-        roles = self.scheme.roles
-        # The last entry is for -1, the role of fillers. `V` is not scored: every output of a frame has the predicate.
-        scored = [not (keyed and role == "V") for role in roles]
-        self.register_buffer("_scored", torch.tensor([*scored, False]), persistent=False)
-        piece = [keyed and role[:2] == "C-" for role in roles]
-        self.register_buffer("_is_piece", torch.tensor([*piece, False]), persistent=False)
+
+    @cached_property
+    def scorer(self) -> TagScorer:
+        return TagScorer(self.scheme, self._has_keys)
 
     @property
     def reads_token_scores(self) -> bool:
@@ -300,7 +194,7 @@ class TagStructure(CandidateStructure):
                 option: Ratio.joined([score(*arguments) for arguments in zip(outputs, golds, masks)])
                 for option, outputs in predictions.items()
             }
-            for name, score in zip(self.scores, (self._score, self._exact_match))
+            for name, score in zip(self.scores, (self.scorer.f1, self.scorer.exact_match))
         }
 
     def _further(
@@ -354,75 +248,6 @@ class TagStructure(CandidateStructure):
         super()._set_state(state)
         self._set_at_most_once(state.get("at_most_once", []))
 
-    def _score(self, tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> Ratio:
-        if self.encoding is None:
-            return Ratio(((tags == gold) & mask).sum(dim=1).double(), mask.sum(dim=1).double())
-        shared, sizes = self._shared(tags, gold, mask)
-        return Ratio(2 * shared, sizes.sum(dim=1))
-
-    def _exact_match(self, tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> Ratio:
-        """The share of frames with all arguments right, as in `SrlScore`; without frames, of equal sequences."""
-        if self._has_keys and self.encoding is not None:
-            shared, sizes = self._shared(tags, gold, mask)
-            right = (sizes == shared.unsqueeze(1)).all(dim=1).double()
-        else:
-            right = ((tags == gold) | ~mask).all(dim=1).double()
-        return Ratio.mean(right)
-
-    def _shared(self, tags: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """
-        The number of scored spans (of frames, arguments) that `tags` and `gold` share, `(batch,)`, and the number in
-        each of them, `(batch, 2)`.
-        """
-        both = torch.stack([tags, gold], dim=1)
-        shared, sizes = self._overlaps(self.scheme.spans(both, mask).of_rows(slice(None)), mask.shape[1])
-        return shared[:, 0, 1].double(), sizes.double()
-
-    def _overlaps(self, spans: SpansOfRows, tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """
-        The number of scored spans (of frames, arguments) that each pair of candidates shares, `(rows, candidates,
-        candidates)`, and the number in each candidate, `(rows, candidates)`.
-        """
-        codes = self._codes(spans, tokens)
-        real = codes >= 0
-        # Number the codes of each instance from 0. They are few, so a product of 0-1 matrices counts shared ones.
-        ordered, order = codes.flatten(1).sort(dim=1)
-        number = F.pad((ordered[:, 1:] != ordered[:, :-1]).cumsum(dim=1), (1, 0))
-        number = torch.empty_like(order).scatter_(1, order, number).view(codes.shape)
-        size = int(number.max()) + 1 if number.numel() else 1
-        # No candidate has the same span twice.
-        has = torch.zeros(*codes.shape[:2], size, device=codes.device).scatter_(2, number, real.float())
-        shared = has @ has.transpose(1, 2)
-        return shared, real.sum(dim=-1)
-
-    def _codes(self, spans: SpansOfRows, tokens: int) -> torch.Tensor:
-        """
-        A code for each span (of frames, argument), `(batch, candidates, spans)`: equal for equal ones, -1 for those
-        that are not scored.
-        """
-        roles = self.scheme.roles
-        codes = spans.codes(tokens, len(roles)).masked_fill(~self._scored[spans.roles], -1)
-        # Few frames have an argument in pieces; these are recoded one by one.
-        in_pieces = self._is_piece[spans.roles].any(dim=2).nonzero(as_tuple=True)
-        codes_of_joined: dict[tuple, int] = {}
-        recoded = []
-        for frame in torch.stack(
-            [spans.roles[in_pieces], spans.first[in_pieces], spans.last[in_pieces]], dim=2
-        ).tolist():
-            arguments = arguments_of([(roles[role], first, last) for role, first, last in frame if role >= 0])
-            frame_codes = [-1] * len(frame)
-            for place, argument in enumerate(arguments):
-                name, first, last, *pieces = argument
-                if pieces or name not in roles:
-                    new_code = tokens * tokens * len(roles) + len(codes_of_joined)
-                    frame_codes[place] = codes_of_joined.setdefault(argument, new_code)
-                else:
-                    frame_codes[place] = (first * tokens + last) * len(roles) + roles.index(name)
-            recoded.append(frame_codes)
-        if recoded:
-            codes[in_pieces] = torch.tensor(recoded, device=codes.device)
-        return codes
-
     # Prediction.
 
     def similarity(self, candidates: TagCandidates, indices: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
@@ -431,7 +256,7 @@ class TagStructure(CandidateStructure):
             tags = candidates.tags[rows].gather(1, indices.unsqueeze(2).expand(-1, -1, mask.shape[1]))
             equal = (tags.unsqueeze(2) == tags.unsqueeze(1)) & mask[:, None, None]
             return equal.sum(dim=-1) / mask.sum(dim=1).clamp(min=1)[:, None, None]
-        shared, sizes = self._overlaps(candidates.spans.of_rows(rows), mask.shape[1])
+        shared, sizes = self.scorer.overlaps(candidates.spans.of_rows(rows), mask.shape[1])
         instances = torch.arange(len(indices), device=indices.device)[:, None, None]
         shared = shared[instances, indices.unsqueeze(2), indices.unsqueeze(1)]
         sizes = sizes.gather(1, indices)
@@ -473,24 +298,3 @@ class TagStructure(CandidateStructure):
 def _chosen_tags(candidates: TagCandidates, index: torch.Tensor) -> torch.Tensor:
     """The tags of the candidates with these indices, `(batch,)`: `(batch, tokens)`."""
     return candidates.tags[torch.arange(len(index), device=index.device), index]
-
-
-def joined(parts: Sequence[TagCandidates]) -> TagCandidates:
-    """Joins batches into one, padded to the longest."""
-    tokens = max(part.mask.shape[1] for part in parts)
-    candidates = max(part.tags.shape[1] for part in parts)
-
-    def padded(tensor: torch.Tensor, width: int, value: Any = 0) -> torch.Tensor:
-        return F.pad(tensor, (0, width - tensor.shape[-1]), value=value)
-
-    tags = [F.pad(part.tags, (0, tokens - part.tags.shape[2], 0, candidates - part.tags.shape[1])) for part in parts]
-    return TagCandidates(
-        torch.cat(tags),
-        torch.cat([padded(part.log_prob, candidates, -torch.inf) for part in parts]),
-        torch.cat([padded(part.mask, tokens, False) for part in parts]),
-        parts[0].scheme,
-        torch.cat([require(part.gold, "gold") for part in parts]),
-        [key for part in parts for key in part.keys],
-        words=[words for part in parts for words in part.words],
-        places=[place for part in parts for place in part.places],
-    )

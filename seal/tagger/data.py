@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy
 import torch
 
+from seal.common.equal_contents import digest, in_order, numbers_of_equal
 from seal.common.setting_checks import abbreviate, check_choice
 from seal.registry import ConfigurationError
 
@@ -286,3 +287,26 @@ def log_probabilities(marginals: Iterable[Sequence[Mapping[str, float]]], labels
         rows = [[float(token.get(label, 0.0)) for label in labels] for token in sentence]
         emissions.append(torch.tensor(rows).reshape(-1, len(labels)).clamp(min=1e-12).log())
     return emissions
+
+
+def group_numbers(rows: Sequence[Row], groups: Sequence[Any] | None) -> numpy.ndarray:
+    """The number of each row's group, `(rows,)`."""
+    if groups is not None:
+        if len(groups) <= max((row.place for row in rows), default=-1):
+            raise ConfigurationError(f"groups: one for each sentence is needed, found {len(groups)}.")
+        return numbers_of_equal((groups[row.place] for row in rows), exact=True)
+    if all(row.words is not None for row in rows):
+        return numbers_of_equal(row.words for row in rows)
+    digests = [digest(row.emissions.cpu().numpy()) for row in rows]
+    return in_order(numpy.array(digests, dtype=numpy.uint64))
+
+
+def random_share(groups: numpy.ndarray, share: Any) -> numpy.ndarray:
+    """True for the rows of a random share of the groups, `(rows,)`."""
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
+        raise ConfigurationError(
+            f"valid: a share between 0 and 1, or data by name, is needed, found {abbreviate(share)}."
+        )
+    different = int(groups.max(initial=-1)) + 1
+    order = torch.randperm(different, generator=torch.Generator().manual_seed(0)).numpy()
+    return numpy.isin(groups, order[: max(1, round(share * different))])

@@ -1,45 +1,44 @@
 """`StructuredTagger`: a reranker of any tagger's k-best list, with `fit`, `predict`, `explain`, `save` and `load`."""
 
-import copy
-import inspect
 import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from numbers import Integral
-from typing import Any, cast
+from typing import Any
 
 import numpy
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from seal.common.equal_contents import digest, in_order, numbers_of_equal
 from seal.common.length_groups import Size, length_groups
-from seal.common.setting_checks import abbreviate, check_choice
+from seal.common.setting_checks import check_choice
 from seal.common.tag_encodings import tags_to_spans
 from seal.constraints import Constraint
 from seal.files.atomic_files import atomic_write
 from seal.files.weights import read_tensors, write_tensors
-from seal.output_spaces import CrfTagSequence, TagSequence
+from seal.output_spaces import CrfTagSequence
 from seal.registry import ConfigurationError
 from seal.structure import CandidateEnergy, TagPaths, TagStructure
 from seal.structure.tag_sequences import find_gold
+from seal.tagger.best_paths import TRANSITIONS, best_paths, tag_space
 from seal.tagger.data import (
     Row,
     check_logarithms,
+    group_numbers,
     inner_labels,
+    random_share,
     read_labels,
     read_rows,
-    real_numbers,
 )
 from seal.tagger.explanations import Candidate, Explanation
+from seal.tagger.rules import constraint_of, settings_of
 
 #: The files of a saved tagger.
 SETTINGS, NUMBERS = "tagger.json", "tagger.safetensors"
 # The most sentences in memory, which are sorted by length; and the most sentences of a batch.
 _AHEAD, _BATCH = 1024, 128
-_PAIRS = ("transitions", "start_transitions", "end_transitions")
 
 
 class StructuredTagger:
@@ -98,8 +97,8 @@ class StructuredTagger:
         check_choice("score", score, self._scores)
         self.encoding, self.score, self.num_candidates = encoding, score, num_candidates
         self.energies = None if energies is None else list(energies)
-        self.constraints = [_constraint(each, place) for place, each in enumerate(constraints or ())]
-        self._space = _space(self.labels, encoding, transitions)
+        self.constraints = [constraint_of(each, place) for place, each in enumerate(constraints or ())]
+        self._space = tag_space(self.labels, encoding, transitions)
         self.structure_ = self._structure(keyed=False)
         #: The optional arguments of `fit`, of `keys`, `words` and `predicates`, that prediction needs as well.
         self.needs: list[str] = []
@@ -166,18 +165,18 @@ class StructuredTagger:
         """
         rows = list(self._read(emissions, gold, mask_or_lengths, keys, word_ids, words, predicates))
         self._check_logarithms(rows)
-        numbers = _groups(rows, groups)
+        numbers = group_numbers(rows, groups)
         given = {"keys": keys, "words": words, "predicates": predicates}
         needs = [name for name, values in given.items() if values is not None]
         if isinstance(valid, Mapping):
             training, validation = rows, list(self._read_valid(valid, needs))
-            group_numbers = numbers, None
+            part_numbers = numbers, None
         else:
-            is_valid = _random_share(numbers, valid)
+            is_valid = random_share(numbers, valid)
             training, validation = (
                 [rows[place] for place in numpy.flatnonzero(part)] for part in (~is_valid, is_valid)
             )
-            group_numbers = numbers[~is_valid], numbers[is_valid]
+            part_numbers = numbers[~is_valid], numbers[is_valid]
         if not training or not validation:
             raise ConfigurationError(
                 f"fit: sentences to learn from and others to choose by are needed, found {len(training)} and "
@@ -186,7 +185,7 @@ class StructuredTagger:
         structure = self._structure("keys" in needs)
         training_paths, validation_paths = (
             [paths for _, paths in self._paths(part, structure, groups=part_groups)]
-            for part, part_groups in zip((training, validation), group_numbers)
+            for part, part_groups in zip((training, validation), part_numbers)
         )
         report = structure.fit(training_paths, validation_paths)
         if not isinstance(valid, Mapping) and report["l2"] is not None:
@@ -327,7 +326,7 @@ class StructuredTagger:
             emissions = pad_sequence([row.emissions for row in batch], batch_first=True)
             lengths = torch.tensor([len(row.emissions) for row in batch])
             mask = torch.arange(emissions.shape[1]) < lengths.unsqueeze(1)
-            tags, log_prob, token_log_prob = self._best_paths(structure, emissions, mask.to(emissions.device))
+            tags, log_prob, token_log_prob = best_paths(self._space, structure, emissions, mask.to(emissions.device))
             golds = [row.gold for row in batch if row.gold is not None]
             yield (
                 batch,
@@ -343,27 +342,6 @@ class StructuredTagger:
                     groups=[] if groups is None else groups[places].tolist(),
                 ),
             )
-
-    def _best_paths(
-        self, structure: TagStructure, emissions: torch.Tensor, mask: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-        """
-        `TagStructure.best_paths`. For sentences where all sequences have the score `-inf`, those with the fewest
-        impossible tags and transitions.
-        """
-        space = self._space.to(emissions.device)
-        tags, log_prob, token_log_prob = structure.best_paths(space, emissions, mask)
-        rows = log_prob[:, 0].isneginf().nonzero().squeeze(1)
-        if len(rows):
-            space = copy.deepcopy(space)
-            for values in space.parameters():
-                values.copy_(_improbable(values.unsqueeze(0))[0])
-            replacements = structure.best_paths(space, _improbable(emissions[rows]), mask[rows])
-            for whole, part in zip((tags, log_prob, token_log_prob), replacements):
-                if whole is not None and part is not None:
-                    whole[rows] = whole.new_zeros(()) if whole is not log_prob else -torch.inf
-                    whole[rows, : part.shape[1]] = part
-        return tags, log_prob, token_log_prob
 
     def _check_logarithms(self, rows: Sequence[Row]) -> None:
         if not isinstance(self._space, CrfTagSequence):
@@ -403,7 +381,7 @@ class StructuredTagger:
             "labels": self.labels,
             "encoding": self.encoding,
             "energies": self.energies,
-            "constraints": [_settings_of(constraint) for constraint in self.constraints],
+            "constraints": [settings_of(constraint) for constraint in self.constraints],
             "score": self.score,
             "num_candidates": self.num_candidates,
             "needs": self.needs,
@@ -411,7 +389,7 @@ class StructuredTagger:
         }
         tensors = {f"structure.{name}": tensor for name, tensor in self.structure_.state_dict().items()}
         if isinstance(self._space, CrfTagSequence):
-            tensors |= {name: getattr(self._space.crf, name) for name in _PAIRS}
+            tensors |= {name: getattr(self._space.crf, name) for name in TRANSITIONS}
         write_tensors(os.path.join(folder, NUMBERS), tensors)
         with atomic_write(os.path.join(folder, SETTINGS)) as draft, open(draft, "w", encoding="utf-8") as file:
             json.dump(settings, file, indent=1)
@@ -432,7 +410,7 @@ class StructuredTagger:
         except (KeyError, TypeError, ValueError) as error:
             raise ConfigurationError(f"'{path}' is none that StructuredTagger.save writes ({error!r}).") from error
         tensors, _ = read_tensors(os.path.join(folder, NUMBERS))
-        pairs = {name: tensors.pop(name) for name in _PAIRS if name in tensors}
+        pairs = {name: tensors.pop(name) for name in TRANSITIONS if name in tensors}
         tagger = cls(**given, transitions=pairs or None)
         tagger.structure_ = tagger._structure("keys" in needs)
         tagger.needs, tagger.report_ = needs, report
@@ -447,88 +425,3 @@ def energy_names(structure: TagStructure) -> list[str]:
     """The registered names of a structure's energies, in their order."""
     names: dict[Any, str] = {CandidateEnergy.by_name(name): name for name in CandidateEnergy.list_available()}
     return [names[type(energy)] for energy in structure.joint.energies]
-
-
-def _constraint(given: Constraint | dict, place: int) -> Constraint:
-    if isinstance(given, Constraint):
-        return given
-    options = dict(given) if isinstance(given, Mapping) else {}
-    name = options.pop("type", None)
-    known = Constraint.list_available()
-    if name not in known:
-        raise ConfigurationError(f"constraints[{place}]: {abbreviate(name)} is none of the types {', '.join(known)}.")
-    try:
-        return cast(Any, Constraint.by_name(name))(**options)
-    except TypeError as error:
-        raise ConfigurationError(f"constraints[{place}]: {error}.") from error
-
-
-def _settings_of(constraint: Constraint) -> dict[str, Any]:
-    """The settings from which `_constraint` makes an equal constraint."""
-    kinds: dict[Any, str] = {Constraint.by_name(name): name for name in Constraint.list_available()}
-    options = list(inspect.signature(type(constraint)).parameters)
-    if type(constraint) not in kinds or not all(hasattr(constraint, name) for name in options):
-        raise ConfigurationError(
-            f"save: a constraint of the class {type(constraint).__name__} is not registered, or does not keep its "
-            "settings; see docs/extending.md."
-        )
-    return {"type": kinds[type(constraint)], **{name: getattr(constraint, name) for name in options}}
-
-
-def _space(labels: list[str], encoding: str | None, transitions: Any) -> TagSequence:
-    legal = encoding if encoding in ("BIO", "BIOES") else None
-    if transitions is None:
-        return TagSequence(labels, encoding=legal)
-    space = CrfTagSequence(labels, encoding=legal).requires_grad_(False)
-    if isinstance(transitions, Mapping):
-        given = dict(transitions)
-    elif all(hasattr(transitions, name) for name in _PAIRS):
-        given = {name: getattr(transitions, name) for name in _PAIRS}
-    else:
-        given = {"transitions": transitions}
-    size = len(labels)
-    for name in given:
-        if name not in _PAIRS:
-            raise ConfigurationError(f"transitions: {abbreviate(name)} is none of {', '.join(_PAIRS)}.")
-    for name in _PAIRS:
-        shape = (size, size) if name == "transitions" else (size,)
-        try:
-            values = real_numbers(given.get(name, torch.zeros(shape))).to("cpu", torch.float32)
-        except (TypeError, ValueError) as error:
-            raise ConfigurationError(
-                f"transitions: {name} must be numbers, found {abbreviate(given[name])}."
-            ) from error
-        if tuple(values.shape) != shape or bool(values.isnan().any()) or bool((values == torch.inf).any()):
-            raise ConfigurationError(f"transitions: {name} must be {shape} without NaN, found {tuple(values.shape)}.")
-        getattr(space.crf, name).copy_(values)
-    return space
-
-
-def _improbable(scores: torch.Tensor) -> torch.Tensor:
-    """Scores, `(batch, ...)`, with each `-inf` replaced by 10,000 nats less than the instance's least finite score."""
-    impossible = scores.isneginf()
-    least = scores.masked_fill(impossible, torch.inf).flatten(1).amin(dim=1)
-    return torch.where(impossible, least.view(-1, *[1] * (scores.dim() - 1)) - 1e4, scores)
-
-
-def _groups(rows: Sequence[Row], groups: Sequence[Any] | None) -> numpy.ndarray:
-    """The number of each row's group, `(rows,)`."""
-    if groups is not None:
-        if len(groups) <= max((row.place for row in rows), default=-1):
-            raise ConfigurationError(f"groups: one for each sentence is needed, found {len(groups)}.")
-        return numbers_of_equal((groups[row.place] for row in rows), exact=True)
-    if all(row.words is not None for row in rows):
-        return numbers_of_equal(row.words for row in rows)
-    digests = [digest(row.emissions.cpu().numpy()) for row in rows]
-    return in_order(numpy.array(digests, dtype=numpy.uint64))
-
-
-def _random_share(groups: numpy.ndarray, share: Any) -> numpy.ndarray:
-    """True for the rows of a random share of the groups, `(rows,)`."""
-    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
-        raise ConfigurationError(
-            f"valid: a share between 0 and 1, or data by name, is needed, found {abbreviate(share)}."
-        )
-    different = int(groups.max(initial=-1)) + 1
-    order = torch.randperm(different, generator=torch.Generator().manual_seed(0)).numpy()
-    return numpy.isin(groups, order[: max(1, round(share * different))])

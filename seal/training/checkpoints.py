@@ -17,7 +17,7 @@ from seal.allennlp.loading_order import go_to_place, place_in_pass
 from seal.common.random_states import RandomStream, random_state, set_random_state, set_torch_state, torch_state
 from seal.tasks.base import RunningMeans
 from seal.tasks.base.running_means import gathered
-from seal.tasks.base.seal_model import NonFiniteOutput
+from seal.tasks.base.scored_rows import NonFiniteOutput
 
 logger = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from seal.common.setting_checks import check_range
 from seal.files.atomic_files import atomic_write
 from seal.files.paths import user_path
 from seal.tasks.base import SealModel
-from seal.tasks.base.seal_model import load_pretrained
+from seal.tasks.base.pretrained_nets import load_pretrained
 from seal.training.fold_processes import EpochLines, FoldProcesses, FoldReports, jobs_and_threads
 from seal.training.loaders import equal_inputs, restricted
 

@@ -29,7 +29,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from seal.common.setting_checks import check_range, pop_arguments, with_parameters_of
 from seal.tasks.base import RunningMeans, SealModel
-from seal.tasks.base.seal_model import NonFiniteOutput
+from seal.tasks.base.scored_rows import NonFiniteOutput
 from seal.training.batch_groups import GroupedLoader, micro_batches, updates_on_fresh_batches
 from seal.training.bilevel import check_found
 from seal.training.checkpoints import (

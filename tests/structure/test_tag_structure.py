@@ -48,7 +48,7 @@ def test_exact_frames_are_those_of_the_score():
     found = torch.where(torch.rand(400, 4, generator=torch.Generator().manual_seed(0)) < 0.2, gold.flip(0), gold)
     lengths = [chance.randint(1, 4) for _ in range(400)]
     mask = torch.arange(4) < torch.tensor(lengths).unsqueeze(1)
-    exact = structure._exact_match(found, gold, mask).numerators
+    exact = structure.scorer.exact_match(found, gold, mask).numerators
     names = [[[tags[tag] for tag in row[:n]] for row, n in zip(part.tolist(), lengths)] for part in (found, gold)]
     assert exact.tolist() == [frame_counts(*both).exact for both in zip(*names)]
     assert 0 < (exact.bool() & ((found != gold) & mask).any(dim=1)).sum()
@@ -146,7 +146,7 @@ def test_a_state_from_before_rules_were_found():
 def test_the_gate_is_shown_what_each_decision_scores():
     structure, validation = TagStructure(ROLES, "BIO", keyed=False, energies=["role_counts"]), frames(100, 2)
     decisions = structure.fit([frames(450, 1)], [validation])["decisions"]
-    for name, score in zip(structure.scores, (structure._score, structure._exact_match)):
+    for name, score in zip(structure.scores, (structure.scorer.f1, structure.scorer.exact_match)):
         values = decisions[name]["values"]
         for option, value in values.items():
             structure.chosen[name] = option

@@ -1,5 +1,6 @@
 """Fields of instances: for labels that the vocabulary may lack, for words, and for the names of a table's columns."""
 
+import copy
 from collections.abc import Sequence
 from typing import Any, Optional, TypeVar, Union
 
@@ -173,3 +174,13 @@ class NamesField(MetadataField):
     def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
         for column in self._columns:
             column.count(counter)
+
+
+def replaced(instance: Instance, known: dict[str, Any], **fields: Field) -> Instance:
+    """A copy of an indexed instance with the metadata updated by `known` and with new, indexed `fields`."""
+    # The copy keeps the class of the field.
+    metadata: Any = copy.copy(instance["metadata"])
+    metadata.metadata = {**metadata.metadata, **known}
+    copied = Instance({**instance.fields, **fields, "metadata": metadata})
+    copied.indexed = True
+    return copied

@@ -1,25 +1,24 @@
-"""The base class of the models, with the checks and the pretrained weights of its nets."""
+"""The base class of the models."""
 
-import copy
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Optional
 
 import torch
 from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Field, Instance, Vocabulary
+from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.models import Model
 
-from seal.allennlp.trained_models import trained_weights
-from seal.common.nested_values import shapes_of
 from seal.common.setting_checks import error_prefix, require
-from seal.losses import CompoundLoss, EnergyLoss, InferenceNetworkLoss, RegressionLoss, TaskLoss
+from seal.losses import EnergyLoss, TaskLoss
 from seal.nets import CostAugmentedNet, LossNet, TaskNet, TaskNetOutput
 from seal.output_spaces import OutputSpace
-from seal.samplers import GradientBasedInference, Sampler, StackedSampler
+from seal.samplers import Sampler
 from seal.structure.structure import Structure
+from seal.tasks.base.equal_settings import differing_settings
+from seal.tasks.base.pretrained_nets import load_pretrained
 from seal.tasks.base.running_means import RunningMeans
 from seal.tasks.base.unknown_gold import UnknownGold
 from seal.two_player.model_checks import (
@@ -32,151 +31,7 @@ from seal.two_player.model_checks import (
 )
 from seal.two_player.objectives import Objectives, TaskState
 
-
-class NonFiniteOutput(ConfigurationError):
-    """
-    The error of an output that is infinite or NaN and therefore cannot be scored.
-
-    # Parameters
-
-    source : `str`, optional
-        `file:line` of the input, if known.
-    """
-
-    def __init__(self, source: Optional[str]) -> None:
-        where = f" for {source}" if source else ""
-        super().__init__(
-            f"the model's output{where} is not finite and cannot be scored: either the values of the input are too "
-            "large for the model, or its training has diverged; scale the input, or train again at a lower rate."
-        )
-        self.source = source
-
-
-def check_scored(scored: torch.Tensor, metadata: Optional[list[dict[str, Any]]]) -> None:
-    """
-    Checks that the outputs `scored`, `(rows, ...)`, are finite: metrics would count infinite values and NaN as ordinary
-    predictions.
-
-    # Raises
-
-    `NonFiniteOutput` for the first row with an infinite value or NaN.
-    """
-    finite = torch.isfinite(scored)
-    if not finite.all():
-        row = int((~finite).flatten(1).any(dim=1).nonzero()[0])
-        raise NonFiniteOutput(metadata[row].get("source") if metadata else None)
-
-
-def known_rows(unknown: Sequence[Sequence[str]], losses: torch.Tensor) -> torch.Tensor:
-    """
-    A mask over the rows of a batch, `(rows,)`, boolean: True where the vocabulary has all gold labels. The other rows
-    have no loss.
-
-    # Parameters
-
-    unknown : `Sequence[Sequence[str]]`
-        The unknown gold labels of each row, from `UnknownGold.note`; empty: none in any row.
-    losses : `torch.Tensor`, `(rows,)`
-        The losses, for the number of rows and the device.
-    """
-    return torch.tensor([not names for names in unknown] or [True] * len(losses), device=losses.device)
-
-
-def mean_of(values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """The mean of `values (rows,)` over the rows where the mask `rows (rows,)` is True; 0 if it is False everywhere."""
-    return (values * rows).sum() / rows.sum().clamp(min=1)
-
-
 logger = logging.getLogger(__name__)
-
-
-def differing_settings(sampler: Sampler, energy_loss: EnergyLoss, task_loss: TaskLoss) -> list[str]:
-    """
-    Compares the cost `Delta`, the score and `lambda` of the energy loss with the sampler's and the task loss's, and
-    returns a sentence for each difference. The papers use one value of each. A difference can be meant: a search may
-    need a smooth cost.
-    """
-    different = []
-    searches = sampler.samplers if isinstance(sampler, StackedSampler) else [sampler]
-    for search in searches:
-        if not isinstance(search, GradientBasedInference):
-            continue
-        if search.objective == "cost_augmented" and _differ(search.cost, energy_loss.cost):
-            different.append("the cost of the search in model.sampler")
-        if search.objective == "adversarial" and isinstance(energy_loss, RegressionLoss):
-            if search.score != energy_loss.score:
-                different.append("the score of the search in model.sampler")
-    if isinstance(task_loss, InferenceNetworkLoss) and task_loss.energy_weight > 0:
-        if task_loss.margin_weight > 0 and _differ(task_loss.margin_cost, energy_loss.cost):
-            different.append("the cost in model.task_loss")
-        two_networks = isinstance(energy_loss, CompoundLoss) and energy_loss.separate
-        if two_networks and task_loss.perceptron_weight != energy_loss.perceptron_weight:
-            different.append("the perceptron_weight in model.task_loss")
-    return [f"{what} is not that of model.energy_loss; set both alike, unless this is meant." for what in different]
-
-
-def _differ(cost: object, energy_cost: Optional[object]) -> bool:
-    """Whether the energy loss has a cost and it differs from `cost`."""
-    return energy_cost is not None and cost != energy_cost
-
-
-def load_pretrained(
-    net: torch.nn.Module,
-    name: str,
-    path: str,
-    output_space: OutputSpace,
-    vocab: Vocabulary,
-    key: Optional[str] = None,
-) -> None:
-    """
-    Copies the weights of one net, such as a static loss-net or a frozen noise net, from a trained model. Checkpoints
-    and archives of the new model contain these weights and do not need the trained model.
-
-    # Parameters
-
-    net : `torch.nn.Module`
-    name : `str`
-        `"task_net"`, `"loss_net"` or `"cost_augmented_net"`.
-    path : `str`
-        A `model.tar.gz`, or the folder of a run.
-    output_space : `OutputSpace`
-        The trained model must have the same labels in the same order.
-    vocab : `Vocabulary`
-        The trained model must have the same indices of inputs (words or attributes).
-    key : `str`, optional (default = `"model.<name>.pretrained_file"`)
-        The config key of `path`, for messages.
-
-    # Raises
-
-    `ConfigurationError` if there is no trained model at `path`, it lacks the net, its labels or inputs differ, or the
-    shapes of the weights differ.
-    """
-    key = key or f"model.{name}.pretrained_file"
-    weights = trained_weights(path, key, output_space.namespace, output_space.labels, vocab)
-    start = f"{name}."
-    trained = {
-        parameter.removeprefix(start): value for parameter, value in weights.items() if parameter.startswith(start)
-    }
-    if not trained:
-        raise ConfigurationError(f"{key}: the model in '{path}' has no {name}.")
-    shapes, trained_shapes = shapes_of(net.state_dict()), shapes_of(trained)
-    for parameter in sorted(set(shapes) | set(trained_shapes)):
-        if shapes.get(parameter) != trained_shapes.get(parameter):
-            raise ConfigurationError(
-                f"{key}: '{parameter}' is {shapes.get(parameter, 'absent')} here and "
-                f"{trained_shapes.get(parameter, 'absent')} in '{path}': give the {name} the same settings."
-            )
-    net.load_state_dict(trained)
-
-
-def replaced(instance: Instance, known: dict[str, Any], **fields: Field) -> Instance:
-    """A copy of an indexed instance with the metadata updated by `known` and with new, indexed `fields`."""
-    # The copy keeps the class of the field.
-    metadata: Any = copy.copy(instance["metadata"])
-    metadata.metadata = {**metadata.metadata, **known}
-    copied = Instance({**instance.fields, **fields, "metadata": metadata})
-    copied.indexed = True
-    return copied
 
 
 class SealModel(Model, Objectives):

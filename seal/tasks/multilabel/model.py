@@ -14,7 +14,8 @@ from seal.samplers import Sampler
 from seal.structure.label_set_structure import LabelSetStructure
 from seal.structure.scores import LABEL_SET_SCORES
 from seal.structure.thresholds import best_label_thresholds, best_micro_threshold, best_threshold
-from seal.tasks.base.seal_model import SealModel, check_scored
+from seal.tasks.base.scored_rows import check_scored
+from seal.tasks.base.seal_model import SealModel
 from seal.tasks.multilabel.label_set_score import LabelSetScore, MultilabelScore
 from seal.two_player.objectives import TaskState
 

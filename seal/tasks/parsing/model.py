@@ -13,7 +13,8 @@ from seal.nets import AttentionDecoder, TaskNet, TreeBeam, tree_beam
 from seal.output_spaces import LinearTree, OutputSpace
 from seal.samplers import Reranking, Sampler
 from seal.structure.tree_structure import KBestTrees, TreeStructure
-from seal.tasks.base.seal_model import SealModel, check_scored, known_rows, mean_of
+from seal.tasks.base.scored_rows import check_scored, known_rows, mean_of
+from seal.tasks.base.seal_model import SealModel
 from seal.tasks.parsing.bracket_score import BracketScore
 from seal.tasks.tagging import TaggingScore
 from seal.two_player.objectives import TaskState

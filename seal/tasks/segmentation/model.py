@@ -8,7 +8,8 @@ from allennlp.models import Model
 
 from seal.common.setting_checks import check_range, with_parameters_of
 from seal.output_spaces import BinaryMask, OutputSpace
-from seal.tasks.base.seal_model import SealModel, check_scored
+from seal.tasks.base.scored_rows import check_scored
+from seal.tasks.base.seal_model import SealModel
 from seal.tasks.segmentation.mask_score import MaskScore
 from seal.two_player.objectives import TaskState
 

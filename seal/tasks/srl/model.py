@@ -15,8 +15,10 @@ from seal.common.precision import at_least_float, in_full_precision
 from seal.common.setting_checks import require, with_parameters_of
 from seal.nets import TaskNet
 from seal.output_spaces import OutputSpace
-from seal.structure.tag_structure import TagPaths
-from seal.tasks.base.seal_model import SealModel, check_scored, known_rows, mean_of, replaced
+from seal.structure.tag_paths import TagPaths
+from seal.tasks.base.fields import replaced
+from seal.tasks.base.scored_rows import check_scored, known_rows, mean_of
+from seal.tasks.base.seal_model import SealModel
 from seal.tasks.srl.srl_score import SrlScore
 from seal.tasks.tagging.model import TagModel
 from seal.two_player.objectives import TaskState

@@ -10,9 +10,11 @@ from allennlp.nn.util import get_text_field_mask
 from seal.common.setting_checks import require, with_parameters_of
 from seal.common.tag_encodings import tags_to_spans
 from seal.output_spaces import OutputSpace, TagSequence
-from seal.structure.tag_structure import TagPaths, TagStructure
-from seal.tasks.base.fields import KnownLabelsField
-from seal.tasks.base.seal_model import SealModel, check_scored, known_rows, mean_of, replaced
+from seal.structure.tag_paths import TagPaths
+from seal.structure.tag_structure import TagStructure
+from seal.tasks.base.fields import KnownLabelsField, replaced
+from seal.tasks.base.scored_rows import check_scored, known_rows, mean_of
+from seal.tasks.base.seal_model import SealModel
 from seal.tasks.tagging.tagging_score import TaggingScore
 from seal.two_player.objectives import TaskState
 

@@ -7,8 +7,7 @@ from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
 from seal.nets.encoders.transformer import TextTransformer
-from seal.tasks.base.fields import LabelSetField
-from seal.tasks.base.seal_model import replaced
+from seal.tasks.base.fields import LabelSetField, replaced
 from seal.tasks.multilabel import MultilabelModel
 from seal.two_player.objectives import TaskState
 

@@ -3,7 +3,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.tasks.base import SealModel
-from seal.tasks.base.seal_model import NonFiniteOutput, check_scored
+from seal.tasks.base.scored_rows import NonFiniteOutput, check_scored
 from seal.two_player import Objectives, TaskState
 
 

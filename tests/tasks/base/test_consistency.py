@@ -9,7 +9,7 @@ from allennlp.common import Params
 from seal.losses import EnergyLoss, TaskLoss
 from seal.samplers import Sampler
 from seal.scores import HammingCost, L1Cost, OneMinusScore, SoftF1, SoftIoU
-from seal.tasks.base.seal_model import differing_settings
+from seal.tasks.base.equal_settings import differing_settings
 from tests.tasks.tagging.test_cost_augmented import compound
 from tests.tasks.tagging.test_model import model_of
 

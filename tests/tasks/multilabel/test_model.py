@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from sklearn.metrics import accuracy_score, f1_score
 
 from seal.tasks.base import of_prediction
-from seal.tasks.base.seal_model import NonFiniteOutput
+from seal.tasks.base.scored_rows import NonFiniteOutput
 from seal.tasks.multilabel.label_set_score import example_f1
 from tests.multilabel import DESCENT, LOSS_NET, TASK_NET, batch, model, seal_parts
 

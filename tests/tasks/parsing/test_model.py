@@ -5,7 +5,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.common.linear_trees import check_tree
-from seal.tasks.base.seal_model import NonFiniteOutput
+from seal.tasks.base.scored_rows import NonFiniteOutput
 from tests.trees import ENCODER, ENERGIES, STACKED, VOCAB, batch_of, model_of
 
 SYMBOLS = list(VOCAB.get_token_to_index_vocabulary("tree_tags"))

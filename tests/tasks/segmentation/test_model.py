@@ -3,7 +3,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from seal.tasks.base.seal_model import NonFiniteOutput
+from seal.tasks.base.scored_rows import NonFiniteOutput
 from seal.tasks.segmentation import MaskScore, SegmentationModel
 from seal.tasks.segmentation.model import CropGrid
 from tests.label_sets import label_set

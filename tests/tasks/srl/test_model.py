@@ -6,7 +6,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from seal.nets import TaskNetOutput
-from seal.tasks.base.seal_model import NonFiniteOutput
+from seal.tasks.base.scored_rows import NonFiniteOutput
 from tests.spine import FINDER_ROWS, FRAMES, SENTENCES, VOCAB, is_legal, seal_model, srl_batch, srl_model
 
 LABELS = [VOCAB.get_token_from_index(i, "srl_tags") for i in range(VOCAB.get_vocab_size("srl_tags"))]

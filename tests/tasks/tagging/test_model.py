@@ -9,7 +9,7 @@ from allennlp.data import Batch, Vocabulary
 from allennlp.models import Model
 
 from seal.common.tag_encodings import first_broken
-from seal.tasks.base.seal_model import NonFiniteOutput
+from seal.tasks.base.scored_rows import NonFiniteOutput
 from seal.tasks.tagging import TaggingScore
 from seal.tasks.tagging.reader import TaggingReader
 
