@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
 
-from sample_command import choice, draw_different, parse_arguments, write
+from sample_command import choice, draw_different, write_sample
 
 SPLITS = ("train", "valid", "test")
 RELATION = "recipes"
@@ -254,18 +254,19 @@ def table(made):
 
 
 def main(argv=None):
-    arguments = parse_arguments(
+    write_sample(
         argv,
         "Write train, valid and test .arff files of made-up recipes, and labels.xml.",
         out="data/multilabel_sample",
         seed=29,
         sizes=dict(zip(SPLITS, (800, 300, 400))),
         unit="rows",
+        make=make,
+        files=lambda made: (
+            {f"{split}.arff": render(rows) for split, rows in made.items()} | {"labels.xml": render_xml()}
+        ),
+        table=table,
     )
-    made = make(arguments.seed, {split: getattr(arguments, split) for split in SPLITS})
-    files = {f"{split}.arff": render(rows) for split, rows in made.items()}
-    write(arguments.out, {**files, "labels.xml": render_xml()})
-    print("\n".join(table(made)))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
 
-from sample_command import bracket_column, parse_arguments, write
+from sample_command import bracket_column, write_sample
 from srl_sample_grammar import Lexicon, Writer
 
 SPLITS = ("train", "dev", "test")
@@ -92,17 +92,17 @@ def table(made):
 
 
 def main(argv=None):
-    arguments = parse_arguments(
+    write_sample(
         argv,
         "Write train, dev and test .gold_conll files of grammar-made sentences with roles.",
         out="data/srl_sample",
         seed=13,
         sizes=dict(zip(SPLITS, (2400, 400, 600))),
         unit="sentences",
+        make=make,
+        files=lambda made: {f"{split}.gold_conll": render(sentences, split) for split, sentences in made.items()},
+        table=table,
     )
-    made = make(arguments.seed, {split: getattr(arguments, split) for split in SPLITS})
-    write(arguments.out, {f"{split}.gold_conll": render(sentences, split) for split, sentences in made.items()})
-    print("\n".join(table(made)))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
 
-from sample_command import choice, draw_different, parse_arguments, write
+from sample_command import choice, draw_different, write_sample
 
 SPLITS = ("train", "dev", "test")
 
@@ -149,17 +149,17 @@ def table(made):
 
 
 def main(argv=None):
-    arguments = parse_arguments(
+    write_sample(
         argv,
         "Write train, dev and test .tsv files of market notes with entity tags.",
         out="data/tagging_sample",
         seed=41,
         sizes=dict(zip(SPLITS, (600, 200, 200))),
         unit="notes",
+        make=make,
+        files=lambda made: {f"{split}.tsv": render(notes) for split, notes in made.items()},
+        table=table,
     )
-    made = make(arguments.seed, {split: getattr(arguments, split) for split in SPLITS})
-    write(arguments.out, {f"{split}.tsv": render(notes) for split, notes in made.items()})
-    print("\n".join(table(made)))
 
 
 if __name__ == "__main__":

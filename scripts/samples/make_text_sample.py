@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
 
-from sample_command import choice, draw_different, parse_arguments, write
+from sample_command import choice, draw_different, write_sample
 
 SPLITS = ("train", "valid", "test")
 
@@ -167,18 +167,19 @@ def table(made):
 
 
 def main(argv=None):
-    arguments = parse_arguments(
+    write_sample(
         argv,
         "Write train, valid and test .jsonl files of notes with labels, and taxonomy.tsv.",
         out="data/text_sample",
         seed=53,
         sizes=dict(zip(SPLITS, (500, 150, 200))),
         unit="notes",
+        make=make,
+        files=lambda made: (
+            {f"{split}.jsonl": render(notes) for split, notes in made.items()} | {"taxonomy.tsv": taxonomy()}
+        ),
+        table=table,
     )
-    made = make(arguments.seed, {split: getattr(arguments, split) for split in SPLITS})
-    files = {f"{split}.jsonl": render(notes) for split, notes in made.items()}
-    write(arguments.out, {**files, "taxonomy.tsv": taxonomy()})
-    print("\n".join(table(made)))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # for those who load this file by its path
 
 from make_srl_sample import SPLITS, write_split
-from sample_command import parse_arguments, write
+from sample_command import write_sample
 from srl_sample_grammar import Lexicon
 from tree_sample_grammar import Node, TreeWriter
 
@@ -83,24 +83,24 @@ def table(made):
     return lines
 
 
+def files(made):
+    return {
+        f"{split}.mrg": "".join(f"( {tree.brackets()})\n" for _, tree in sentences) for split, sentences in made.items()
+    }
+
+
 def main(argv=None):
-    arguments = parse_arguments(
+    write_sample(
         argv,
         "Write train, dev and test .mrg files of grammar-made sentences with their trees.",
         out="data/trees_sample",
         seed=13,
         sizes=dict(zip(SPLITS, (2000, 300, 300))),
         unit="sentences",
+        make=make,
+        files=files,
+        table=table,
     )
-    made = make(arguments.seed, {split: getattr(arguments, split) for split in SPLITS})
-    write(
-        arguments.out,
-        {
-            f"{split}.mrg": "".join(f"( {tree.brackets()})\n" for _, tree in sentences)
-            for split, sentences in made.items()
-        },
-    )
-    print("\n".join(table(made)))
 
 
 if __name__ == "__main__":

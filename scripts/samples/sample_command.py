@@ -73,3 +73,20 @@ def write(folder, files):
         # newline="\n" keeps the bytes the same on every system.
         with open(folder / name, "w", encoding="utf-8", newline="\n") as handle:
             handle.write(text)
+
+
+def write_sample(argv, description, out, seed, sizes, unit, make, files, table):
+    """
+    Runs the command of a maker: parses the arguments, makes the splits, writes their files, and prints a table.
+
+    # Parameters
+
+    argv, description, out, seed, sizes, unit : as for `parse_arguments`
+    make : takes the seed and the size of each split; returns the splits by name
+    files : takes the splits, and returns texts by the names of files
+    table : takes the splits, and returns lines
+    """
+    arguments = parse_arguments(argv, description, out, seed, sizes, unit)
+    made = make(arguments.seed, {split: getattr(arguments, split) for split in sizes})
+    write(arguments.out, files(made))
+    print("\n".join(table(made)))

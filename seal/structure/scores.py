@@ -46,14 +46,6 @@ class Ratio:
         mean = self.denominators.mean().clamp(min=1e-12)
         return (self.numerators - self.value * self.denominators) / mean
 
-    def gain_over(self, other: "Ratio") -> tuple[float, float]:
-        """
-        The difference of two scores of the same instances, and its standard error; NaN for a single instance.
-        """
-        difference, number = self.influence() - other.influence(), len(self.numerators)
-        error = float(difference.std(correction=1)) / number**0.5 if number > 1 else math.nan
-        return self.value - other.value, error
-
 
 def rate_upper_bound(found: int, number: int, confidence: float = 0.95) -> float:
     """

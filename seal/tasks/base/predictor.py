@@ -272,11 +272,6 @@ class PredictorOfTheModel(Predictor):
         return (Predictor if name is None else Predictor.by_name(name))(model, dataset_reader, **arguments)
 
 
-def check_whole_number(name: str, value: Any) -> None:
-    """Raises a `ConfigurationError` if `value`, of the predictor's argument `name`, is not a whole number above 0."""
-    check_that(type(value) is int and value >= 1, name, "a whole number above 0", value)
-
-
 def id_of(inputs: JsonDict) -> JsonDict:
     """The first entry of a record: `{"id": ...}`, or `{}` if the request has no `id`."""
     if "id" not in inputs:

@@ -13,13 +13,12 @@ from allennlp.data.fields import MetadataField
 from allennlp.models import Model
 
 from seal.common.length_groups import Size, length_groups, size_of
-from seal.common.setting_checks import check_that, require
+from seal.common.setting_checks import check_that, check_whole, require
 from seal.files.names import check_text
 from seal.files.records import read_json
 from seal.tasks.base.fields import field_of
 from seal.tasks.base.predictor import (
     LinePredictor,
-    check_whole_number,
     decodable,
     finite,
     keys_of,
@@ -191,7 +190,7 @@ class SentencePredictor(LinePredictor):
         **unknown: Any,
     ) -> None:
         super().__init__(model, dataset_reader, frozen, energy, **unknown)
-        check_whole_number("max_words", max_words)
+        check_whole("max_words", max_words, least=1)
         self._max_words = max_words
         self._split = SplitAsTrained(splitter, model.vocab)
         self._splitter = splitter

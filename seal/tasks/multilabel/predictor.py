@@ -13,14 +13,13 @@ from allennlp.data.fields import MetadataField, TensorField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from seal.common.setting_checks import abbreviate, check_choice, check_that, with_parameters_of
+from seal.common.setting_checks import abbreviate, check_choice, check_that, check_whole, with_parameters_of
 from seal.common.vocabularies import ATTRIBUTES
 from seal.files.records import first_repeated, read_json
 from seal.tasks.base.fields import NamedColumns, field_of
 from seal.tasks.base.predictor import (
     NOTHING_FOUND,
     LinePredictor,
-    check_whole_number,
     decodable,
     finite,
     keys_of,
@@ -82,7 +81,7 @@ class LabelSetPredictor(LinePredictor):
     ) -> None:
         super().__init__(model, dataset_reader, frozen, energy, **unknown)
         if top_k is not None:
-            check_whole_number("top_k", top_k)
+            check_whole("top_k", top_k, least=1)
         check_that(isinstance(probabilities, bool), "probabilities", "true or false", probabilities)
         check_choice("decision", decision, (*DECISIONS, None))
         if decision is not None:

@@ -65,7 +65,7 @@ class ParsingModel(SealModel):
                 "reads the words is its 'source'."
             )
         if self.inference is not None:
-            self.check_inference(self.inference)
+            _check_reranking(self.inference)
         self.beam = beam
         #: What the search of the last prediction has found.
         self.last_beam: Optional[TreeBeam] = None
@@ -74,8 +74,7 @@ class ParsingModel(SealModel):
 
     def check_inference(self, inference: Sampler) -> None:
         super().check_inference(inference)
-        if not isinstance(inference, Reranking):
-            raise ConfigurationError("model.inference: trees are chosen from those of the beam; take 'rerank'.")
+        _check_reranking(inference)
 
     def task_state(
         self,
@@ -272,6 +271,11 @@ class ParsingModel(SealModel):
             if self.cost_augmented_net is not None:
                 metrics["cost_augmented_accuracy"] = self._cost_augmented_score.get_metric(reset)["accuracy"]
         return metrics
+
+
+def _check_reranking(inference: Sampler) -> None:
+    if not isinstance(inference, Reranking):
+        raise ConfigurationError("model.inference: trees are chosen from those of the beam; take 'rerank'.")
 
 
 def _words(tokens: TextFieldTensors) -> dict[str, Any]:

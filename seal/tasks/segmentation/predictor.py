@@ -14,7 +14,6 @@ from allennlp.data.fields import MetadataField, TensorField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 
 from seal.common.setting_checks import check_that, whole_number
 from seal.files.paths import user_path
@@ -257,8 +256,6 @@ def _row(path: str, row: Any) -> numpy.ndarray:
 
 #: The colour of the foreground in an overlay, and its share in the mixture with the image.
 TINT, SHARE = numpy.array([255, 0, 80]), 0.5
-#: The keyword, in the files that are written, under which the image is named that they are of.
-SOURCE = "Source"
 #: The most bytes of an image's name in the names of its files: file systems allow 255 for a whole name.
 LONGEST_NAME = 200
 
@@ -266,8 +263,8 @@ LONGEST_NAME = 200
 class MaskFiles:
     """
     Writes two PNGs for each image, of its size: the mask in grey, with values 0 and 255, and the image with its
-    foreground in red. Where the folder has files of this name, those of the same image are replaced, and those of
-    another are kept: the name gets a number.
+    foreground in red. They have the name of the image, which gets a number if an image before had the same name. Files
+    of an earlier run are replaced.
 
     # Parameters
 
@@ -297,8 +294,7 @@ class MaskFiles:
 
     def write(self, image: str, pixels: numpy.ndarray, mask: numpy.ndarray) -> JsonDict:
         """
-        Writes both files under a name that no other image has in the folder; returns their paths, as `mask_file` and
-        `overlay_file`.
+        Writes both files, and returns their paths, as `mask_file` and `overlay_file`.
 
         # Parameters
 
@@ -316,22 +312,17 @@ class MaskFiles:
         name += row
         asked, number = name, 1
         # `p.2` may be the second `p`, or an image's own name.
-        while name in self._written or any(_is_of_another(path, image) for path in self._files(name)):
+        while name in self._written:
             number += 1
             name = f"{asked}.{number}"
         self._written.add(name)
         os.makedirs(self._folder, exist_ok=True)
-        about = PngInfo()
-        about.add_text(SOURCE, _source(image))
         overlay = pixels.copy()
         overlay[mask] = ((1 - SHARE) * overlay[mask] + SHARE * TINT).astype(numpy.uint8)
-        mask_file, overlay_file = self._files(name)
-        Image.fromarray(mask.astype(numpy.uint8) * 255).save(mask_file, pnginfo=about)
-        Image.fromarray(overlay).save(overlay_file, pnginfo=about)
+        mask_file, overlay_file = (os.path.join(self._folder, f"{name}.{what}.png") for what in ("mask", "overlay"))
+        Image.fromarray(mask.astype(numpy.uint8) * 255).save(mask_file)
+        Image.fromarray(overlay).save(overlay_file)
         return {"mask_file": mask_file, "overlay_file": overlay_file}
-
-    def _files(self, name: str) -> list[str]:
-        return [os.path.join(self._folder, f"{name}.{what}.png") for what in ("mask", "overlay")]
 
 
 def file_and_row(name: str) -> tuple[str, str]:
@@ -340,19 +331,3 @@ def file_and_row(name: str) -> tuple[str, str]:
         return name, ""
     file, _, row = name.rpartition(":")
     return (file, row) if file and whole_number(row) is not None else (name, "")
-
-
-def _source(image: str) -> str:
-    """The source of an image in ASCII, for the metadata of the image's files."""
-    return image.encode("ascii", "backslashreplace").decode()
-
-
-def _is_of_another(path: str, image: str) -> bool:
-    """Whether the file exists and was not written for this image by an earlier run."""
-    if not os.path.exists(path):
-        return False
-    try:
-        with Image.open(path) as found:
-            return found.info.get(SOURCE) != _source(image)
-    except OSError:  # It is not an image.
-        return True

@@ -9,10 +9,10 @@ from allennlp.data.fields import MetadataField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from seal.common.setting_checks import check_that, require
+from seal.common.setting_checks import check_that, check_whole, require
 from seal.common.tag_encodings import tags_to_spans
 from seal.tasks.base.fields import field_of
-from seal.tasks.base.predictor import check_whole_number, finite, probabilities_of
+from seal.tasks.base.predictor import finite, probabilities_of
 from seal.tasks.base.sentence_predictor import MAX_WORDS, SentencePredictor, noted_groups, read_request
 from seal.tasks.base.words import EnglishSplitter, describe
 from seal.tasks.srl.model import SrlModel
@@ -105,7 +105,7 @@ class SrlPredictor(SentencePredictor):
         )
         is_share = type(predicate_threshold) in (int, float) and 0 <= predicate_threshold <= 1
         check_that(is_share, "predicate_threshold", "in [0, 1]", predicate_threshold)
-        check_whole_number("frames_per_batch", frames_per_batch)
+        check_whole("frames_per_batch", frames_per_batch, least=1)
         self._finder: PredicateFinder = ModelPredicateFinder(
             self._model, self.cuda_device, predicate_threshold, frames_per_batch
         )

@@ -11,10 +11,10 @@ from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
 from seal.common.length_groups import size_of
-from seal.common.setting_checks import check_that, with_parameters_of
+from seal.common.setting_checks import check_that, check_whole, with_parameters_of
 from seal.files.records import read_json
 from seal.tasks.base.fields import field_of
-from seal.tasks.base.predictor import check_whole_number, decodable, without
+from seal.tasks.base.predictor import decodable, without
 from seal.tasks.base.sentence_predictor import MAX_WORDS, check_characters, check_words, noted_groups
 from seal.tasks.multilabel.predictor import LabelSetPredictor
 from seal.tasks.text.model import TextMultilabelModel
@@ -58,7 +58,7 @@ class TextMultilabelPredictor(LabelSetPredictor):
         max_words: int = MAX_WORDS,
         **arguments: Any,
     ) -> None:
-        check_whole_number("max_words", max_words)
+        check_whole("max_words", max_words, least=1)
         super().__init__(model, dataset_reader, frozen, **arguments)
         self._max_words = max_words
 
