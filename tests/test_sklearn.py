@@ -644,11 +644,10 @@ def test_no_copy_is_fitted_to_a_row_that_equals_one_which_it_scores(copies, cv, 
 
 def test_different_rows_are_held_out_as_by_shuffled_folds():
     x, gold = rows(60)
-    classifier = StructuredClassifier()
     groups = equal_rows(x)
     assert groups.tolist() == list(range(60))
     wanted = KFold(3, shuffle=True, random_state=0).split(x)
-    for found, known in zip(classifier._splits(x, gold, groups, groups >= 0), wanted, strict=True):
+    for found, known in zip(split_rows(3, 0, x, gold, groups, groups, numpy.ones(60), {}), wanted, strict=True):
         assert (found[0] == known[0]).all() and (found[1] == known[1]).all()
 
 
@@ -667,10 +666,9 @@ def test_groups_are_held_out_together():
     x, gold = rows(60)
     groups = numpy.array(["a", "b", "c", "d", "e", "f"] * 10)
     for cv in (3, GroupKFold(3), LeaveOneGroupOut()):
-        classifier = StructuredClassifier(cv=cv, energies=["set_count"])
-        for seen, unseen in classifier._splits(x, gold, equal_rows(groups), groups != ""):
+        for seen, unseen in split_rows(cv, 0, x, gold, equal_rows(x), equal_rows(groups), numpy.ones(60), {}):
             assert not set(groups[seen]) & set(groups[unseen])
-        classifier.fit(x, gold, groups)
+        StructuredClassifier(cv=cv, energies=["set_count"]).fit(x, gold, groups)
     pipeline = make_pipeline(StandardScaler(), StructuredClassifier(cv=LeaveOneGroupOut()))
     pipeline.fit(x, gold, structuredclassifier__groups=groups)
 
