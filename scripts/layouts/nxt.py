@@ -37,7 +37,7 @@ _CHILD, _ID = f"{_NITE} child", f"{_NITE} id"
 _REFERENCE = re.compile(r"([^#/\\]+)#id\(([^()]+)\)(?:\.\.id\(([^()]+)\))?")
 _LABEL = re.compile(r"[^\s()]+")
 _SPOKEN = ("word", "punc")
-# What goes from a tree as it does from brackets: silences as other marks do, traces as empty elements.
+# The parts of speech and words of silences and traces, which the reader drops like marks and empty elements.
 _UNSPOKEN = {"sil": (MARKS, ["sil"]), "trace": (EMPTY, ["*"])}
 _SIGNS = {",": ",", ".": ".", "?": ".", "!": ".", "``": "``", "''": "''", '"': "''"}
 _OTHER_SIGN = ":"

@@ -11,7 +11,7 @@ from typing import Optional
 
 from seal.files.text_lines import text_lines
 from seal.registry import ConfigurationError
-from seal.tasks.text.labelled_texts import LabelledText, once_each
+from seal.tasks.text.labelled_texts import LabelledText, without_repeats
 
 _TEXT, _LABEL = "text_", "label_"
 _QRELS = "rcv1-v2.topics.qrels*"
@@ -38,7 +38,7 @@ def read_aapd(path: str) -> Iterator[LabelledText]:
             number = (text or labels)[0]
             has, lacks = (labels_path, path) if text is None else (path, labels_path)
             raise ConfigurationError(f"{has}:{number}: {lacks} has no such line; texts and labels go line by line.")
-        names = once_each(labels[1].split(), f"{labels_path}:{labels[0]}")
+        names = without_repeats(labels[1].split(), f"{labels_path}:{labels[0]}")
         yield LabelledText(text[1].strip(), names, f"{path}:{text[0]}")
 
 
@@ -56,7 +56,7 @@ def read_rcv1(path: str, topics_path: Optional[str] = None) -> Iterator[Labelled
         where = f"{path}:{number}"
         if document not in topics:
             raise ConfigurationError(f"{where}: the document {document} has no topic in {topics_path}.")
-        yield LabelledText(" ".join(words), once_each(topics[document], where), where)
+        yield LabelledText(" ".join(words), without_repeats(topics[document], where), where)
 
 
 def _beside(path: str) -> str:
@@ -128,7 +128,7 @@ def read_bgc(path: str) -> Iterator[LabelledText]:
     """
     for where, book in _books(path):
         fields = {name: html.unescape(content).strip() for name, content in _fields(book)}
-        labels = once_each((html.unescape(label).strip() for label in _genres(book)), where)
+        labels = without_repeats((html.unescape(label).strip() for label in _genres(book)), where)
         for name, found in (("body", "body" in fields), ("topic", bool(labels))):
             if not found:
                 raise ConfigurationError(f"{where}: the <book> has no {name}.")

@@ -1,4 +1,4 @@
-"""What the layouts in XML share."""
+"""Helpers for layouts in XML."""
 
 from typing import Any, NoReturn
 from xml.parsers import expat

@@ -1,4 +1,4 @@
-"""What suites of the benchmark share: their loop over cases, batches, models, predictions, a trainer of steps alone."""
+"""The base of the benchmark's suites: the loop over cases, batches in memory, models, predictions and trainers."""
 
 import copy
 import tempfile
@@ -27,7 +27,7 @@ class Benchmark:
     `repeats`: rounds of each timing. `num_batches`: batches of a round. `threads`: of torch.
     """
 
-    #: What can be measured: of cases, what each is, and of methods, their names.
+    #: The cases with their descriptions, and the names of the methods.
     cases: dict[str, Any]
     methods: Iterable[str]
     #: Cases that run only where they are named, as they need libraries or data that need not be there.

@@ -18,7 +18,7 @@ from scripts.measure.configs import library_value
 from scripts.measure.suite import ROOT
 from seal.output_spaces import CrfTagSequence, LegalTagSequence, TagSequence
 from seal.structure import TagPaths
-from seal.structure.fitting import ByPasses, fit
+from seal.structure.fitting import BatchObjective, fit
 from seal.structure.linear_system import LinearSystem
 
 CASES = {
@@ -38,7 +38,7 @@ METHODS = {
     "crf": "tagging.method.crf(tagging.method.nce(num_samples=20))",
 }
 PREDICTION_BATCH = 64
-#: Of the net whose predictions are timed, over their frames: outputs of random weights have more spans than any net's.
+#: The training epochs of the net whose predictions are timed: random weights predict more spans than any trained net.
 PREDICTION_EPOCHS = 15
 
 
@@ -138,12 +138,12 @@ class ChainsBenchmark(Benchmark):
             place = torch.randint(found.tags.shape[1], (len(found.tags),), generator=generator)
             found.gold = found.tags[torch.arange(len(place)), place]
             paths.append(found)
-        gold = structure.gold_of(paths)
+        gold = structure.gold_candidates(paths)
         for energy in structure.joint.energies:
             energy.prepare(gold)
-        parts = structure.to_learn(paths, gold, structure.groups_of(paths))
+        parts = structure.training_candidates(paths, gold, structure.groups_of(paths))
         cases = {
-            "passes over the data": lambda: fit(structure.joint, ByPasses(structure.joint, parts), l2=1.0),
+            "passes over the data": lambda: fit(structure.joint, BatchObjective(structure.joint, parts), l2=1.0),
             "a sparse matrix": lambda: fit(structure.joint, LinearSystem(structure.joint, parts), l2=1.0),
         }
         timings = interleaved(cases, self._repeats)

@@ -1,4 +1,4 @@
-"""What a benchmark's encoder is called, and a BERT with random weights for timings that need no pretrained one."""
+"""The title of a benchmark's encoder, and a BERT with random weights for timings without a pretrained one."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -15,15 +15,15 @@ class Row(NamedTuple):
     #: The suite of the benchmark, and its case: what is measured.
     suite: str
     case: str
-    #: What it was measured of: a method, a solver, a predictor or a size.
+    #: The measured method, solver, predictor or size.
     method: str
     #: The name of the number, with its unit, such as `"seconds"`.
     metric: str
     value: float
     #: What `value` is compared with, in the same unit, mostly the baseline method's; `None` without a comparison.
     baseline: Optional[float]
-    #: Of timings, the median over rounds of the ratio within a round: the method's time over the baseline's, or for a
-    #: speed the inverse, so that above 1 is faster. Of other numbers, `value / baseline`. `None` where there is none.
+    #: For timings, the median over rounds of the ratio within a round: the method's time over the baseline's, or for a
+    #: speed the inverse, so that above 1 is faster. For other numbers, `value / baseline`. `None` without a baseline.
     ratio: Optional[float]
 
 

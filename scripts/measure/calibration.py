@@ -32,7 +32,7 @@ LEAST = 1e-6
 
 
 class Outputs(NamedTuple):
-    """Of each instance how likely its output is to be right, by both and by the task-net, and whether it is."""
+    """For each instance the probability that its output is right, by structure and by task-net, and if it is."""
 
     probability: torch.Tensor
     own: torch.Tensor
@@ -92,7 +92,7 @@ def fifths(probability: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 
 def of_model(archive_file: str, path: str) -> Outputs:
-    """What a trained model says of data with gold."""
+    """The outputs of a trained model on data with gold."""
     from allennlp.models.archival import load_archive
 
     import seal.plugin  # noqa: F401

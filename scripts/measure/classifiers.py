@@ -279,7 +279,7 @@ def _rakel(single: Any, number: int) -> Any:
 
 
 def _seconds(call: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call gives, and the CPU seconds that it takes."""
+    """The result of a call, and its CPU seconds."""
     began = time.process_time()
     found = call()
     return found, time.process_time() - began

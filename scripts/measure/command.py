@@ -1,4 +1,4 @@
-"""What the scripts for the command line share: how they end, and how they report a mistake."""
+"""Exit statuses and error messages of the command-line scripts."""
 
 import argparse
 import os

@@ -22,7 +22,7 @@ LIBRARIES = {
 }
 
 
-#: What a config writes before the name of a library.
+#: The prefix of a library's name in a config.
 PREFIX = "seal/"
 
 
@@ -52,7 +52,7 @@ def call(function: str, arguments: dict[str, str]) -> str:
 
 
 def taken(more: dict[str, str], names: Iterable[str]) -> dict[str, str]:
-    """Those of the settings that have these names, which are taken out."""
+    """Removes the settings with these names from `more`, and returns them."""
     return {name: more.pop(name) for name in names if name in more}
 
 
@@ -100,7 +100,7 @@ def listed(sign: str, values: dict[str, Any]) -> str:
 
 def setting_value(expression: str, family: Optional[str] = None) -> Any:
     """
-    What a jsonnet expression of `--settings` evaluates to. It may name the library of its suite's `family`, as the
+    The value of a jsonnet expression of `--settings`. It may name the library of its suite's `family`, as the
     config does: `tagging.energies(tagging.whole.ge_b)`. Raises `RuntimeError` if it cannot be evaluated.
     """
     with suppress(ValueError):

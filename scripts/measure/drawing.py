@@ -1,4 +1,4 @@
-"""What the figures of measurements share: panels that need no screen, and files that are whole or not there."""
+"""Helpers for the figures of measurements: panels without a screen, and files that are written as a whole."""
 
 from pathlib import Path
 from typing import Any

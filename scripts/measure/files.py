@@ -51,7 +51,7 @@ def locked(path: Path, wait: Callable[[], None] = partial(time.sleep, 0.2)) -> I
     Admits one process at a time. A child that inherits the yielded descriptor keeps the lock while it lives: if
     only this process is killed, the next one waits for the training that continues without it.
 
-    `wait`: called repeatedly while another process has the lock. What it raises ends the waiting.
+    `wait`: called repeatedly while another process has the lock. An exception that it raises ends the waiting.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT)

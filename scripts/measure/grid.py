@@ -1,4 +1,4 @@
-"""What suites need of a jsonnet library whose settings are tables: of multi-label data and of segmentation."""
+"""Configs of the jsonnet libraries whose settings are tables: multi-label data and segmentation."""
 
 import json
 from functools import lru_cache
@@ -7,7 +7,7 @@ from typing import Any, Optional
 from scripts.measure.configs import call, imported, library_value, listed, not_evaluated, text
 from scripts.measure.suite import Settings, UserError
 
-#: Where a library has the settings of a data set: with the methods, or with what is set of training.
+#: The place of a data set's settings in a library: beside the methods, or beside the settings of training.
 METHOD = {"multilabel": "method_for.{dataset}.{method}", "segmentation": "method.{method}"}
 TUNED = "tuned_for.{dataset}.{method}"
 TRAINING = {"multilabel": "", "segmentation": "segmentation.training.{dataset} + "}

@@ -1,4 +1,4 @@
-"""The part of a page that says with which settings its runs were trained, and where the methods' are not the same."""
+"""The part of a page about the settings of its runs, with a warning if methods have different ones."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -64,7 +64,7 @@ def warnings(suites: dict[str, Suite], runs: Sequence[Trained]) -> list[str]:
 
 
 def _difference(ours: Sequence[Trained], base: Sequence[Trained]) -> str:
-    """How the settings differ from the baseline's; empty if they do not, or if either of the two is unknown."""
+    """The differences of the settings from the baseline's; empty if there are none, or if either is unknown."""
     found, wanted = _values(ours), _values(base)
     if not (found and wanted):
         return ""

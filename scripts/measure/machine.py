@@ -1,4 +1,4 @@
-"""What a measurement ran on."""
+"""The machine, the libraries and the commit of a measurement."""
 
 import os
 import platform

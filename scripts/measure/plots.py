@@ -36,7 +36,7 @@ def draw_results(suites: dict[str, Suite], table: pandas.DataFrame, path: Path, 
 
 
 def _splits(table: pandas.DataFrame) -> list[str]:
-    """Those that are drawn, in order."""
+    """The methods that are drawn, in order."""
     return [split for split in COLOURS if split in set(table["split"])]
 
 

@@ -23,7 +23,7 @@ MISSING = object()
 NAMED = 5
 """The number of keys that a sentence names; further ones are only counted."""
 NOTED = {"pieces": "in_sentence"}
-"""What training writes into a run's config where the config itself does not say it."""
+"""The keys that training adds to a run's config."""
 
 # Torch is asked for the machine's GPU, and two threads should not import torch at once.
 _noting = threading.Lock()
@@ -77,7 +77,7 @@ def _noted(folder: Path) -> dict[str, Any]:
 
 
 def facts(folders: Sequence[Path]) -> dict[str, str]:
-    """What the runs were trained with, and how many of them with each, by heading."""
+    """The commits, machines and days of the runs with their numbers of runs, by heading."""
     noted = [trainings(folder) or [{}] for folder in folders]
     told: dict[str, str] = {}
     for heading, key in (("commits", "commit"), ("torch", "torch"), ("machines", "machine")):

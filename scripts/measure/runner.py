@@ -1,4 +1,4 @@
-"""What finishes a run: its training by `seal train` in a process of its own, and its scores."""
+"""Finishes runs: trains each by `seal train` in its own process, and scores it."""
 
 import os
 import shutil

@@ -12,7 +12,7 @@ from scripts.measure.configs import evaluated
 from scripts.measure.files import read_json
 from scripts.measure.suite import Suite, UserError
 
-#: Of a config with a structure that names no number of folds, as in `seal.training.cross_fitting`.
+#: The default number of folds of a config with a structure, as in `seal.training.cross_fitting`.
 DEFAULT_FOLDS = 3
 
 
@@ -33,7 +33,7 @@ class Run:
     epochs: int
     #: The splits that are to be scored, the validation split among them.
     splits: tuple[str, ...]
-    #: What the command line sets in it besides method and seed: names and jsonnet values.
+    #: The settings of the command line besides method and seed: names and jsonnet values.
     given: dict[str, str] = field(default_factory=dict)
     #: The names among these that are for its method alone.
     own: tuple[str, ...] = ()

@@ -110,7 +110,7 @@ def _rows_of(columns: dict[str, Any]) -> Rows:
 
 
 def _of_frames(run: TrainedRun) -> See:
-    """Of a model of ours, or of one whose metadata has `predicate`, `tags`, `words` and `source`."""
+    """The frames of our models, and of models whose metadata has `predicate`, `tags`, `words` and `source`."""
     from seal.tasks.srl.srl_score import frame_counts
 
     seen: Counter = Counter()

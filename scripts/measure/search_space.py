@@ -1,4 +1,4 @@
-"""What a search of settings may choose: dotted keys of a config, and what each may be."""
+"""The search space of `tune.py`: dotted keys of a config, and the values of each."""
 
 import json
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ def read_space(path: Path) -> Space:
 
 
 def as_json(space: Space) -> dict[str, Any]:
-    """What describes the space, for a comparison with another one."""
+    """The space as plain values, for a comparison with another one."""
     return {key: list(values.values) if isinstance(values, Choice) else vars(values) for key, values in space.items()}
 
 

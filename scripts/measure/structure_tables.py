@@ -120,7 +120,7 @@ def _means(table: pandas.DataFrame) -> str:
 
 
 def _held_out(table: pandas.DataFrame) -> str:
-    """Of what the gate chose; on the held-out rows that chose it, expected by these and earlier data sets, on test."""
+    """The gains of the gate's choices: on the held-out rows, expected by these and earlier data sets, and on test."""
     header = ["data", "classifier"]
     for title in SCORES.values():
         header += [f"{title}: held out", "expected", "test"]

@@ -1,4 +1,4 @@
-"""What a suite of measurements is: a data set, the methods compared on it, and how a trained run is scored."""
+"""A suite of measurements: a data set, the compared methods, and the scores of a trained run."""
 
 import importlib
 import pkgutil
@@ -24,7 +24,7 @@ LIBRARY_FOLDER = ROOT / "training_configs" / "lib"
 @dataclass(frozen=True)
 class Settings:
     """
-    What a run's config depends on. `more` are names and jsonnet values of further settings (`--settings`).
+    The settings of a run's config. `more` are names and jsonnet values of further settings (`--settings`).
     """
 
     seed: int

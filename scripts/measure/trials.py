@@ -21,7 +21,7 @@ HEARTBEAT, SILENCE = 10, 60
 #: No trial is pruned before so many are complete; so many are drawn at random.
 FIRST_TRIALS = 5
 SQLITE = "sqlite:///"
-#: Of a trainer whose settings do not say it.
+#: The trainer's default of `num_epochs`.
 EPOCHS = 20
 #: Reports the score of an epoch of a trial.
 Tell = Callable[[int, float], None]
@@ -231,7 +231,7 @@ def quiet(verbose: bool) -> Iterator[None]:
 
 
 def at(config: dict[str, Any], key: str) -> Optional[Any]:
-    """What a config has at a dotted key; `KeyError` if it has nothing there."""
+    """The value of a config at a dotted key; raises `KeyError` if there is none."""
     found: Any = config
     for part in key.split("."):
         try:

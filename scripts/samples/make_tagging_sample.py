@@ -117,7 +117,7 @@ def kind_of(word):
 
 
 def words_of(note):
-    """What two notes may not share."""
+    """The key by which two notes must differ."""
     return tuple(word for word, _, _ in note)
 
 

@@ -1,6 +1,6 @@
 """
-What the commands of this folder share: options, random choices, columns of brackets, and files of the same bytes
-everywhere.
+Helpers of this folder's commands: options, random choices, columns of brackets, and files of the same bytes on every
+system.
 """
 
 import argparse

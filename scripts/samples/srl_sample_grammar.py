@@ -669,7 +669,7 @@ class Writer:
         return tokens
 
     def finish(self, plan, frame, subject, depth, adjuncts=()):
-        """What follows the verb: complements, then adjuncts. A long object may come later."""
+        """The phrases after the verb: complements, then adjuncts. A long object may come later."""
         parts = [(slot, self.fill(slot, frame, depth, subject)) for slot in plan.complements]
         if (
             len(parts) > 1

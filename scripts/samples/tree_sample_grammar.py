@@ -172,7 +172,7 @@ class TreeWriter(Writer):
         return Node("NP", inside, words.kind, words.plural, words.person, words.pronoun)
 
     def noun_phrase(self, kind, case="obj", depth=0, avoid=None, banned=()):
-        """A noun phrase. What follows its noun is none of the `banned` phrases, which are those of the verb."""
+        """A noun phrase, without the phrases in `banned` after its noun: they belong to the verb."""
         phrase = self.base(kind, case, avoid)
         if phrase.pronoun or kind in BARE_KINDS or kind in PROPER or depth > 2:
             return phrase
@@ -302,7 +302,7 @@ class TreeWriter(Writer):
         return [empty("NP", f"*{found[0] if found else ''}")]
 
     def complements(self, plan, subject, depth, gap=None):
-        """What the verb's frame has after it; `gap` has what stands in the place of a slot."""
+        """The phrases of the verb's frame after the verb; `gap` has the replacements of slots."""
         banned, found = frame_phrases(plan.name), []
         for slot in plan.complements:
             if gap and slot in gap:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from seal.files.runs import Run
-from seal.tasks.base import OTHER_OUTPUTS, of_prediction
+from seal.tasks.base import OTHER_OUTPUTS, metrics_of_prediction
 from seal.version import VERSION
 from seal_inspect.components import escaped
 from seal_inspect.runs import MISSING, differences, durations, settings
@@ -78,7 +78,7 @@ class Report:
             if of_all and not others:
                 self.add(f"## Scores on {data} data", "Of the best epoch.", self._table("score", of_all))
             elif of_all:
-                predicted = {name: of_all[name] for name in of_prediction(of_all)}
+                predicted = {name: of_all[name] for name in metrics_of_prediction(of_all)}
                 rest = {name: row for name, row in of_all.items() if name not in predicted}
                 self.add(f"## Scores on {data} data", "Of what the model of the best epoch predicts.")
                 self.add(self._table("score", predicted), f"And of {'; '.join(others)}; losses, where there are some.")

@@ -20,7 +20,7 @@ from seal.common.nested_values import plain
 from seal.files.atomic_files import open_locked, with_filename
 from seal.files.paths import user_path
 from seal.registry import ConfigurationError
-from seal.tasks.base import OTHER_OUTPUTS, of_prediction
+from seal.tasks.base import OTHER_OUTPUTS, metrics_of_prediction
 
 # Samplers whose batches are of similar length.
 _BY_TOKENS = ("bucket", "by_size", "frames")
@@ -89,7 +89,7 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
 
 def _ordered(scores: dict[str, Any]) -> dict[str, Any]:
     """The scores of what `predict` gives first."""
-    return {name: scores[name] for name in dict.fromkeys([*of_prediction(scores), *scores])}
+    return {name: scores[name] for name in dict.fromkeys([*metrics_of_prediction(scores), *scores])}
 
 
 def _tell_what_is_scored(scores: dict[str, Any]) -> None:
@@ -98,7 +98,7 @@ def _tell_what_is_scored(scores: dict[str, Any]) -> None:
     if others:
         of_others = "; ".join(f"*{end}: {what}" for end, what in others.items())
         # Those of labels or roles go without saying.
-        names = ", ".join(name for name in of_prediction(scores) if "-" not in name)
+        names = ", ".join(name for name in metrics_of_prediction(scores) if "-" not in name)
         print(f"what `seal predict` gives: {names}; {of_others}", file=sys.stderr)
 
 

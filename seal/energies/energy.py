@@ -109,7 +109,7 @@ class LocalEnergy(Energy):
     sequences the sum runs over tokens as well: `sum_t y_t^T B T_E(x)_t`. It is linear in `y`, so a set of candidates
     costs one product.
 
-    There is no bias: the parameter counts that the authors print leave no place for one.
+    It has no bias, in agreement with the parameter counts that the authors print.
 
     # Parameters
 

@@ -141,13 +141,13 @@ def load_pretrained_energy(
 
     energy : `Energy`
     key : `str`
-        What names the file, for messages.
+        The config key of `path`, for messages.
     path : `str`
         A `model.tar.gz`, or the folder of a run.
     output_space : `OutputSpace`
         Its labels must be the trained model's, in their order.
     inputs : `Vocabulary`, optional (default = `None`)
-        Of the new model, where the term reads words by their numbers, which must be the trained model's, too.
+        The new model's vocabulary, if the term reads words by their indices; these must equal the trained model's.
 
     # Raises
 

@@ -34,7 +34,7 @@ def read_json(line: str, complaint: str, where: str = "") -> Any:
     """
     start = f"{where}: " if where else ""
 
-    def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         record = dict(pairs)
         if len(record) < len(pairs):
             twice = next(key for key, number in Counter(key for key, _ in pairs).items() if number > 1)
@@ -43,7 +43,7 @@ def read_json(line: str, complaint: str, where: str = "") -> Any:
 
     try:
         # With the line end, an error at the end of the line would be reported at a column of the next line.
-        return json.loads(line.rstrip("\r\n"), object_pairs_hook=once_each)
+        return json.loads(line.rstrip("\r\n"), object_pairs_hook=without_repeats)
     except json.JSONDecodeError as error:
         raise ConfigurationError(f"{start}{complaint}: {error.msg} at character {error.colno}.") from error
     except RecursionError as error:

@@ -13,7 +13,7 @@ from seal.scores import Cost, Score, SoftF1
 @dataclass
 class Comparison:
     """
-    What an energy loss is given of a batch: gold and its candidates, with their energies.
+    The inputs of an energy loss for a batch: gold and its candidates, with their energies.
 
     # Parameters
 

@@ -132,7 +132,7 @@ class RewardedContrastiveDivergenceLoss(ContrastiveDivergenceLoss):
 class PartitionLoss(EnergyLoss):
     """
     Maximum likelihood with a learned partition function (Sander, Roulet, Liu & Blondel 2025), where outputs are too
-    many for a sum. Of an energy `E` that has the term `log_partition` among its own:
+    many for a sum. For an energy `E` with the term `log_partition`:
 
         L = E(x, y) + mean_k exp(u_k) - 1,   u_k = -E(x, y_k) - log P_N(y_k | x)
 

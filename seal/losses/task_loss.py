@@ -12,7 +12,7 @@ from seal.registry import ConfigurationError, Registrable
 
 class NetTerms(NamedTuple):
     """
-    What a task loss reads of a network: three numbers for each instance, `(batch,)` each.
+    The inputs of a task loss for one network: three numbers for each instance, `(batch,)` each.
 
     # Parameters
 
@@ -59,7 +59,7 @@ class TaskLoss(Registrable):
     needs_gold_energy = False
     #: Whether the loss draws from the task-net's distribution.
     draws = False
-    #: Whether the energy is that of draws, by `energy_of_samples`, and not of the relaxed output.
+    #: True: the energy of draws, by `energy_of_samples`; false: the energy of the relaxed output.
     through_draws = False
 
     def __init__(
@@ -108,7 +108,7 @@ class TaskLoss(Registrable):
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
         """
-        What the task-net follows of the energy where the loss has `through_draws`.
+        The energy term of a loss with `through_draws`, whose gradient trains the task-net.
 
         # Parameters
 
@@ -260,8 +260,9 @@ class ConstrainedLoss(TaskLoss):
     `CE(F(x), y) + weight * sum_c v_c(relax(F(x)))`
 
     With the rule that no core role occurs twice this is the structured tuning of Li et al. (2020). Their `v` is another
-    one, `log_space`; those of the rules are expected counts above the limit. Of their three rules this is the first;
-    those of frames that overlap, and of roles that a predicate's frame lacks, read more than one frame or a lexicon.
+    one, `log_space`; the constraints' violations are expected counts above the limit. It is the first of their three
+    rules; the rules about overlapping frames and about roles that a predicate's frame lacks need several frames, or a
+    lexicon.
 
     # Parameters
 

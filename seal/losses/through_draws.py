@@ -24,7 +24,7 @@ class ThroughDrawsLoss(TaskLoss):
     the gradient, a ratio of two means over the same draws (self-normalised importance sampling), differs by about
     `1/K`, mostly towards 0: where few draws have a low energy, it may be half as long at `K = 5`. `jackknife` takes off
     the first order of that (Quenouille 1956): in the place of `w` it has `K w - (K - 1) v`, where `v` is the mean of
-    the `K` weightings that leave out one draw each. What is left is about `1/K^2`; at few draws the gradient varies up
+    the `K` weightings that leave out one draw each. The rest is about `1/K^2`; at few draws the gradient varies up
     to twice as much.
 
     A loss-net that was trained to rank draws has seen no relaxed output, and its slope there need not mean anything.

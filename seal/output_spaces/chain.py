@@ -103,7 +103,7 @@ class Chain:
 
     def log_prob(self, outputs: torch.Tensor) -> torch.Tensor:
         """`log P(y | x)` of each of `outputs (batch, samples, tokens)`: `(batch, samples)`."""
-        # With the samples last, the backward pass of `gather` fills (tokens, batch, tags), and not samples times that.
+        # With the samples last, the backward pass of `gather` fills (tokens, batch, tags) once for all samples.
         places = outputs.permute(2, 0, 1)
         chosen = self._tokens.only_real_(self._scores.gather(2, places))
         between = self._tokens.only_real_(self._transitions[places[:-1], places[1:]], first=1)
@@ -155,7 +155,7 @@ class _Sweep:
     # Parameters
 
     scores, transitions, tokens
-        Those of `Chain`, with the tokens first.
+        As for `Chain`, with the tokens as the first dimension.
     ways : `int`
         1: forward. 2: forward and backward, which is forward on the reversed sequences.
     """
@@ -308,7 +308,7 @@ class _Logarithms:
     # Parameters
 
     scores, transitions, tokens
-        Those of `Chain`, with the tokens first.
+        As for `Chain`, with the tokens as the first dimension.
     by_products : `bool`
         Whether a sum over the previous tag is a matrix product of exponentials, as in `_Sweep`. Otherwise it takes
         `tags^2` exponentials, and does not underflow.

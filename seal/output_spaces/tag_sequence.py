@@ -147,7 +147,7 @@ class TagSequence(OutputSpace):
             if mask is not None:
                 scores = scores * mask.unsqueeze(-1)
             return dot(outputs, scores)
-        # With the samples last, the backward pass of `gather` fills (batch, tokens, tags), and not samples times that.
+        # With the samples last, the backward pass of `gather` fills (batch, tokens, tags) once for all samples.
         # shape: (batch, tokens, samples)
         chosen = scores.gather(2, outputs.transpose(1, 2))
         if mask is not None:

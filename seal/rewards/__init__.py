@@ -1,3 +1,3 @@
-"""Scores that prior knowledge gives to an output where there is no gold."""
+"""Scores of outputs by prior knowledge, for data without gold."""
 
 from seal.rewards.reward import BatchReward, CitationReward, Reward

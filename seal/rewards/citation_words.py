@@ -130,7 +130,7 @@ WORD_RULES: dict[str, WordRule] = {
 @lru_cache(maxsize=8192)
 def found_by_rules(words: tuple[str, ...]) -> tuple[tuple[bool, ...], ...]:
     """
-    Which words each of `WORD_RULES` matches, in the order of the rules. Cached, because every epoch reads the same
+    For each of `WORD_RULES`, in order, whether it matches each word. Cached, because every epoch reads the same
     references.
     """
     return tuple(tuple(rule.finds(words, place) for place in range(len(words))) for rule in WORD_RULES.values())

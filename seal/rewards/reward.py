@@ -20,8 +20,8 @@ class Reward(Registrable):
 
     def of(self, sentences: list[list[str]], labels: list[str], device: Optional[torch.device] = None) -> BatchReward:
         """
-        The reward of a batch. What depends on the words alone is computed here, once; the result then evaluates many
-        taggings at a time.
+        The reward of a batch. It computes the features of the words once; the result then evaluates many taggings at a
+        time.
 
         # Parameters
 

@@ -40,7 +40,7 @@ def split_rows(
         A number for each row, equal for equal rows, and for the rows of a group.
     weights : `numpy.ndarray`, `(rows,)`
     of_splitter : `Params`
-        What the user gave for `cv`.
+        The parameters of `fit` that are routed to `cv`.
 
     # Raises
 

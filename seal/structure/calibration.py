@@ -158,7 +158,9 @@ class Calibration:
         candidates, others = self._both(score, log_prob, log_prob)
         return torch.where(score.isneginf(), others, candidates)
 
-    def of_others(self, score: torch.Tensor, log_prob: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+    def log_probability_of_others(
+        self, score: torch.Tensor, log_prob: torch.Tensor, others: torch.Tensor
+    ) -> torch.Tensor:
         """
         `log P(y|x)` of outputs that are not candidates, in nats: `(batch, n)`, of double precision.
 
@@ -173,7 +175,7 @@ class Calibration:
     def _both(
         self, score: torch.Tensor, log_prob: torch.Tensor, others: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """`log P(y|x)` of the candidates and of other outputs; parameters as for `of_others`."""
+        """`log P(y|x)` of the candidates and of other outputs; parameters as for `log_probability_of_others`."""
         features = features_of(score, log_prob)[:, : len(self.weights)]
         share = (features @ features.new_tensor(self.weights)).unsqueeze(1)
         rest = (1 - _mass(score, log_prob)).unsqueeze(1).clamp(min=1e-300).log()

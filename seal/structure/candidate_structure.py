@@ -99,7 +99,7 @@ class CandidateStructure(Structure):
         groups = self.groups_of(training)
         gold, declared = self._read(training, groups)
         candidates = [self.candidates(part) for part in validation]
-        report = {**self.learn(self.to_learn(training, gold, groups), gold, candidates), **declared}
+        report = {**self.learn(self.training_candidates(training, gold, groups), gold, candidates), **declared}
         chosen = self._indices_of_options(candidates)
         validation_groups = self.groups_of(validation)
         verdicts = {
@@ -152,7 +152,7 @@ class CandidateStructure(Structure):
         """
         raise NotImplementedError
 
-    def to_learn(self, training: Sequence[Any], gold: Any, groups: torch.Tensor) -> list[Any]:
+    def training_candidates(self, training: Sequence[Any], gold: Any, groups: torch.Tensor) -> list[Any]:
         """
         The batches from which the energies learn. Their counts, which come from all of `gold`, leave out the gold of an
         instance's group.
@@ -225,7 +225,7 @@ class CandidateStructure(Structure):
         """The index of the task-net's own output, or of its best candidate that keeps the rules: `(batch,)`."""
         if not self.has_rules:
             return torch.zeros(len(candidates.log_prob), dtype=torch.long, device=candidates.log_prob.device)
-        return self.own_candidate(candidates)
+        return self.task_net_candidate(candidates)
 
     def similarity(self, candidates: Any, indices: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:
         """The argument `similarity` of `Decision.choose`: F1 or accuracy, 0 to 1."""

@@ -10,7 +10,7 @@ from seal.structure.lbfgs import minimise
 from seal.structure.linear_system import LinearSystem, Objective
 
 
-class ByPasses(Objective):
+class BatchObjective(Objective):
     """The loss of any joint score; each evaluation is a pass over all data, with autograd."""
 
     def __init__(self, joint: JointScore, parts: Sequence[CandidateBatch]) -> None:
@@ -43,10 +43,10 @@ class ByPasses(Objective):
 def objective_of(joint: JointScore, parts: Sequence[CandidateBatch]) -> Objective:
     """
     The loss that `fit` minimises, on held-out data in batches: a `LinearSystem` if all energies are linear, which takes
-    a fraction of the time, else `ByPasses`.
+    a fraction of the time, else `BatchObjective`.
     """
     linear = all(isinstance(energy, LinearEnergy) for energy in joint.energies)
-    return (LinearSystem if linear else ByPasses)(joint, parts)
+    return (LinearSystem if linear else BatchObjective)(joint, parts)
 
 
 def fit(

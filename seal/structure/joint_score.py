@@ -8,7 +8,7 @@ from torch import nn
 
 from seal.common.setting_checks import require
 from seal.registry import Registrable
-from seal.structure.serialization import take_shapes
+from seal.structure.serialization import resize_buffers
 
 
 class CandidateGroup(Protocol):
@@ -50,7 +50,7 @@ def log_prob_of(candidates: CandidateBatch) -> torch.Tensor:
     return torch.cat([part.log_prob for part in candidates.parts()], dim=1)
 
 
-def only_least_broken(score: torch.Tensor, broken: torch.Tensor) -> torch.Tensor:
+def mask_rule_breakers(score: torch.Tensor, broken: torch.Tensor) -> torch.Tensor:
     """
     `score`, `(batch, candidates)`, with `-inf` for each candidate that breaks rules more than another candidate of its
     instance. `broken`, `(batch, candidates)`, is the violation of each, at least 0.
@@ -79,7 +79,7 @@ class CandidateEnergy(nn.Module, Registrable, Generic[Seen]):
         """Counts statistics of the training data. `gold` has the gold outputs as the only candidates."""
 
     def _load_from_state_dict(self, state_dict, prefix, *args, **kwargs) -> None:
-        take_shapes(self, state_dict, prefix)
+        resize_buffers(self, state_dict, prefix)
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
     def forward(self, candidates: Seen) -> torch.Tensor:

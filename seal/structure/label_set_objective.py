@@ -6,12 +6,12 @@ import torch
 
 from seal.common.setting_checks import require
 from seal.structure.energies.labels import LabelSetEnergy, Terms
-from seal.structure.fitting import ByPasses
+from seal.structure.fitting import BatchObjective
 from seal.structure.joint_score import JointScore
 from seal.structure.label_sets import LabelSetCandidates
 
 
-class LabelSetObjective(ByPasses):
+class LabelSetObjective(BatchObjective):
     """
     `sum_i w_i (log sum_y exp score(x_i, y) - score(x_i, gold_i))` over instances whose gold is a candidate, with the
     weights `w_i` of the instances. The scores of an instance are

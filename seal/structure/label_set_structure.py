@@ -22,7 +22,7 @@ from seal.structure.label_sets import ClassifierScores, LabelSetCandidates, Like
 from seal.structure.linear_system import Objective
 from seal.structure.row_parts import cross_fitting_parts, occurrences_in_group, selected
 from seal.structure.scores import LABEL_SET_SCORES, gold_among_candidates, label_set_scores
-from seal.structure.serialization import take_shapes
+from seal.structure.serialization import resize_buffers
 from seal.structure.structure import Structure, declare, logger, make_energies
 
 # The most joint scores in memory at a time: rows times candidates.
@@ -154,7 +154,7 @@ class LabelSetStructure(Structure):
         self._label_weights = state.get("label_weights")
 
     def _load_from_state_dict(self, state_dict, prefix, *args, **kwargs) -> None:
-        take_shapes(self, state_dict, prefix)
+        resize_buffers(self, state_dict, prefix)
         self._index = None
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
@@ -506,7 +506,7 @@ class LabelSetStructure(Structure):
         place = require(candidates.gold, "gold")
         score, log_prob = self.joint_scores(candidates), log_prob_of(candidates)
         inside = self.calibration.log_probabilities(score, log_prob).gather(1, place.clamp(min=0).unsqueeze(1))
-        others = self.calibration.of_others(score, log_prob, task_net.unsqueeze(1))
+        others = self.calibration.log_probability_of_others(score, log_prob, task_net.unsqueeze(1))
         return torch.where(place >= 0, inside.squeeze(1), others.squeeze(1)).exp().to(task_net)
 
     @torch.no_grad()
@@ -607,7 +607,7 @@ class LabelSetStructure(Structure):
             replacements = outputs()[rows, PLACES["likeliest"]].bool()
         else:
             parts = (self._candidates(part) for part in ClassifierScores(logits[rows]).split(self._chunk()))
-            sets = [part.outputs(self.own_candidate(part).unsqueeze(1)).squeeze(1) for part in parts]
+            sets = [part.outputs(self.task_net_candidate(part).unsqueeze(1)).squeeze(1) for part in parts]
             replacements = torch.cat(sets).bool()
         better = self._breaks(replacements) < breaks[rows]
         return labels.index_put((rows[better],), replacements[better])

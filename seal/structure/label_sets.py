@@ -106,7 +106,7 @@ class LabelSetCandidates:
             rows = (dropped >= 0).nonzero().squeeze(1)
             self.log_prob[rows, dropped[rows]] = -torch.inf
         if self.likely is not None:
-            self.likely.leave_out_known(dropped)
+            self.likely.mask_known_sets(dropped)
             if self.gold is not None:
                 place = self.likely.gold_place()
                 self.gold = torch.where((self.gold < 0) & (place >= 0), len(self.sets) + place, self.gold)
@@ -274,7 +274,7 @@ class LikelySets:
         self._is_gold = None if gold is None else (sets == gold.bool().unsqueeze(1)).all(dim=2)
         self.log_prob = self.product(logits) - F.softplus(logits).sum(dim=1, keepdim=True)
 
-    def leave_out_known(self, dropped: torch.Tensor | None) -> None:
+    def mask_known_sets(self, dropped: torch.Tensor | None) -> None:
         """
         Sets the log-probability of known sets to `-inf`, except each instance's `dropped` one, `(batch,)`: a known set
         that occurs only in the instance's group, or -1.

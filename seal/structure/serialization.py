@@ -17,7 +17,7 @@ def from_bytes(state: torch.Tensor) -> Any:
     return json.loads(bytes(state.tolist()).decode())
 
 
-def take_shapes(module: nn.Module, state_dict: dict[str, Any], prefix: str) -> None:
+def resize_buffers(module: nn.Module, state_dict: dict[str, Any], prefix: str) -> None:
     """Gives a module's buffers the shapes of a state dict: the shapes of counts depend on the training data."""
     for name, buffer in module._buffers.items():
         saved = state_dict.get(prefix + name)

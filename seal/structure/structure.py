@@ -22,7 +22,7 @@ from seal.structure.joint_score import (
     JointScore,
     has_gold,
     log_prob_of,
-    only_least_broken,
+    mask_rule_breakers,
 )
 from seal.structure.linear_system import Objective
 from seal.structure.scores import Ratio
@@ -152,10 +152,10 @@ class Structure(nn.Module, Registrable):
         """`score`, `(batch, candidates)`, with `-inf` for candidates that break a rule which another one keeps."""
         for rules in filter(None, (self.declared, self.learned_rules)):
             broken = [rules(*part.outputs_and_mask()).sum(dim=-1) for part in candidates.parts()]
-            score = only_least_broken(score, torch.cat([part.expand(len(score), -1) for part in broken], dim=1))
+            score = mask_rule_breakers(score, torch.cat([part.expand(len(score), -1) for part in broken], dim=1))
         return score
 
-    def own_candidate(self, candidates: CandidateBatch) -> torch.Tensor:
+    def task_net_candidate(self, candidates: CandidateBatch) -> torch.Tensor:
         """
         The index of the likeliest candidate under the task-net among those that keep the rules, `(batch,)`; where all
         candidates break some, among those that break them least.

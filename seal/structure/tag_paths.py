@@ -104,7 +104,7 @@ class TagPaths:
             "lemmas": list(self.lemmas),
         }
 
-    def gold_alone(self, scheme: TagScheme) -> TagCandidates:
+    def gold_candidates(self, scheme: TagScheme) -> TagCandidates:
         """The same instances with gold as the only candidate."""
         gold = require(self.gold, "gold").long().unsqueeze(1)
         first = torch.zeros(len(gold), dtype=torch.long)

@@ -158,18 +158,20 @@ class TagStructure(CandidateStructure):
 
     # Learning.
 
-    def gold_of(self, parts: Sequence[TagPaths]) -> TagCandidates:
+    def gold_candidates(self, parts: Sequence[TagPaths]) -> TagCandidates:
         """One batch of all instances, with gold as the only candidate of each."""
-        return joined([self.with_lemmas(part).gold_alone(self.scheme) for part in parts])
+        return joined([self.with_lemmas(part).gold_candidates(self.scheme) for part in parts])
 
     def _read(self, training: Sequence[TagPaths], groups: torch.Tensor) -> tuple[TagCandidates, dict]:
         words = [key for part in training for key in part.keys]
         self.lemmas.learn(words, [lemma for part in training for lemma in part.lemmas] or [None] * len(words))
-        gold = self.gold_of(training)
+        gold = self.gold_candidates(training)
         shares = self._learn_rules(gold, groups)
         return gold, {"declared": {"at most once": shares}} if shares else {}
 
-    def to_learn(self, training: Sequence[TagPaths], gold: TagCandidates, groups: torch.Tensor) -> list[TagCandidates]:
+    def training_candidates(
+        self, training: Sequence[TagPaths], gold: TagCandidates, groups: torch.Tensor
+    ) -> list[TagCandidates]:
         parts = []
         for part, group in zip(training, groups.split([len(part.tags) for part in training])):
             rows = torch.isin(groups, group).nonzero().squeeze(1)
@@ -178,9 +180,9 @@ class TagStructure(CandidateStructure):
 
     def learn_again(self, training: Sequence[TagPaths], validation: Sequence[TagPaths], l2: float) -> None:
         """Learns the energies again after `fit`, on other data with this L2 penalty. The gate's choices stay."""
-        gold = self.gold_of(training)
+        gold = self.gold_candidates(training)
         held_out = [self.candidates(part) for part in validation]
-        parts = self.to_learn(training, gold, self.groups_of(training))
+        parts = self.training_candidates(training, gold, self.groups_of(training))
         self.learn(parts, gold, held_out, say=None, chosen=(l2, True))
 
     def _ratios(

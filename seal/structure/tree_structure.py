@@ -56,11 +56,11 @@ class KBestTrees:
         """A key for each instance, equal for equal inputs: its words."""
         return list(map(tuple, self.words))
 
-    def gold_alone(self) -> TreeCandidates:
+    def gold_candidates(self) -> TreeCandidates:
         """The same instances with gold as the only candidate."""
         return self._alone(require(self.gold, "gold"))
 
-    def own_alone(self) -> TreeCandidates:
+    def task_net_candidates(self) -> TreeCandidates:
         """The same instances with the prediction without a structure as the only candidate."""
         return self._alone([trees[0] for trees in self.trees] if self.own is None else self.own)
 
@@ -110,9 +110,9 @@ class TreeStructure(CandidateStructure):
     # Learning.
 
     def _read(self, training: Sequence[KBestTrees], groups: torch.Tensor) -> tuple[TreeCandidates, dict]:
-        return _joined([part.gold_alone() for part in training]), {}
+        return _joined([part.gold_candidates() for part in training]), {}
 
-    def to_learn(
+    def training_candidates(
         self, training: Sequence[KBestTrees], gold: TreeCandidates, groups: torch.Tensor
     ) -> list[TreeCandidates]:
         trees_of_group: defaultdict[int, list[list[str]]] = defaultdict(list)
@@ -127,8 +127,8 @@ class TreeStructure(CandidateStructure):
         candidates: Sequence[TreeCandidates],
         chosen: dict[str, list[torch.Tensor]],
     ) -> dict[str, dict[str, Ratio]]:
-        golds = [part.gold_alone() for part in parts]
-        owns = [part.own_alone() for part in parts]
+        golds = [part.gold_candidates() for part in parts]
+        owns = [part.task_net_candidates() for part in parts]
         brackets = {
             name: _with_gold(owns if name == OWN else candidates, golds, index) for name, index in chosen.items()
         }
@@ -163,7 +163,9 @@ class TreeStructure(CandidateStructure):
         place, score = require(candidates.gold, "gold").to(log_prob.device), self.joint_scores(candidates)
         inside = self.calibration.log_probabilities(score, candidates.log_prob)
         inside = inside.gather(1, place.clamp(min=0).unsqueeze(1)).squeeze(1)
-        others = self.calibration.of_others(score, candidates.log_prob, log_prob.unsqueeze(1)).squeeze(1)
+        others = self.calibration.log_probability_of_others(score, candidates.log_prob, log_prob.unsqueeze(1)).squeeze(
+            1
+        )
         return torch.where(place >= 0, inside, others).exp()
 
     def similarity(self, candidates: TreeCandidates, indices: torch.Tensor, rows: Rows = slice(None)) -> torch.Tensor:

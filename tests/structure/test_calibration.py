@@ -72,7 +72,7 @@ def test_candidates_keep_their_order_and_what_they_leave_is_the_others(likeliest
     every = (3 * torch.randn(50, 10, generator=generator)).double().log_softmax(dim=1)
     calibration = Calibration(0.7, [0.3, 0.8, -0.5], likeliest)
     inside = calibration.log_probabilities(score, every[:, :7])
-    outside = calibration.of_others(score, every[:, :7], every[:, 7:])
+    outside = calibration.log_probability_of_others(score, every[:, :7], every[:, 7:])
     assert bool((inside.gather(1, score.argsort(dim=1)).diff(dim=1) > -1e-9).all())
     assert torch.allclose(torch.cat([inside, outside], dim=1).exp().sum(dim=1), torch.ones(50).double())
     assert torch.allclose(outside.softmax(dim=1), every[:, 7:].softmax(dim=1))
@@ -121,7 +121,7 @@ def test_what_is_ruled_out_shares_what_is_left_and_fillers_have_nothing():
     assert torch.allclose(calibration.log_probabilities(score, log_prob).exp().float(), expected, atol=1e-6)
     # Rounding may leave less for the others than one of them has.
     sure = torch.tensor([[0.0, -1e9]])
-    others = calibration.of_others(score[:, :2], sure, torch.tensor([[-1e-3]])).exp()
+    others = calibration.log_probability_of_others(score[:, :2], sure, torch.tensor([[-1e-3]])).exp()
     assert float(others) == pytest.approx(0.2)
 
 

@@ -20,7 +20,7 @@ from seal.structure.energies import (
     SpanCounts,
     TokenScores,
 )
-from seal.structure.fitting import ByPasses, fit, objective_of
+from seal.structure.fitting import BatchObjective, fit, objective_of
 from seal.structure.joint_score import JointScore
 from seal.structure.label_set_objective import LabelSetObjective
 from seal.structure.label_sets import LabelSetCandidates, SetIndex, known_sets
@@ -76,7 +76,7 @@ def test_the_loss_of_linear_energies_and_its_gradient_are_those_of_autograd(kind
     assert isinstance(linear, LinearSystem)
     theta = torch.randn(linear.size, generator=torch.Generator().manual_seed(3), dtype=torch.double)
     loss, gradient = linear.loss_and_gradient(theta)
-    wanted, wanted_gradient = ByPasses(joint.double(), parts).loss_and_gradient(theta)
+    wanted, wanted_gradient = BatchObjective(joint.double(), parts).loss_and_gradient(theta)
     assert loss == pytest.approx(wanted, rel=1e-6)
     torch.testing.assert_close(gradient, wanted_gradient, rtol=1e-4, atol=1e-5)
 
@@ -101,7 +101,7 @@ def test_the_loss_of_label_sets_and_its_gradient_are_those_of_autograd(kinds):
     parts = [label_sets(30, 0, own, sets, counts), label_sets(9, 1, 0, sets, counts), label_sets(5, 2, 1, sets, counts)]
     assert any((part.gold < 0).any() for part in parts)
     joint = JointScore([kind(4) for kind in kinds])
-    quick, slow = LabelSetObjective(joint, parts), ByPasses(joint, parts)
+    quick, slow = LabelSetObjective(joint, parts), BatchObjective(joint, parts)
     assert quick.count == slow.count
     theta = torch.randn(quick.size, generator=torch.Generator().manual_seed(3))
     loss, gradient = quick.loss_and_gradient(theta)
@@ -141,7 +141,7 @@ def test_the_minimum_of_a_curved_valley():
 def test_both_ways_learn_the_same():
     parts = [frames(60, 6, 5, seed=4), frames(60, 5, 6, seed=5)]
     learned = []
-    for way in (LinearSystem, ByPasses):
+    for way in (LinearSystem, BatchObjective):
         joint = joint_of(KINDS)
         objective = way(joint, parts)
         loss = fit(joint, objective, l2=2.0, max_steps=300)
@@ -151,7 +151,7 @@ def test_both_ways_learn_the_same():
 
 
 def test_an_energy_that_is_not_linear_is_learned_by_passes():
-    assert isinstance(objective_of(JointScore([Linear()]), [outputs()]), ByPasses)
+    assert isinstance(objective_of(JointScore([Linear()]), [outputs()]), BatchObjective)
 
 
 def test_without_gold_that_competes_nothing_is_learned():

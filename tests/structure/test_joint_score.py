@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from seal.structure.joint_score import CandidateEnergy, JointScore, only_least_broken
+from seal.structure.joint_score import CandidateEnergy, JointScore, mask_rule_breakers
 
 
 @dataclass
@@ -63,7 +63,7 @@ def test_gold_that_does_not_compete_adds_nothing():
 def test_no_gap_of_scores_beats_what_is_broken_least():
     score = torch.tensor([[0.0, -1e8, -2e8], [3.0, -torch.inf, 1.0], [5.0, 4.0, 3.0]])
     broken = torch.tensor([[2, 1, 1], [1, 0, 1], [0, 3, 0]])
-    probabilities = only_least_broken(score, broken).softmax(dim=1)
+    probabilities = mask_rule_breakers(score, broken).softmax(dim=1)
     expected = torch.tensor([[0.0, 1.0, 0.0], [math.exp(2) / (1 + math.exp(2)), 0.0, 1 / (1 + math.exp(2))]])
     torch.testing.assert_close(probabilities[:2], expected)
     torch.testing.assert_close(probabilities[2, [0, 2]], expected[1, [0, 2]])

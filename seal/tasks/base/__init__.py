@@ -9,7 +9,7 @@ sentence that starts with `file:line`. The docstrings do not repeat this.
 from seal.tasks.base.batches import BatchesByLength, BatchesBySize, BatchesOfFrames, PartlyLabelledBatches
 from seal.tasks.base.characters import CharactersIndexer
 from seal.tasks.base.continued_model import ContinuedModel
-from seal.tasks.base.metric_names import OTHER_OUTPUTS, of_prediction
+from seal.tasks.base.metric_names import OTHER_OUTPUTS, metrics_of_prediction
 from seal.tasks.base.pipeline import InputError, Pipeline
 from seal.tasks.base.predictor import LinePredictor, PredictorOfTheModel
 from seal.tasks.base.records import Record

@@ -62,8 +62,8 @@ def _size_of(instance: Instance) -> Size:
 class BatchesBySize(BucketBatchSampler):
     """
     Batches of similar padded size in random order, for training: AllenNLP's `bucket`, where the size is the number of
-    pieces or words that the encoder of `tokens` reads. Of two sentences with as many words, one may have twice as many
-    pieces.
+    pieces or words that the encoder of `tokens` reads. Two sentences with equal numbers of words may differ by a factor
+    of two in pieces.
 
     # Parameters
 

@@ -176,7 +176,7 @@ class NamesField(MetadataField):
             column.count(counter)
 
 
-def replaced(instance: Instance, known: dict[str, Any], **fields: Field) -> Instance:
+def replace_fields(instance: Instance, known: dict[str, Any], **fields: Field) -> Instance:
     """A copy of an indexed instance with the metadata updated by `known` and with new, indexed `fields`."""
     # The copy keeps the class of the field.
     metadata: Any = copy.copy(instance["metadata"])

@@ -18,7 +18,7 @@ OTHER_OUTPUTS = {
 }
 
 
-def of_prediction(names: Iterable[str]) -> list[str]:
+def metrics_of_prediction(names: Iterable[str]) -> list[str]:
     """
     Selects, in order, the names of the metrics that score the model's predicted output. The other metrics score the
     task-net's own output (`f1_own`) or the output for another score or threshold (`f1_decided`, `f1_tuned`), or are

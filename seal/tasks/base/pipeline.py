@@ -108,10 +108,10 @@ class Pipeline:
         with errors_explained():
             check_range("batch_size", batch_size, least=1)
             if not isinstance(self.predictor, LinePredictor):
-                is_one, request = isinstance(given, dict), lambda one: one
+                is_single_input, request = isinstance(given, dict), lambda one: one
             else:
-                is_one, request = self.predictor.is_one(given), self.predictor.request
-            if is_one or not isinstance(given, Iterable):
+                is_single_input, request = self.predictor.is_single_input(given), self.predictor.request
+            if is_single_input or not isinstance(given, Iterable):
                 return Record(self.predictor.predict_json(request(given)))
         return self._several(given, request, batch_size)
 
@@ -186,7 +186,7 @@ def load(
     """The implementation of `seal.load`."""
     with errors_explained():
         path = user_path(os.fspath(name))
-        archive = open_archive(path, number_of(device))
+        archive = open_archive(path, device_number(device))
         pipeline = Pipeline.of_archive(archive, path, arguments=arguments)
         if isinstance(pipeline.predictor, SentencePredictor):
             pipeline.predictor.set_splitting(split_sentences)
@@ -195,7 +195,7 @@ def load(
         return pipeline
 
 
-def number_of(device: Union[str, int, torch.device, None]) -> int:
+def device_number(device: Union[str, int, torch.device, None]) -> int:
     """AllenNLP's number of a device: the index of a GPU, or -1 for the CPU; `None` is the CPU."""
     if device is None or device == -1:
         return -1

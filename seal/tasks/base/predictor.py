@@ -113,7 +113,7 @@ class LinePredictor(Predictor):
         super().__init__(model, dataset_reader, frozen)
         self._energy = energy
 
-    def is_one(self, given: Any) -> bool:
+    def is_single_input(self, given: Any) -> bool:
         """True if the Python value `given` is a single input, False if it is a collection of inputs."""
         return isinstance(given, (str, bytes, dict))
 
@@ -130,7 +130,7 @@ class LinePredictor(Predictor):
         """Turns a line into a request, a dictionary; raises a `ConfigurationError` if the line is faulty."""
         raise NotImplementedError
 
-    def input_of(self, request: JsonDict) -> Any:
+    def input_text(self, request: JsonDict) -> Any:
         """The text that identifies a request without `id`: its record repeats it as `input`. `None`: no text."""
         texts = [str(request[key]) for key in ("sentence", "text") if isinstance(request.get(key), str)]
         return texts[-1] if texts else None
@@ -171,7 +171,7 @@ class LinePredictor(Predictor):
         try:
             request = self.read(line)
             self._check_object(request)
-            text = self.input_of(request) if "id" not in request else None
+            text = self.input_text(request) if "id" not in request else None
             if text is not None and _is_strict_json(text):
                 head["input"] = text
             return Line(request, head)

@@ -41,7 +41,7 @@ def check_scored(scored: torch.Tensor, metadata: Optional[list[dict[str, Any]]])
         raise NonFiniteOutput(metadata[row].get("source") if metadata else None)
 
 
-def known_rows(unknown: Sequence[Sequence[str]], losses: torch.Tensor) -> torch.Tensor:
+def rows_with_known_gold(unknown: Sequence[Sequence[str]], losses: torch.Tensor) -> torch.Tensor:
     """
     A mask over the rows of a batch, `(rows,)`, boolean: True where the vocabulary has all gold labels. The other rows
     have no loss.
@@ -56,6 +56,6 @@ def known_rows(unknown: Sequence[Sequence[str]], losses: torch.Tensor) -> torch.
     return torch.tensor([not names for names in unknown] or [True] * len(losses), device=losses.device)
 
 
-def mean_of(values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+def masked_mean(values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     """The mean of `values (rows,)` over the rows where the mask `rows (rows,)` is True; 0 if it is False everywhere."""
     return (values * rows).sum() / rows.sum().clamp(min=1)

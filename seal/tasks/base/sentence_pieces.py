@@ -14,9 +14,9 @@ from seal.common.setting_checks import check_choice
 
 logger = logging.getLogger(__name__)
 
-#: The other way than `IN_SENTENCE`: each word as if it were a text of its own.
+#: The pieces of each word as a text of one word; `IN_SENTENCE` is the other value.
 ALONE = "alone"
-# What may stand before a word to see its pieces inside a sentence.
+# Words to put before a word, to see its pieces inside a sentence.
 _BEFORE = ("a", "the", "1", ".")
 # Words by which a tokenizer shows whether it tells the two apart, and the number of words whose pieces are kept.
 _PROBES = ("a", "b", "and", "1", "The", "Anna")

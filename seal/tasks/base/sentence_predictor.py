@@ -65,7 +65,7 @@ def check_words(words: Sequence[str], max_words: int) -> None:
         )
 
 
-def noted_groups(sizes: Sequence[Size], most_rows: int, what: str) -> Iterator[list[int]]:
+def groups_with_progress(sizes: Sequence[Size], most_rows: int, what: str) -> Iterator[list[int]]:
     """Yields the groups of `length_groups` and logs the progress every `SECONDS_BETWEEN_NOTES` seconds."""
     done, start = 0, time.monotonic()
     noted = start
@@ -249,7 +249,7 @@ class SentencePredictor(LinePredictor):
         self._set_model()
         records: list[JsonDict] = [{} for _ in prepared]
         sizes = [size_of(sequence.words) for sequence, _ in prepared]
-        for places in noted_groups(sizes, len(prepared), "sentences"):
+        for places in groups_with_progress(sizes, len(prepared), "sentences"):
             outputs = self._model.forward_on_instances([prepared[place][1] for place in places])
             for place, output in zip(places, outputs):
                 records[place] = self._record(prepared[place][0], output)

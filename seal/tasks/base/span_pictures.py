@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from seal.structure.pictures import COLOURS, GREY, INK, Drawing
 from seal.tasks.base.records import numbers_of, printable
 
-#: Of labels that `COLOURS` lacks; the label says which one, everywhere the same.
+#: The colours of labels that `COLOURS` lacks; a label has the same one in every picture.
 _MORE = ("#d3eedf", "#f6d6d6", "#dfe0a8", "#c9ece8", "#f3d3ea", "#d9d4f5", "#e8dcc4", "#cbe3b4")
 #: Widths in pixels: of a letter of the words and of a label, of the blank between words, and of a line of words.
 _LETTER, _LABEL_LETTER, _BLANK, _LINE = 9.0, 6.6, 9.0, 860.0

@@ -14,9 +14,9 @@ logger = logging.getLogger(__name__)
 
 class UnknownGold:
     """
-    Labels, tags or roles of gold that a model's vocabulary lacks, since its training data had none. No output can be
-    right there. Evaluation counts them as missed, as the programs of the shared tasks do, and a warning tells their
-    number; nothing can be learned from them.
+    Finds gold labels, tags or roles that the model's vocabulary lacks, as they never occur in its training data. The
+    model cannot predict them. Evaluation counts them as missed, as the programs of the shared tasks do, and logs their
+    number; training refuses them.
 
     # Parameters
 
@@ -34,18 +34,18 @@ class UnknownGold:
         self.reset()
 
     def reset(self) -> None:
-        """Forgets what `note` has counted."""
+        """Resets the counts of `note`."""
         self._counts: Counter = Counter()
         self._instances = self._names = 0
         self._first: Optional[tuple[tuple[bool, str, int], str]] = None
 
     def refuse(self, metadata: Optional[Sequence[dict[str, Any]]]) -> None:
         """
-        For what learns from gold, or looks into it.
+        Refuses a batch with unknown names, for training.
 
         # Raises
 
-        `ConfigurationError` at the first name of a batch that is unknown.
+        `ConfigurationError` at the first unknown name.
         """
         for item in metadata or ():
             for place, name in self._unknown(item):
@@ -62,12 +62,12 @@ class UnknownGold:
 
     def note(self, metadata: Optional[Sequence[dict[str, Any]]]) -> list[list[str]]:
         """
-        For evaluation: counts the unknown names of a batch.
+        Counts the unknown names of a batch, for evaluation.
 
         # Returns
 
         `list[list[str]]`
-            Those of each instance.
+            The unknown names of each instance.
         """
         unknown = []
         for item in metadata or ():
@@ -86,8 +86,8 @@ class UnknownGold:
 
     def warn(self) -> None:
         """
-        Logs what was counted since the last call, if anything, and forgets it. The first name is that of the first line
-        which has one, whatever the order of the batches; of several files, in the order of their names.
+        Logs the counts since the last call, if there are any, and resets them. The message names the first line with an
+        unknown name, in whatever order the batches came; several files are in the order of their names.
         """
         if self._first is not None:
             logger.warning(
@@ -120,6 +120,6 @@ def _where(item: dict[str, Any], place: int) -> str:
 
 
 def _in_files(where: str) -> tuple[bool, str, int]:
-    """The place in its file of what `_where` gives, to be compared with others; what is of no file is behind them."""
+    """A sort key for the results of `_where`: by file and line; names without a file come last."""
     path, _, line = where.removesuffix(": ").rpartition(":")
     return not where, path, int(line) if line.isdecimal() else 0

@@ -135,7 +135,7 @@ def read_arff(path: str, repeated_names: str = "error") -> Iterator[ArffTable]:
     path : `str`
         UTF-8, packed where the name ends in `.gz`, `.bz2` or `.xz`.
     repeated_names : `str`, optional (default = `"error"`)
-        What to do with an attribute name that comes again: `"error"`, or `"number"`, which calls the second
+        The treatment of a repeated attribute name: `"error"`, or `"number"`, which calls the second
         one `name#2` (KU Leuven's expression data need it).
     """
     header, lines, number = _opened(path, repeated_names)

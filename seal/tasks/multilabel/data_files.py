@@ -71,7 +71,7 @@ class MultilabelData:
     means : `numpy.ndarray`
         float32, shape (features,): the values of missing features with `missing="mean"`.
     taxonomy : `Optional[Taxonomy]`
-        That of a hierarchical attribute or a nested XML; its labels are `label_names`, in order.
+        The taxonomy of a hierarchical attribute or a nested XML; its labels are `label_names`, in order.
     wheres : `dict[str, str]`
         `file:line` of the attribute that gives a feature or label.
     """
@@ -123,7 +123,7 @@ def read_multilabel(
     drop_attributes : `Sequence[str]`, optional (default = `()`)
         Names of attributes to leave out, such as identifiers.
     missing : `str`, optional (default = `"mean"`)
-        What replaces a missing feature: `"mean"`, the mean of the column over the values that are not missing;
+        The value in place of a missing feature: `"mean"`, the mean of the column over the values that are not missing;
         `"zero"`, 0. `"error"`: a missing feature is an error. The mean of a column of a nominal attribute is the share
         of its value.
     statistics : `Optional[MultilabelData]`

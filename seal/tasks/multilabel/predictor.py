@@ -190,7 +190,7 @@ class MultilabelPredictor(LabelSetPredictor):
         super().__init__(model, dataset_reader, frozen, **arguments)
         self._rows = FeatureRows(model.vocab, dataset_reader)
 
-    def is_one(self, given: Any) -> bool:
+    def is_single_input(self, given: Any) -> bool:
         """Whether `given` is one row: an object, or a list or an array of numbers or names."""
         if isinstance(given, numpy.ndarray):
             return given.ndim < 2
@@ -206,7 +206,7 @@ class MultilabelPredictor(LabelSetPredictor):
     def read(self, line: str) -> JsonDict:
         return read_json(decodable(line), 'the line is not JSON, such as {"features": [0, 1]}')
 
-    def input_of(self, request: JsonDict) -> Any:
+    def input_text(self, request: JsonDict) -> Any:
         return request.get("features")
 
     def prepare(self, inputs: JsonDict) -> numpy.ndarray:

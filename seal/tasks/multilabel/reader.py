@@ -42,7 +42,7 @@ class MultilabelReader(DatasetReader):
     label_xml, labels, drop_attributes, hierarchy, repeated_names :
         As in `read_multilabel`.
     missing : `str`, optional (default = `"mean"`)
-        What replaces a missing value: `"mean"`, the mean of the column in the training data `statistics_from`, or
+        The value in place of a missing one: `"mean"`, the mean of the column in the training data `statistics_from`, or
         `"zero"`. `"error"`, and `"mean"` without `statistics_from`: a missing value is an error.
     root : `str`, optional (default = `None`)
         The name of an additional label above all others, which every row has. The papers count it among the 500 labels

@@ -14,7 +14,7 @@ from seal.tasks.base.running_means import SummedScore, f1_scores, percent
 
 class BracketCounts(NamedTuple):
     """
-    What one tree adds to `BracketScore`: its constituents that are right, predicted and gold, and its words that are no
+    The counts of one tree for `BracketScore`: its correct, predicted and gold constituents, and its words without
     punctuation.
     """
 
@@ -29,7 +29,7 @@ class BracketCounts(NamedTuple):
         return self.correct == self.predicted == self.gold
 
     def sums(self) -> dict[str, int]:
-        """What a test of significance sums over trees; those of punctuation alone do not count as a sentence."""
+        """The counts that a test of significance sums over trees. A tree of punctuation alone has `sentence` 0."""
         counted = self.words > 0
         columns = {"correct": self.correct, "predicted": self.predicted, "gold": self.gold}
         return {**columns, "exact": int(self.exact and counted), "sentence": int(counted)}

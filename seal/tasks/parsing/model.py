@@ -13,7 +13,7 @@ from seal.nets import AttentionDecoder, TaskNet, TreeBeam, tree_beam
 from seal.output_spaces import LinearTree, OutputSpace
 from seal.samplers import Reranking, Sampler
 from seal.structure.tree_structure import KBestTrees, TreeStructure
-from seal.tasks.base.scored_rows import check_scored, known_rows, mean_of
+from seal.tasks.base.scored_rows import check_scored, masked_mean, rows_with_known_gold
 from seal.tasks.base.seal_model import SealModel
 from seal.tasks.parsing.bracket_score import BracketScore
 from seal.tasks.tagging import TaggingScore
@@ -67,7 +67,7 @@ class ParsingModel(SealModel):
         if self.inference is not None:
             _check_reranking(self.inference)
         self.beam = beam
-        #: What the search of the last prediction has found.
+        #: The trees that the search of the last prediction found.
         self.last_beam: Optional[TreeBeam] = None
         self._score, self._own_score = BracketScore(), BracketScore()
         self._step_score, self._cost_augmented_score = TaggingScore(spans=False), TaggingScore(spans=False)
@@ -94,7 +94,7 @@ class ParsingModel(SealModel):
         return self._state(tokens, symbols, mask)
 
     def _state(self, tokens: TextFieldTensors, symbols: torch.Tensor, mask: torch.Tensor) -> TaskState:
-        """That of given trees: each step has the symbols of its own tree before it."""
+        """The state of given trees: the net reads, for each step, the earlier symbols of the tree."""
         inputs = {**_words(tokens), "earlier": self.output_space.before(symbols)}
         logits, hidden, earlier = require(self.task_net, "task_net")(inputs, mask)
         return TaskState(inputs, logits, hidden, mask, symbols, earlier=earlier)
@@ -138,7 +138,7 @@ class ParsingModel(SealModel):
             unknown = [] if self.training else self.unknown_gold.note(metadata)
             if self.inference is None:
                 losses = space.cross_entropy(state.logits, symbols, state.mask)
-                output["loss"] = mean_of(losses, known_rows(unknown, losses))
+                output["loss"] = masked_mean(losses, rows_with_known_gold(unknown, losses))
         if not self.training:
             beam = self.last_beam = self.search(tokens, self.chooses)
             chosen = torch.zeros(len(beam.symbols), dtype=torch.long, device=beam.symbols.device)
@@ -185,7 +185,7 @@ class ParsingModel(SealModel):
         return self._strings(beam.symbols[:, 0], beam.mask[:, 0].sum(dim=1))
 
     def own_trees(self, beam: TreeBeam, tokens: TextFieldTensors) -> list[list[str]]:
-        """What is predicted without a structure; `beam` has the trees that compete, a wider search's."""
+        """The trees predicted without a structure; `beam` has the candidates, from a wider search."""
         same = self.beam >= self.structure.num_candidates
         return self._best(beam if same else self.search(tokens, for_structure=False))
 
@@ -279,7 +279,7 @@ def _check_reranking(inference: Sampler) -> None:
 
 
 def _words(tokens: TextFieldTensors) -> dict[str, Any]:
-    """What the decoder reads of the sentences."""
+    """The inputs of the decoder: the words and their mask."""
     return {"tokens": tokens, "words": get_text_field_mask(tokens)}
 
 

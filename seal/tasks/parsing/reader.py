@@ -28,16 +28,16 @@ _EXAMPLE = "(S (NP (PRP I)) (VP (VBP sleep)))"
 #: Constituents inside each other, at most; nltk goes through a tree by recursion, and Python's has an end.
 MOST_DEEP = 200
 
-#: The label of a tree's root that is no constituent of the sentence.
+#: The label of a root above the constituents of the sentence.
 ROOT = "TOP"
 _ROOTS = ("", ROOT, "ROOT", "S1")
 #: The part of speech of an empty element.
 EMPTY = "-NONE-"
-#: That of a mark of disfluencies in Switchboard.
+#: The part of speech of a mark of disfluencies in Switchboard.
 MARKS = "-DFL-"
 # A constituent that marks a turn.
 _CODE = "CODE"
-# What is no word of a sentence, however many there are.
+# The labels of empty elements and marks.
 _NO_WORDS = (EMPTY, MARKS, _CODE)
 # A label without function tags, indices and its alternatives; `-LRB-` has none of them.
 _BARE = re.compile(r"[^-=|]+")
@@ -116,7 +116,7 @@ def parsed_trees(  # noqa: C901 - a branch a token
 
 def cleaned(tree: Tree, punctuation: bool = True) -> Optional[Tree]:
     """
-    A tree as parsers learn it, in which every word has a part of speech; `None` where nothing is left. What goes:
+    The tree that parsers learn, in which every word has a part of speech; `None` if nothing is left. It drops
 
     - empty elements (`-NONE-`), and constituents with nothing else in them;
     - function tags and indices, `NP-SBJ-1` and `NP=2` are `NP`; of two labels the second, `PRT|ADVP` is `PRT`;
@@ -138,7 +138,7 @@ def cleaned(tree: Tree, punctuation: bool = True) -> Optional[Tree]:
 
 
 def _cleaned(node: Union[Tree, str], dropped: Iterable[str]) -> list[Tree]:
-    """What is left of a node: nothing, one node, or the children of one without a label."""
+    """The cleaned node, as a list: empty, one node, or the children of a node without a label."""
     if isinstance(node, str):
         return [Tree(WORD, [node])]
     if node.label() in dropped or node.label() == _CODE:
@@ -210,7 +210,7 @@ class ParsingReader(SentenceReader):
         return self.text_to_instance(line.split(), source=source)
 
     def _trees(self, paths: list[str], name: str) -> Iterator[_ReadTree]:
-        """Those of all paths, which messages call `name`."""
+        """The trees of all paths; `name` stands for them in messages."""
         trees = (tree for path in paths for tree in self._of_part(path, self._whole))
         return with_words(name, not_empty(trees, f"{name}: it has no tree with a word."))
 

@@ -38,8 +38,8 @@ def as_text(brackets: str, width: int = 120) -> str:
 
 def printer(brackets: str) -> TreePrettyPrinter:
     """
-    What draws the same tree; its method `svg` gives an `<svg>` element, in which labels and words may have any
-    characters. A `ValueError` where hundreds of constituents are inside each other.
+    NLTK's printer of the tree; its method `svg` returns an `<svg>` element, in which labels and words may have any
+    characters. Raises `ValueError` if hundreds of constituents are nested.
     """
     tree = Tree.fromstring(without_unknown_tags(brackets))
     words = tree.leaves()

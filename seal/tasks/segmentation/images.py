@@ -215,7 +215,7 @@ def _colours(path: str) -> tuple[list[tuple[int, ...]], numpy.ndarray]:
 
 
 def _seen(colour: tuple[int, ...], opacities: Collection[int]) -> tuple[int, ...]:
-    """What counts of a colour, where all masks have these opacities: of one that is transparent, only that it is."""
+    """A colour without what nobody sees: without its opacity if all masks have one; black if it is transparent."""
     if len(opacities) == 1:
         return (*colour[:3], _OPAQUE)
     return colour if colour[3] else (0, 0, 0, 0)
@@ -263,7 +263,7 @@ def _open(path: str) -> tuple[Image.Image, int]:
 def _largest(image: ImageFile.ImageFile) -> int:
     """
     The largest number that a grey, or a red, green or blue, can have in the file of an image that is not loaded yet.
-    Pillow makes 255 of it in the modes `L` and `RGB`. Of others it is given as 255.
+    Pillow scales it to 255 in the modes `L` and `RGB`. For other modes the result is 255.
     """
     if image.mode not in ("L", "RGB") or not image.tile:
         return 255

@@ -60,7 +60,7 @@ class MaskScore(SummedScore):
         intersection, union = overlap_of(predicted, gold)
         shares = image_iou(intersection, union, self._empty_iou)
         right = (predicted == gold).sum()
-        # One transfer from a GPU, and not four.
+        # One transfer from a GPU in place of four.
         sums = torch.stack([part.sum().double() for part in (shares, intersection, union, right)]).tolist()
         self._sums.update(dict(zip(("iou", "intersection", "union", "right"), sums)))
         self._sums.update(images=len(gold), pixels=gold.numel())

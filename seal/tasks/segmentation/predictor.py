@@ -109,7 +109,7 @@ class SegmentationPredictor(LinePredictor):
         self._files = None if folder is None else MaskFiles(folder)
         self._resize = dataset_reader.resize if isinstance(dataset_reader, SegmentationReader) else None
 
-    def is_one(self, given: Any) -> bool:
+    def is_single_input(self, given: Any) -> bool:
         one = isinstance(given, (str, bytes, dict, os.PathLike, Image.Image))
         return one or (isinstance(given, numpy.ndarray) and given.ndim < 4)
 

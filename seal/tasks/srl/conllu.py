@@ -25,7 +25,7 @@ _UD = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS",
 _MARK, _FRAME = 8, 9
 _NAMES = re.compile(r"#\s*global\.columns\s*=\s*(.*\S)")
 _ID = re.compile(r"[1-9][0-9]*")
-# A row that is no word: of a multi-word token, or an empty node.
+# A row of a multi-word token, or of an empty node.
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 # Universal PropBank 2.0 has all arguments of a predicate in its row, with the ids of their heads: `A0:1|A1:3`.
 _ARGUMENTS = re.compile(r"[^\s:|]+:[0-9]+(\|[^\s:|]+:[0-9]+)*")

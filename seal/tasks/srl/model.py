@@ -16,8 +16,8 @@ from seal.common.setting_checks import require, with_parameters_of
 from seal.nets import TaskNet
 from seal.output_spaces import OutputSpace
 from seal.structure.tag_paths import TagPaths
-from seal.tasks.base.fields import replaced
-from seal.tasks.base.scored_rows import check_scored, known_rows, mean_of
+from seal.tasks.base.fields import replace_fields
+from seal.tasks.base.scored_rows import check_scored, masked_mean, rows_with_known_gold
 from seal.tasks.base.seal_model import SealModel
 from seal.tasks.srl.srl_score import SrlScore
 from seal.tasks.tagging.model import TagModel
@@ -83,7 +83,7 @@ class SrlModel(TagModel):
         number = int(frames.sum())
         if number == len(frames):
             return state
-        # Places, and not booleans: each use of those asks a GPU for their number anew.
+        # Indices, as each use of a boolean mask waits for its count from the GPU.
         rows, rest = (~frames).long().sort(stable=True).indices.split([number, len(frames) - number])
         finder_loss = None
         if is_predicate is not None:
@@ -162,8 +162,8 @@ class SrlModel(TagModel):
         if tags is not None and self.inference is None:
             cross_entropy = self.output_space.cross_entropy(state.logits, tags, mask)
             finder_loss = _finder_loss(predicate_logits, require(is_predicate, "is_predicate"), mask)
-            scored = frames & known_rows(unknown, cross_entropy)
-            output["loss"] = mean_of(cross_entropy, scored) + mean_of(finder_loss, ~frames)
+            scored = frames & rows_with_known_gold(unknown, cross_entropy)
+            output["loss"] = masked_mean(cross_entropy, scored) + masked_mean(finder_loss, ~frames)
         if not self.training:
             own = self._predict(output, state, frames, metadata)
             if self.gives_energy:
@@ -230,7 +230,7 @@ class SrlModel(TagModel):
     def expanded(self, instance: Instance, expansion: int) -> Instance:
         tokens: Any = instance["tokens"]
         predicate = SequenceLabelField([int(place == expansion) for place in range(len(tokens))], tokens)
-        return replaced(instance, {"predicate": expansion}, predicate=predicate)
+        return replace_fields(instance, {"predicate": expansion}, predicate=predicate)
 
     def pseudo_labelled(self, instance: Instance, output: torch.Tensor, **more: Field) -> Instance:
         # Read of instances that ask for predicates alone, but a batch's instances have the same fields.

@@ -13,7 +13,7 @@ from allennlp.nn.util import move_to_device
 
 from seal.allennlp.safe_archives import open_archive
 from seal.common.length_groups import pieces_of, size_of
-from seal.tasks.base.sentence_predictor import noted_groups
+from seal.tasks.base.sentence_predictor import groups_with_progress
 from seal.tasks.base.words import WordSequence
 from seal.tasks.srl.model import SrlModel
 from seal.tasks.srl.reader import SrlReader
@@ -128,7 +128,7 @@ class ModelPredicateFinder(PredicateFinder):
         rows = [Row(sentence) for sentence in sentences]
         found: list[list[int]] = [[] for _ in rows]
         sizes = [sentence.size for sentence in sentences]
-        for places in noted_groups(sizes, self._batch_size, "sentences' predicates"):
+        for places in groups_with_progress(sizes, self._batch_size, "sentences' predicates"):
             inputs = as_tensors([rows[place] for place in places], self._device)
             # Not the model's `forward`, which also decodes tags: without a predicate these have no meaning.
             logits = self._model.predicate_logits(self._model.task_net(inputs).hidden)

@@ -13,7 +13,7 @@ from seal.common.setting_checks import check_that, check_whole, require
 from seal.common.tag_encodings import tags_to_spans
 from seal.tasks.base.fields import field_of
 from seal.tasks.base.predictor import finite, probabilities_of
-from seal.tasks.base.sentence_predictor import MAX_WORDS, SentencePredictor, noted_groups, read_request
+from seal.tasks.base.sentence_predictor import MAX_WORDS, SentencePredictor, groups_with_progress, read_request
 from seal.tasks.base.words import EnglishSplitter, describe
 from seal.tasks.srl.model import SrlModel
 from seal.tasks.srl.predicates import (
@@ -158,7 +158,7 @@ class SrlPredictor(SentencePredictor):
                 rows.append(Row(sentences[place], index))
                 owner.append(place)
         frames: list[JsonDict] = [{} for _ in rows]
-        for places in noted_groups([row.sentence.size for row in rows], self._frames_per_batch, "frames"):
+        for places in groups_with_progress([row.sentence.size for row in rows], self._frames_per_batch, "frames"):
             batch = [rows[place] for place in places]
             for place, frame in zip(places, self._decode(batch)):
                 frames[place] = frame

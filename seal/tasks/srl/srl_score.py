@@ -12,13 +12,13 @@ from seal.common.tag_encodings import arguments_of, tags_to_spans
 from seal.structure.energies.roles import CORE_ROLES
 from seal.tasks.base.running_means import SummedScore, f1_by_name, f1_scores, percent
 
-#: What precision, recall and F1 are ratios of.
+#: The counts of which precision, recall and F1 are ratios.
 PARTS = ("correct", "predicted", "gold")
 
 
 class FrameCounts(NamedTuple):
     """
-    What one frame adds to `SrlScore`: its arguments by role, and the number of core roles it uses more than once.
+    The counts of one frame for `SrlScore`: its arguments by role, and the number of core roles that occur repeatedly.
     """
 
     correct: Counter

@@ -12,8 +12,8 @@ from seal.common.tag_encodings import tags_to_spans
 from seal.output_spaces import OutputSpace, TagSequence
 from seal.structure.tag_paths import TagPaths
 from seal.structure.tag_structure import TagStructure
-from seal.tasks.base.fields import KnownLabelsField, replaced
-from seal.tasks.base.scored_rows import check_scored, known_rows, mean_of
+from seal.tasks.base.fields import KnownLabelsField, replace_fields
+from seal.tasks.base.scored_rows import check_scored, masked_mean, rows_with_known_gold
 from seal.tasks.base.seal_model import SealModel
 from seal.tasks.tagging.tagging_score import TaggingScore
 from seal.two_player.objectives import TaskState
@@ -65,8 +65,8 @@ class TagModel(SealModel):
         self, state: TaskState, metadata: Iterable[dict[str, Any]]
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, Optional[torch.Tensor]]:
         """
-        What the structure chooses: tags, `(rows, words)`, and their log-probability under the task-net, `(rows,)`; the
-        task-net's own tags; and, where it is asked for, how likely the chosen ones are to be right, `(rows,)`.
+        The tags that the structure chooses, `(rows, words)`, and their log-probability under the task-net, `(rows,)`;
+        the task-net's own tags; and, if asked for, the probability that the chosen tags are gold, `(rows,)`.
         """
         paths = self.paths(state, metadata)
         tags, log_prob, probability = self.structure.decide_with_probability(
@@ -119,7 +119,7 @@ class TagModel(SealModel):
     def pseudo_labelled(self, instance: Instance, output: torch.Tensor, **more: Field) -> Instance:
         tokens: Any = instance["tokens"]
         tags = KnownLabelsField(output[: len(tokens)].tolist(), tokens, self.output_space.namespace)
-        return replaced(instance, {"tags": None}, tags=tags, **more)
+        return replace_fields(instance, {"tags": None}, tags=tags, **more)
 
 
 @Model.register("seal_tagging")
@@ -223,7 +223,7 @@ class TaggingModel(TagModel):
         unknown = [] if self.training or tags is None else self.unknown_gold.note(metadata)
         if self.inference is None and tags is not None:
             losses = self.output_space.cross_entropy(state.logits, tags, mask)
-            output["loss"] = mean_of(losses, known_rows(unknown, losses))
+            output["loss"] = masked_mean(losses, rows_with_known_gold(unknown, losses))
         if not self.training:
             probability = None
             if self.chooses:
@@ -232,7 +232,7 @@ class TaggingModel(TagModel):
                 output["tags"], output["log_prob"] = self._predicted(state)
                 own = output["tags"]
                 if self.gives_probability and self.inference is None:
-                    # That of the best path, which decoding has found, too.
+                    # The probability of the best path, which decoding found.
                     *_, probability = self._decided(state, metadata or [])
             if probability is not None:
                 output["probability"] = probability

@@ -85,7 +85,7 @@ class TaggingPredictor(SentencePredictor):
         super().__init__(
             model, dataset_reader, frozen, energy, SPLITTERS[tokenizer](), max_words, split_sentences, **unknown
         )
-        #: How the training data write tags of entities; `None` where there are none.
+        #: The notation of entity tags in the training data; `None` if tags encode no spans.
         self.notation = notation_of(self._model.vocab)
 
     def _more(self, inputs: JsonDict) -> dict[str, Any]:

@@ -71,7 +71,7 @@ class TaggingReader(SentenceReader):
     case : `bool`, optional (default = `False`)
         Whether there is a field `case`.
     encoding : `Optional[str]`, optional (default = `"auto"`)
-        How the file's tags write spans. `"auto"` recognises it from all tags of a file (see
+        The encoding of spans in the file's tags. `"auto"` recognises it from all tags of a file (see
         `seal.common.tag_notation`), says so in one line, and refuses a file that mixes two ways. `"IOB1"`, `"BIO"` or
         `"BIOES"`: this encoding, whose tags are `O` and `B-<label>` and so on (see `seal.common.tag_encodings`). Tags
         that break the encoding are refused. `None`: the tags write no spans, as parts of speech do not.
@@ -90,8 +90,8 @@ class TaggingReader(SentenceReader):
     plain_text : `bool`, optional (default = `False`)
         Whether each line of `unlabelled` is a sentence instead, with spaces between its words.
     tokenizer : `str`, optional (default = `"english"`)
-        How the predictor splits raw text into words, which should be as in the files: `"english"`, with punctuation
-        apart (`did n't`); `"tweets"`, where hashtags, names and emoticons stay whole; or `"white_space"`.
+        The predictor's splitter of raw text, whose words should be like the words of the files: `"english"`, with
+        punctuation apart (`did n't`); `"tweets"`, where hashtags, names and emoticons stay whole; or `"white_space"`.
 
     # Raises
 
@@ -132,13 +132,13 @@ class TaggingReader(SentenceReader):
         check_choice("dataset_reader.tokenizer", tokenizer, TOKENIZERS)
         _check_namespaces(self._token_indexers)
         self._labelled, self._unlabelled, self._plain_text = labelled, unlabelled, plain_text
-        #: How the predictor splits raw text into words.
+        #: The predictor's splitter of raw text.
         self.tokenizer = tokenizer
         self._case = case
         self._encoding, self._target_encoding, self._repair = encoding, target_encoding, repair
         # By path: its files when their tags were read, and the notation that was found.
         self._notations: dict[str, tuple[list[Any], Optional[TagNotation]]] = {}
-        # That of the first path, in whose encoding the tags of others are learned, too.
+        # The encoding of the first path, to which the tags of other paths are converted.
         self._first: Optional[TagNotation] = None
         self._legal: dict[str, LegalTags] = {}
 

@@ -14,8 +14,8 @@ from seal.tasks.base.running_means import SummedScore, f1_by_name, f1_scores, pe
 
 def tagging_sums(predicted: Sequence[str], gold: Sequence[str], spans: bool) -> dict[str, int]:
     """
-    What a test of significance sums over sentences: the tags that are `right`, the `tokens`, whether all are `exact`, 1
-    for the `sentence`; and with `spans` the entities that are `correct`, `predicted` and `gold`.
+    The counts that a test of significance sums over sentences: the tags that are `right`, the `tokens`, whether all are
+    `exact`, 1 for the `sentence`; and with `spans` the entities that are `correct`, `predicted` and `gold`.
     """
     right = sum(one == other for one, other in zip(predicted, gold, strict=True))
     sums = {"right": right, "tokens": len(gold), "exact": int(list(predicted) == list(gold)), "sentence": 1}

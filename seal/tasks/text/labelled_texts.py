@@ -19,14 +19,14 @@ from seal.registry import ConfigurationError
 
 logger = logging.getLogger(__name__)
 
-# What other programs write between labels; `C#`, `#news` and `part #2` are names.
+# The signs that other programs write between labels; `C#`, `#news` and `part #2` are names.
 _SEPARATOR = re.compile(r"[|;]|(?<=\S)#(?=[^\s#])|\s#\s*(?=[^\s\d])")
-# Of fewer labels it is no surprise that each occurs once.
+# In files with fewer labels, each of them may occur only once.
 _FEW_LABELS = 16
 # The keys of our own files and of the published versions of NYT, RCV1 and WOS for hierarchical classification.
 _TEXT_KEYS = ("text", "token", "tokens", "doc_token")
 _LABEL_KEYS = ("labels", "label", "doc_label")
-# What a header, in lower case, has over the columns of texts and of labels.
+# The headings of the columns of texts and of labels, in lower case.
 _TEXT_HEADINGS = ("text", "texts", "sentence", "document", "comment", "tweet")
 _LABEL_HEADINGS = ("label", "labels", "category", "categories", "tags")
 # The cells of a column that stands for a label, in lower case.
@@ -103,7 +103,7 @@ def read_json_lines(path: str, options: TextOptions = TextOptions()) -> Iterator
         text, labels = text_of(record, options.text_keys, where), record[key]
         are_names = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
         check_that(are_names, f"{where}: {key!r}", "a list of names", labels)
-        yield LabelledText(text, once_each(labels, where), where)
+        yield LabelledText(text, without_repeats(labels, where), where)
 
 
 def read_csv(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
@@ -136,7 +136,7 @@ def read_csv(path: str, options: TextOptions = TextOptions()) -> Iterator[Labell
         if columns is None:
             labels = labels_of(record[key], where)
         else:
-            labels = once_each([name for name in columns if _bit(record[name], name, where)], where)
+            labels = without_repeats([name for name in columns if _bit(record[name], name, where)], where)
         yield LabelledText(text_of(record, text_keys, where), labels, where)
 
 
@@ -311,7 +311,7 @@ def format_of(path: str, options: TextOptions = TextOptions()) -> str:
     raise ConfigurationError(f"{path}: {told}; dataset_reader.format is one of {', '.join(FORMATS)}.")
 
 
-def once_each(labels: Iterable[str], source: str) -> list[str]:
+def without_repeats(labels: Iterable[str], source: str) -> list[str]:
     """
     The labels without repeats, in their order; an error with `source` (`file:line`) if a name is not one that a label
     may have (`clean_label`).
@@ -336,7 +336,7 @@ def labels_of(cell: str, where: str) -> list[str]:
         if label in labels:
             raise ConfigurationError(f"{where}: the label {label!r} comes a second time.")
         labels[label] = None
-    return once_each(labels, where)
+    return without_repeats(labels, where)
 
 
 def _items(cell: str, where: str) -> list[str]:

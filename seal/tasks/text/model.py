@@ -7,7 +7,7 @@ from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 
 from seal.nets.encoders.transformer import TextTransformer
-from seal.tasks.base.fields import LabelSetField, replaced
+from seal.tasks.base.fields import LabelSetField, replace_fields
 from seal.tasks.multilabel import MultilabelModel
 from seal.two_player.objectives import TaskState
 
@@ -91,4 +91,4 @@ class TextMultilabelModel(MultilabelModel):
         field = LabelSetField([space.labels[label] for label in chosen], space.namespace)
         # What `index` would find, without a look into the vocabulary.
         field._label_ids, field._num_labels = chosen, space.num_labels
-        return replaced(instance, {"labels": None}, labels=field)
+        return replace_fields(instance, {"labels": None}, labels=field)

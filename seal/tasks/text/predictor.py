@@ -15,7 +15,7 @@ from seal.common.setting_checks import check_that, check_whole, with_parameters_
 from seal.files.records import read_json
 from seal.tasks.base.fields import field_of
 from seal.tasks.base.predictor import decodable, without
-from seal.tasks.base.sentence_predictor import MAX_WORDS, check_characters, check_words, noted_groups
+from seal.tasks.base.sentence_predictor import MAX_WORDS, check_characters, check_words, groups_with_progress
 from seal.tasks.multilabel.predictor import LabelSetPredictor
 from seal.tasks.text.model import TextMultilabelModel
 
@@ -108,7 +108,7 @@ class TextMultilabelPredictor(LabelSetPredictor):
     def _labelled(self, instances: list[Instance]) -> list[JsonDict]:
         records: list[JsonDict] = [{} for _ in instances]
         sizes = [size_of(_words_of(instance)) for instance in instances]
-        for places in noted_groups(sizes, len(instances), "texts"):
+        for places in groups_with_progress(sizes, len(instances), "texts"):
             batch = Batch([instances[place] for place in places])
             batch.index_instances(self._model.vocab)
             tokens = move_to_device(batch.as_tensor_dict()["tokens"], self._model.tuned_threshold.device)

@@ -75,7 +75,7 @@ def test_an_object_without_an_id_has_its_text_in_its_record(key, monkeypatch):
 @pytest.mark.parametrize("value", ["NaN", "-Infinity", "1e999", '["\\ud83d"]', "[" * 900 + "1" + "]" * 900])
 def test_an_input_that_strict_json_cannot_hold_is_not_repeated(value, monkeypatch):
     """The record of such a line is its error; the command went down with the record."""
-    monkeypatch.setattr(Numbers, "input_of", lambda self, request: {"a": [request["number"]]})
+    monkeypatch.setattr(Numbers, "input_text", lambda self, request: {"a": [request["number"]]})
     monkeypatch.setattr(Numbers, "prepare", lambda self, inputs: inputs["number"])
     monkeypatch.setattr(Numbers, "records", lambda self, prepared: [{"error": "no"} for _ in prepared])
     predictor = Numbers()

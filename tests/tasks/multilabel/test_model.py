@@ -5,7 +5,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from sklearn.metrics import accuracy_score, f1_score
 
-from seal.tasks.base import of_prediction
+from seal.tasks.base import metrics_of_prediction
 from seal.tasks.base.scored_rows import NonFiniteOutput
 from seal.tasks.multilabel.label_set_score import example_f1
 from tests.multilabel import DESCENT, LOSS_NET, TASK_NET, batch, model, seal_parts
@@ -303,8 +303,10 @@ def test_a_score_without_a_suffix_is_of_what_is_predicted():
             assert metrics[f"subset_accuracy{ending}"] == pytest.approx(100 * accuracy_score(gold, predicted))
     # What is decided for the model's score is what is predicted; for another one, it is another output.
     assert metrics["micro_f1_decided"] == metrics["micro_f1"] and metrics["f1_decided"] != metrics["f1"]
-    assert set(of_prediction(metrics)) >= {"f1", "micro_f1", "macro_f1", "subset_accuracy"}
-    assert not {"f1_own", "f1_decided", "f1_half", "loss", "mean_average_precision"} & set(of_prediction(metrics))
+    assert set(metrics_of_prediction(metrics)) >= {"f1", "micro_f1", "macro_f1", "subset_accuracy"}
+    assert not {"f1_own", "f1_decided", "f1_half", "loss", "mean_average_precision"} & set(
+        metrics_of_prediction(metrics)
+    )
 
 
 @pytest.mark.parametrize("decision", ["tuned", "per_label"])
