@@ -7,8 +7,8 @@ The New York Times Annotated Corpus (LDC2008T19) as it is published: an article 
     ...<body><body.head><hedline><hl1>The headline</hl1></hedline></body.head>
       <body.content><block class="full_text"><p>A paragraph.</p></block></body.content></body></nitf>
 
-The corpus was not at hand, and nothing here was tried on it. The elements are those of its documentation and of
-programs of others that read it.
+The corpus was not at hand, and nothing here was tried on it. The elements follow its documentation and other programs
+that read it.
 """
 
 from collections.abc import Iterator

@@ -13,8 +13,8 @@ The corpus was not at hand, and nothing here was tried on it. Its documentation
 (https://groups.inf.ed.ac.uk/switchboard, "Data Summary" and "Annotations") has the elements `word`, `punc`, `sil` and
 `trace`, and the attributes `orth`, `pos`, `cat`, `subcat` and `wc`. From programs of others that read it are the names
 and folders of the files, NXT's namespace, the element `parse` and the form of a reference; ranges,
-`#id(s1_1)..id(s1_3)`, are from its other layers. Nothing that was found says where a `punc` has its sign, and what part
-of speech: here the sign is `orth` or the element's text, and the part of speech `pos` or that of the sign in the Penn
+`#id(s1_1)..id(s1_3)`, are from its other layers. The documentation does not say where a `punc` has its sign and part of
+speech: this reader takes `orth` or the element's text, and `pos` or the part of speech of the sign in the Penn
 Treebank.
 """
 
@@ -58,7 +58,7 @@ def read_nxt(path: str) -> Iterator[str]:
 
 
 def _brackets(node: Tree) -> str:
-    """A node in brackets, and of a `parse` what is in it; empty where it has no word."""
+    """A node in brackets; of a `parse`, its content. Empty if it has no word."""
     if isinstance(node[0] if len(node) else None, str):
         # As the Penn Treebank writes words that would be brackets of its trees.
         return f"({node.label()} {node[0].replace('(', '-LRB-').replace(')', '-RRB-')})"

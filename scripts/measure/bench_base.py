@@ -23,8 +23,8 @@ class Benchmark:
     """
     A suite. Each of its cases is a method, by name, that measures something and returns the rows.
 
-    `methods`: those of the suite's `methods` that are measured; the `baseline` always is, since the ratios are to it.
-    `repeats`: rounds of each timing. `num_batches`: batches of a round. `threads`: of torch.
+    `methods`: the measured methods; the `baseline` is always measured, as ratios refer to it. `repeats`: rounds of each
+    timing. `num_batches`: batches of a round. `threads`: of torch.
     """
 
     #: The cases with their descriptions, and the names of the methods.
@@ -121,7 +121,7 @@ def build_trainer(settings: dict[str, Any], model: Model, loader: DataLoader, **
     """
     The trainer of a config for one epoch, on its device, without callbacks, checkpoints and files.
 
-    `settings`: the config's `trainer`. `changes`: values that replace those of `settings`.
+    `settings`: the config's `trainer`. `changes`: values that replace values of `settings`.
     """
     only_steps = {
         "num_epochs": 1,

@@ -180,7 +180,7 @@ def _train(model, batches: list[Any]) -> None:
 
 @torch.no_grad()
 def _learn(model, batches: list[Any]) -> None:
-    """A structure that is followed in all predictions; what it has learned does not change its cost."""
+    """A structure that is followed in all predictions; its parameters do not change its cost."""
     model.eval()
     records = [TagPaths(**model.held_out(batch)) for batch in batches[:2]]
     model.structure.fit(records, records)

@@ -1,6 +1,6 @@
 """
-Chains over tags beside those of other libraries: pytorch-crf, TorchCRF, torch-struct and AllenNLP's module, with equal
-scores, on whole batches without padding. What a library does not offer is left out.
+Chains over tags beside the chains of other libraries: pytorch-crf, TorchCRF, torch-struct and AllenNLP's module, with
+equal scores, on whole batches without padding. Operations that a library lacks are left out.
 """
 
 import multiprocessing
@@ -50,7 +50,7 @@ def peers(repeats: int) -> list[Row]:
 
 
 def _peaks_of(case: Callable[[], object]) -> dict[str, float]:
-    """The peak memory of a fork of this process that runs `case` once, and what it adds."""
+    """The peak memory of a fork of this process that runs `case` once, and its increase."""
     receives, sends = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("fork").Process(target=lambda: sends.send(peaks_of(case)))
     process.start()

@@ -21,8 +21,8 @@ BATCH = 32
 
 class GivenPredicates(SemanticRoleLabelerPredictor):
     """
-    allennlp-models' predictor without its first step: spaCy's tagger, which splits the sentence and finds its
-    verbs. What it does with given words and predicates is unchanged.
+    allennlp-models' predictor without its first step: spaCy's tagger, which splits the sentence and finds its verbs.
+    Its work on given words and predicates is unchanged.
     """
 
     def __init__(self, model: Model, reader: UpstreamReader) -> None:

@@ -46,7 +46,7 @@ def timed(case: Callable[[], Any]) -> Timing:
 def counted_operations(case: Callable[[], Any]) -> int:
     """
     The number of multiplications and additions in the matrix products and convolutions of `case`. This is its cost
-    apart from memory traffic, however it is implemented. PyTorch counts neither those of an LSTM on a CPU nor
+    apart from memory traffic, however it is implemented. PyTorch counts neither the products of an LSTM on a CPU nor
     element-wise operations.
     """
     with FlopCounterMode(display=False) as counter:
@@ -65,7 +65,7 @@ class _CountedCalls(TorchDispatchMode):
 
 
 def counted_calls(case: Callable[[], Any]) -> int:
-    """How many operations `case` calls, each of which is at least one launch on a GPU."""
+    """The number of operations that `case` calls; each is at least one launch on a GPU."""
     with _CountedCalls() as counter:
         case()
     return counter.count

@@ -142,8 +142,8 @@ def _of_batch(model: Any, batch: dict[str, Any]) -> Iterator[tuple[float, float,
 
 def of_label_sets(name: str) -> Iterator[tuple[str, Outputs, tuple[float, float]]]:
     """
-    For two scores what a classifier under structure says of test data, and the log-loss of single labels: of its own
-    probabilities, and of calibrated ones.
+    The outputs of a classifier with structure on test data for two scores, and the log-loss of single labels by its own
+    and by calibrated probabilities.
     """
     from sklearn.linear_model import LogisticRegression
 

@@ -193,7 +193,7 @@ def measure(data: Data, make: Callable[[int], Any], seed: int) -> dict[str, Any]
     began = time.process_time()
     scores = fitted.scores(data.test)
     structured = fitted.structure_.decide_all(scores)
-    # All that is more than the classifier's own scores, those of whole sets among it.
+    # The time beyond the classifier's own scores, with the scores of whole sets.
     deciding = max(time.process_time() - began - predicting, 0.0)
     gold = torch.from_numpy(data.test_gold)
     rows = {}

@@ -32,7 +32,7 @@ DOCUMENTED: dict[tuple[str, str], dict[str, float]] = {
 
 
 class Trial(NamedTuple):
-    """What a gate sees of a score on validation data that were cut to a size, and what came of each option on test."""
+    """The gate's input for a score on validation data of a reduced size, and the test score of each option."""
 
     setup: Setup
     size: int
@@ -214,8 +214,8 @@ TITLES = {
 
 def gained(found: Sequence[Trial], leave_out: bool = True) -> Iterator[tuple[Trial, dict[str, float]]]:
     """
-    Of each trial the test gain over `own`, in percent, of what each gate chose. With `leave_out` the earlier gains are
-    those of other data sets; otherwise those of the library.
+    Of each trial the test gain over `own`, in percent, of what each gate chose. With `leave_out` the priors come from
+    the other data sets; otherwise from the library.
     """
     known = {data: priors(found, data) for data in {trial.setup.data for trial in found}} if leave_out else {}
     for trial in found:

@@ -82,7 +82,7 @@ class Grid:
         return call(f"{self._name}.experiment", arguments)
 
     def config(self, dataset: str, method: str, settings: Optional[dict[str, Any]] = None) -> dict[str, Any]:
-        """The config with those of the settings, JSON's values, that the method reads; `tuned` may be one."""
+        """The config with the settings, JSON values, that the method reads; `tuned` may be one."""
         more = tuple((name, json.dumps(value)) for name, value in (settings or {}).items())
         used = self.read(dataset, method, more)
         given = {name: value for name, value in more if name in used}
@@ -105,7 +105,8 @@ class Grid:
 
 def is_tuned(settings: dict[str, str]) -> bool:
     """
-    Whether settings, jsonnet values, ask for those of ours. Raises `UserError` if `tuned` is neither true nor false.
+    Whether the settings, jsonnet values, select our tuned settings. Raises `UserError` if `tuned` is neither true nor
+    false.
     """
     tuned = settings.get("tuned", "false")
     if tuned not in ("true", "false"):

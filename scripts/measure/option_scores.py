@@ -84,7 +84,7 @@ def setups(seeds: int) -> Iterator[Setup]:
 
 
 def noisy_setups() -> Iterator[Setup]:
-    """Of which gold is drawn anew: some label sets and tags that take seconds."""
+    """The data whose gold is drawn anew: label sets and tags that take seconds."""
     for seed in (1, 2):
         nets = ("yeast", "logistic regression"), ("medical", "logistic regression"), ("reuters", "SGD")
         yield from (Setup("label sets", data, net, seed) for data, net in nets)
@@ -93,13 +93,13 @@ def noisy_setups() -> Iterator[Setup]:
 
 
 def collect(setup: Setup, noise: bool = False) -> dict[str, Any]:
-    """What the gate sees of validation data, and the same of test data; with `noise` gold is chance."""
+    """The gate's input on validation data, and the same for test data; with `noise`, gold is random."""
     torch.set_num_threads(1)
     return label_sets(setup, noise) if setup.family == "label sets" else tags(setup, noise)
 
 
 class _Kept(LabelSetStructure):
-    """Keeps what the gate sees."""
+    """Saves the gate's input."""
 
     def _choose(self, scores, q, gold, groups=None, weights=None):
         self.seen = {**_part(scores, q, gold), "groups": groups}
@@ -171,7 +171,7 @@ def tags(setup: Setup, noise: bool = False) -> dict[str, Any]:
     net = fitted(train)
     tagger = StructuredTagger(labels, encoding)
     if noise:
-        # Gold is drawn from what the net says, of which nothing more can be learned.
+        # Gold is drawn from the net's distribution, so that an energy has nothing to learn.
         torch.manual_seed(setup.seed)
         train, valid, test = (
             [one._replace(tags=_draw(tagger, rows)) for one, rows in zip(part, net.emissions(part))]

@@ -11,7 +11,7 @@ MIB = 2**20
 
 
 def peaks_of(work: Callable[[], object]) -> dict[str, float]:
-    """`peak`, and less what was held before it, `added`, in MiB; with a GPU, both are the peak of its memory."""
+    """`peak`, and `added`, the increase over the memory before, in MiB; with a GPU, both are the peak of its memory."""
     before = peak_memory()
     work()
     if torch.cuda.is_available():
@@ -22,8 +22,8 @@ def peaks_of(work: Callable[[], object]) -> dict[str, float]:
 
 def peak_memory() -> float:
     """
-    The most memory that this process has held, in MiB. Linux's `ru_maxrss` is not suitable: a new process inherits
-    that of its parent, so that a large parent hides what the child needs. `VmHWM` starts anew with each program.
+    The most memory that this process has held, in MiB. Linux's `ru_maxrss` is not suitable: a new process inherits its
+    parent's value, which may be larger than the child's. `VmHWM` starts anew with each program.
     """
     try:
         for line in Path("/proc/self/status").read_text().splitlines():

@@ -1,6 +1,6 @@
 """
-What the runs of a page were trained with, as each of them recorded it: the commit, the machine and the day. And
-whether their configs, which only call the library of `training_configs`, still evaluate to what they did then.
+The commit, machine and day of each run of a page, as the run recorded it; and a check that the configs, which call the
+library of `training_configs`, still evaluate to the same.
 """
 
 import json
@@ -128,7 +128,7 @@ def changes(folders: Sequence[Path]) -> list[str]:
 
 
 def _differing(before: Any, now: Any, path: str = "") -> Iterator[str]:
-    """The dotted paths of what is not the same; a list counts as one value."""
+    """The dotted paths of different values; a list counts as one value."""
     if not (isinstance(before, dict) and isinstance(now, dict)):
         if before != now:
             yield path

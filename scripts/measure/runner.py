@@ -20,7 +20,7 @@ from scripts.measure.suite import ROOT, Scores
 
 class Runner:
     """
-    Trains and scores runs. Several threads use one runner, each for a run of its own.
+    Trains and scores runs. Several threads use one runner, each for another run.
 
     `threads`: of each training.
     """
@@ -148,7 +148,7 @@ class Runner:
                 reported = report[f"best_validation_{run.suite.selection}"]
                 _check_score(run, scores.metrics[run.suite.selection], reported, tolerance(config))
             write_gzip(run.folder / f"frames_{split}.csv.gz", scores.examples.to_csv(index=False))
-            # The facts of the model are those of the first scoring.
+            # The first scoring wrote the facts of the model.
             metrics = {"train": {**training, **facts}, **run.metrics(), split: scores.metrics}
             # In the suite's order, whichever was scored first.
             ordered = {name: metrics[name] for name in [*paths, "train"] if name in metrics}

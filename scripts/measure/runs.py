@@ -63,7 +63,7 @@ class Run:
     def nets(self) -> int:
         """How many nets its training trains: its own and, with a structure, one for each fold; and a student."""
         config: dict[str, Any] = {}
-        with suppress(RuntimeError):  # The training says what is wrong.
+        with suppress(RuntimeError):  # The training reports the mistake.
             config = evaluated(self.config)
         model, trainer = config.get("model") or {}, config.get("trainer") or {}
         folds = 0

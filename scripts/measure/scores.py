@@ -46,8 +46,8 @@ class TrainedRun:
 
     def pass_over(self, path: str, see: See) -> tuple[list[dict[str, Any]], dict[str, float], float]:
         """
-        Predicts the data of a path: what `see` keeps of all batches, the metrics, and the seconds of predicting and
-        scoring, without those of reading the file.
+        Predicts the data of a path. Returns the results of `see` for all batches, the metrics, and the seconds of
+        predicting and scoring, without the time of reading the file.
         """
         import torch
 

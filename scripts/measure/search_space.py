@@ -43,7 +43,7 @@ class Range:
         value = trial.suggest_float(key, self.low, self.high, log=self.log)
         if trial.user_attrs.get("own"):
             return value
-        # Rounded before it is used: what is printed is what was trained.
+        # Rounded before it is used, so that the printed value was trained.
         return float(min(max(float(f"{value:.3g}"), self.low), self.high))
 
     @property

@@ -112,7 +112,7 @@ class Suite:
         return None if self.setting_names is None else self.family or self.name.partition("_")[0]
 
     def splits(self) -> dict[str, str]:
-        """The paths of the splits that can be scored: all that there are, except train."""
+        """The paths of the splits that can be scored: all but train."""
         return {split: path for split, path in self.data().items() if split != "train" and path}
 
 

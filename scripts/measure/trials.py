@@ -31,9 +31,9 @@ def open_study(url: str, name: str, about: dict[str, Any], maximize: bool, warmu
     """
     The study of this name in the storage, which begins here if there is none.
 
-    `url`: of a database, as SQLAlchemy takes it. `about`: what the search is about, all of JSON. `warmup_epochs`: no
-    trial is pruned in so many first epochs. Raises `UserError` if the storage cannot be opened, or has a study of this
-    name that is about something else.
+    `url`: of a database, as SQLAlchemy takes it. `about`: the description of the search, JSON values. `warmup_epochs`:
+    no trial is pruned in so many first epochs. Raises `UserError` if the storage cannot be opened, or has a study of
+    this name that is about something else.
     """
     import optuna
     from optuna.exceptions import StorageInternalError
@@ -146,7 +146,7 @@ class Trainings:
 
     def metrics(self) -> dict[str, Any]:
         """
-        What the run's `metrics.json` has after the config was trained as it is. Raises `NonFiniteLoss` if the training
+        Trains the config as it is, and returns the run's `metrics.json`. Raises `NonFiniteLoss` if the training
         diverges; `UserError` if the config is refused.
         """
         return self._run(load(self._config, {}), {})
@@ -211,7 +211,7 @@ def start_of_last_phase(trainer: dict[str, Any]) -> int:
 
 @contextmanager
 def quiet(verbose: bool) -> Iterator[None]:
-    """Hides what is written to stdout and stderr inside, unless `verbose`; restores the state of logging at the end."""
+    """Hides stdout and stderr inside, unless `verbose`; restores the state of logging at the end."""
     from allennlp.common.tqdm import logger as bars
 
     root, hook = logging.getLogger(), sys.excepthook

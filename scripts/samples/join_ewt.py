@@ -94,7 +94,7 @@ def paired(skeletons, sentences):
 
 
 def reasons(skeletons, sentences, partners):
-    """Why each skeleton without a partner has none, by the sentences that stand where its partner would."""
+    """The reason why a skeleton has no partner, by the sentences in the partner's place."""
     for i, partner in enumerate(partners):
         if partner is None:
             before = max((j for j in partners[:i] if j is not None), default=-1)

@@ -88,7 +88,7 @@ RARE_RULES = (
 RARE_ODDS = 0.85
 RARE_STRAY_ODDS = 0.004
 FUSION_ODDS = 0.05  # the cuisine is another one than the dish's
-LOOSE_ODDS = 0.02  # for each label of STYLES: it is added to or taken from those of the dish
+LOOSE_ODDS = 0.02  # for each label of STYLES: it is added to or removed from the dish's labels
 
 # Words that indicate a label; many are listed for several labels, so one word rarely decides anything.
 WORDS = {

@@ -43,7 +43,7 @@ def draw_shape(rng):
     """`(SIDE, SIDE)` booleans: the pixels whose centres lie in a shape, which the image may cut off."""
     y, x = numpy.mgrid[0:SIDE, 0:SIDE] + 0.5
     x, y = x - between(rng, 10, 22), y - between(rng, 10, 22)
-    # A rotation with rational sine and cosine: those of `math` may differ between machines in their last bit.
+    # A rotation with rational sine and cosine, as the functions of `math` may differ between machines in the last bit.
     slope = between(rng, -1, 1)
     cosine, sine = (1 - slope * slope) / (1 + slope * slope), 2 * slope / (1 + slope * slope)
     u, v = cosine * x + sine * y, cosine * y - sine * x

@@ -30,7 +30,7 @@ CLERKS = (
 LEFT_OUT = {"SEL": 0.1, "ITM": 0.15, "LOC": 0.25, "DAY": 0.25, "PRC": 0.35}
 COMMA = 0.3  # how likely a comma is between two entities; otherwise nothing separates them
 
-# Words that fit one entity, and words that fit several: these are most of what stands in a note.
+# Words that fit one entity, and words that fit several, which are most words of a note.
 GIVEN = "Anna Bert Clara David Edith Frank Greta Hugo Ida Jonas Karin Ludwig Mona Nils Otto Paula".split()
 FAMILY = "Becker Carver Dorsey Ellison Fuller Garrick Holm Iversen Jarvis Keller Lindqvist Munro".split()
 GOODS = "apples beans bread butter cheese cream eggs flour honey milk onions pears soap wool".split()

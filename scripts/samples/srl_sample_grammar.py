@@ -1,8 +1,8 @@
 """The grammar of the embedded SRL sample: how a frame of `srl_sample_lexicon` becomes a sentence.
 
-`Lexicon` divides the words into what train may show and what it may not. `Writer` makes the sentences of
-one split: it plans a verb with a frame and a voice, and turns the plan into a clause (tense, questions,
-fronting, relative clauses, control, reported speech), noting which tokens fill which role.
+`Lexicon` divides the words into words that train may show and held-out words. `Writer` makes the sentences of one
+split: it plans a verb with a frame and a voice, and turns the plan into a clause (tense, questions, fronting, relative
+clauses, control, reported speech), noting which tokens fill which role.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ PRONOUNS = {  # subject form: (object form, possessive, grammatical person, plur
     "they": ("them", "their", 3, True),
 }
 CONTROL_KINDS = ("that", "inf", "tough")
-# These never become the subject of a passive, and are not asked for or fronted.
+# These are never questioned, fronted or made the subject of a passive.
 BARE_KINDS = ("time", "money", "percent", "adj", "title", "indef") + CONTROL_KINDS
 PROPER = ("city", "first", "last", "month", "day")
 CLOSED = ("month", "day", "title", "quality", "noise", "part_of_day", "blade", "subject")
@@ -116,7 +116,7 @@ class Slot:
         self.kind, _, self.control = kind.partition("@")  # control: the role that an inf or tough slot shares
 
     def nominal(self):
-        """Whether a noun phrase fills it that may be asked for, fronted or made the subject."""
+        """Whether it is filled by a noun phrase that may be questioned, fronted or made the subject."""
         return self.kind not in BARE_KINDS
 
 
@@ -145,7 +145,7 @@ class Clause:
 
 
 class Lexicon:
-    """The word lists, divided once into what train may show and what it may not."""
+    """The word lists, divided once into words that train may show and held-out words."""
 
     def __init__(self, rng):
         self.rng = rng
@@ -251,7 +251,7 @@ def spell(tokens):
 
 
 def embedded(tense):
-    """The tense of a time or condition clause, given that of its main clause."""
+    """The tense of a time or condition clause, given the tense of its main clause."""
     return "present" if tense in ("modal", "present") else "past"
 
 

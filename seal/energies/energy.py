@@ -35,7 +35,7 @@ class Energy(OverOutputs, Registrable):
         inputs: Optional[dict[str, Any]] = None,
     ) -> Any:
         """
-        Computes what the term needs of the input.
+        Computes the term's features of the input.
 
         # Parameters
 

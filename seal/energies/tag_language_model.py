@@ -201,8 +201,8 @@ class TagLanguageModelEnergy(Energy):
         The weight of the models that read words; with 0 there are none.
     word_embedder : `TextFieldEmbedder`, optional (default = `None`)
         Embeds the words that `q` and `q'` read, from the field `tokens`. `None`: they read the loss-net's vectors
-        `T_E(x)_t`; those of a BiLSTM or a transformer depend on the words after `t` too, so for Eq. 9 as printed give
-        an embedder.
+        `T_E(x)_t`. The vectors of a BiLSTM or a transformer depend on the words after `t` too, so for Eq. 9 as printed
+        give an embedder.
     word_dim : `int`, optional (default = `None`)
         A linear map brings the words' vectors to this size, once a batch: a large vector beside each tag of each
         candidate is most of the cost of `q`. `None`: they are read as they are.

@@ -43,10 +43,10 @@ class Comparison:
 
 class EnergyLoss(torch.nn.Module, Registrable):
     """
-    The loss `L_E`, which trains the loss-net: it compares the energies of an instance's candidates with that of gold.
-    In alternating training the candidates are constants, and gradients flow through the energies alone. In implicit
-    training the candidates are functions of the task-net, and so are their costs; the score of `regression`, its
-    target, is a constant by default.
+    The loss `L_E`, which trains the loss-net: it compares the energies of an instance's candidates with the energy of
+    gold. In alternating training the candidates are constants, and gradients flow through the energies alone. In
+    implicit training the candidates are functions of the task-net, and so are their costs; the score of `regression`,
+    its target, is a constant by default.
     """
 
     #: True where the loss needs `log P_N` of every candidate.

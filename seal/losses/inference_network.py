@@ -45,8 +45,8 @@ class InferenceNetworkLoss(TaskLoss):
     margin_weight : `float`, optional (default = `1.0`)
         `mu`.
     cost_augmented_cross_entropy_weight : `Optional[float]`, optional (default = `None`)
-        The weight of `CE(F^c(x), y)` in the place of `tau`. A `stacked` network reads gold, which cross-entropy teaches
-        it to repeat: with 0 it looks for what is costly alone.
+        The weight of `CE(F^c(x), y)` in the place of `tau`. A `stacked` network reads gold, and cross-entropy teaches
+        it to repeat gold: with 0 it learns from the cost and the energy alone.
 
     # Raises
 

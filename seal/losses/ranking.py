@@ -15,8 +15,8 @@ LOST = 40.0
 def log_total(logits: torch.Tensor) -> torch.Tensor:
     """
     `log sum_k exp(r_k)` of `logits (batch, 1 + samples)`: `(batch,)`. Terms more than `LOST` nats below the largest
-    have a gradient of exactly 0, and not of 1e-30: the log-probabilities of masks and long sentences are hundreds of
-    nats apart, and on a CPU a net takes a hundred times as long for numbers close to the smallest that there are.
+    have a gradient of exactly 0 in place of 1e-30: the log-probabilities of masks and long sentences are hundreds of
+    nats apart, and a net on a CPU takes a hundred times as long for denormal numbers.
     """
     lost = logits < logits.detach().amax(dim=1, keepdim=True) - LOST
     return logits.masked_fill(lost, -torch.inf).logsumexp(dim=1)
@@ -25,9 +25,9 @@ def log_total(logits: torch.Tensor) -> torch.Tensor:
 @EnergyLoss.register("ranking")
 class RankingLoss(EnergyLoss):
     """
-    `-log( exp(r_0) / sum_{k=0..K} exp(r_k) )` with `r_k = -E(x, y_k)` and gold at `k = 0` (SEAL, ICLR 2022
-    submission, Eq. 10, with gold in the sum). At the optimum the energy is the gap between the true distribution `P`
-    and that of the sampler, `P_N`: `E = -log P + log P_N + const`.
+    `-log( exp(r_0) / sum_{k=0..K} exp(r_k) )` with `r_k = -E(x, y_k)` and gold at `k = 0` (SEAL, ICLR 2022 submission,
+    Eq. 10, with gold in the sum). At the optimum the energy is the gap between the true distribution `P` and the
+    sampler's, `P_N`: `E = -log P + log P_N + const`.
 
     A candidate drawn `n` times counts `n` times, also where it equals gold.
     """
@@ -49,7 +49,7 @@ class NceRankingLoss(RankingLoss):
     Eq. 8-9 with gold in the sum, after Ma & Collins 2018). It is consistent: at the optimum
     `exp(-E) / sum_y exp(-E) = P(y | x)`.
 
-    The candidates must be draws from `P_N`, with their log-probability and that of gold.
+    The candidates must be draws from `P_N`, with the log-probabilities of the draws and of gold.
     """
 
     needs_noise_log_prob = True

@@ -19,13 +19,13 @@ class ThroughDrawsLoss(TaskLoss):
     `grad = -sum_k (w_k - 1/K) grad log P(y_k | x)`, `w = softmax(-E(x, y_1), ..., -E(x, y_K))`.
 
     The gradient of `-log E_q[exp(-E)]` is `-E_p[grad log P(y | x)]` with `p(y)` proportional to `q(y) exp(-E(x, y))`;
-    the `1/K` takes off what is 0 in expectation. Value and gradient are consistent and not unbiased: both come near
-    those of the expectation as `K` grows. The mean of the value is never below it (Jensen's inequality). The mean of
-    the gradient, a ratio of two means over the same draws (self-normalised importance sampling), differs by about
-    `1/K`, mostly towards 0: where few draws have a low energy, it may be half as long at `K = 5`. `jackknife` takes off
-    the first order of that (Quenouille 1956): in the place of `w` it has `K w - (K - 1) v`, where `v` is the mean of
-    the `K` weightings that leave out one draw each. The rest is about `1/K^2`; at few draws the gradient varies up
-    to twice as much.
+    the `1/K` subtracts a term with the expectation 0. Value and gradient are consistent but biased: both converge to
+    the value and gradient of the expectation as `K` grows. The mean of the value is never below it (Jensen's
+    inequality). The mean of the gradient, a ratio of two means over the same draws (self-normalised importance
+    sampling), differs by about `1/K`, mostly towards 0: where few draws have a low energy, it may be half as long at `K
+    = 5`. `jackknife` takes off the first order of that (Quenouille 1956): in the place of `w` it has `K w - (K - 1) v`,
+    where `v` is the mean of the `K` weightings that leave out one draw each. The rest is about `1/K^2`; at few draws
+    the gradient varies up to twice as much.
 
     A loss-net that was trained to rank draws has seen no relaxed output, and its slope there need not mean anything.
 

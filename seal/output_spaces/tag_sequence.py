@@ -50,7 +50,7 @@ class TagSequence(OutputSpace):
 
     # Raises
 
-    `ConfigurationError` if the namespace holds no tags, or the encoding is unknown or not that of the tags.
+    `ConfigurationError` if the namespace holds no tags, or the encoding is unknown or does not fit the tags.
     """
 
     l1_per_error = 2.0

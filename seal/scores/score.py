@@ -49,7 +49,7 @@ class Score(_Measure):
 
 
 class _Ratio(Score):
-    """A score that is a ratio, which has no value where both the output and gold are empty."""
+    """A score that is a ratio. It is undefined where both the output and gold are empty."""
 
     def __init__(self, zero_division: float = 1.0) -> None:
         check_range("score.zero_division", zero_division, least=0, most=1)

@@ -81,7 +81,7 @@ def penalises_intercept(estimator: Any) -> bool:
 
 
 def fit_with(estimator: Any, X: Any, y: Any, params: Params, method: str = "fit") -> Any:
-    """Calls `method` with those of `params` that the estimator or its parts request."""
+    """Calls `method` with the `params` that the estimator or its parts request."""
     if not params:
         return getattr(estimator, method)(X, y)
     with config_context(enable_metadata_routing=True):

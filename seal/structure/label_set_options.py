@@ -127,5 +127,5 @@ def labels_above(probabilities: torch.Tensor, threshold: float, never_nothing: b
 
 
 def blended(own: torch.Tensor, outputs: Callable[[], torch.Tensor], blend: float) -> torch.Tensor:
-    """`(1 - b) p_l + b m_l`, `(rows, labels)`; calls `outputs`, which gives those of `_outputs`, only if `b > 0`."""
+    """`(1 - b) p_l + b m_l`, `(rows, labels)`; calls `outputs` only if `b > 0`."""
     return torch.lerp(own, outputs()[:, 0], blend) if blend else own

@@ -597,7 +597,8 @@ class LabelSetStructure(Structure):
     ) -> torch.Tensor:
         """
         `labels`, `(rows, labels)`, with the rows that break rules replaced by the likeliest candidate that keeps them,
-        if it breaks them less: under the task-net if `blend` is 0, else under `q`. `outputs` gives those of `_outputs`.
+        if it breaks them less: under the task-net if `blend` is 0, else under `q`. `outputs` returns the result of
+        `_outputs`.
         """
         breaks = self._breaks(labels)
         rows = breaks.nonzero().squeeze(1)

@@ -250,8 +250,8 @@ class LabelSetCandidates:
 class LikelySets:
     """
     Each instance's `k` likeliest label sets under the task-net's independent labels. Those that are known sets, and so
-    are candidates already, get the log-probability `-inf`. The interface is that of `LabelSetCandidates`, with the
-    instances as one more dimension: `sets` is `(batch, candidates, labels)`.
+    are candidates already, get the log-probability `-inf`. The interface equals the one of `LabelSetCandidates`, with
+    the instances as a further dimension: `sets` is `(batch, candidates, labels)`.
 
     # Parameters
 

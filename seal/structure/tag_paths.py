@@ -14,7 +14,7 @@ from seal.structure.tag_sequences import ExcludedGold, TagCandidates, TagScheme,
 @dataclass
 class TagPaths:
     """
-    The k-best lists of tag sequences of a batch of instances. A run keeps those of its training data.
+    The k-best lists of tag sequences of a batch of instances. A run saves the lists of its training data.
 
     # Parameters
 

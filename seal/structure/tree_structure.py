@@ -20,7 +20,7 @@ from seal.structure.trees import TreeCandidates
 @dataclass
 class KBestTrees:
     """
-    The k-best lists of trees of a batch of sentences. A run keeps those of its training data.
+    The k-best lists of trees of a batch of sentences. A run saves the lists of its training data.
 
     # Parameters
 

@@ -30,7 +30,7 @@ def cross_fit(
     exact: bool = False,
 ) -> list[torch.Tensor]:
     """
-    Held-out emissions for `StructuredTagger.fit`: those of each example come from a tagger that was trained without it.
+    Held-out emissions for `StructuredTagger.fit`: a tagger that was trained without an example computes its emissions.
 
     Examples with equal inputs are in one fold. The input is given by `inputs`, or is read from the example:
 

@@ -155,7 +155,7 @@ class StructuredTagger:
         groups : `Sequence`, optional
             The group of each sentence, such as the sentence of a frame. A group is either in training or in validation
             data, and is one observation of a gain; the energy's counts of training data leave out an instance's group.
-            By default sentences of equal words, whatever their case, are one group; without words, those of equal
+            By default sentences of equal words, whatever their case, are one group; without words, sentences of equal
             emissions.
         words : `Iterable[Sequence[str]]`, optional
             The words of each sentence's tokens that count, for energies that read words. Prediction needs words as
@@ -224,7 +224,7 @@ class StructuredTagger:
         predicates: Iterable[int] | None = None,
     ) -> list[list[str]]:
         """
-        The names of the tags of each sentence's tokens that count. `score` overrides that of the constructor; with
+        The names of the tags of each sentence's tokens that count. `score` overrides the constructor's argument; with
         `own`, the result is the tagger's best sequence without the energy. Other arguments are as for `fit`. At most
         1,024 sentences of a generator are in memory at a time.
         """

@@ -75,7 +75,7 @@ def suite(dataset: str) -> Suite:
             "mean_average_precision": "MAP",
             "subset_accuracy_tuned": "exact match, tuned",
             # Of a model with a structure: by the task-net's own threshold for the score, and by the decision for it.
-            # Scores without a suffix are of what is predicted.
+            # Scores without a suffix are of the predicted labels.
             "f1_own": "F1, own",
             "f1_decided": "F1, structure",
             "micro_f1_own": "micro, own",

@@ -51,7 +51,7 @@ def library() -> dict[str, Any]:
 
 def data(name: str) -> dict[str, Optional[str]]:
     paths = {split: library()[name]["data"][split] for split in ("train", "dev", "test")}
-    # A list of patterns, as test of Switchboard is, is no path that a page can name.
+    # A list of patterns, as Switchboard's test split, has no single path to show on a page.
     return {split: path if isinstance(path, str) else None for split, path in paths.items()}
 
 

@@ -85,7 +85,7 @@ def setting_names(method: str) -> list[str]:
 
 
 def experiment(dataset: str, method: str, settings: Settings) -> str:
-    """A config of ours: the data set's settings in `training_configs/lib/srl.libsonnet`, and those asked for."""
+    """Our config: the data set's settings in `training_configs/lib/srl.libsonnet`, changed by the given settings."""
     more = dict(settings.more)
     of_method = listed("=", taken(more, ARGUMENTS.get(method, ())))
     of_experiment = taken(more, ("energies",))
@@ -110,7 +110,7 @@ def experiment(dataset: str, method: str, settings: Settings) -> str:
 def srl_bert(settings: Settings) -> str:
     """
     A config of allennlp-models' own BERT tagger, with our data, epochs and learning rates; gradient norm 1 and dropout
-    0.1 on BERT's vectors are those of its published config.
+    0.1 on BERT's vectors follow its published config.
     """
     return f"""{imported("srl")}local encoder = {text(settings.encoder)};
 local training = srl.training.ewt + srl.encoder.transformer(encoder).rates;

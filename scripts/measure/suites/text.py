@@ -52,7 +52,7 @@ def setting_names(dataset: str, method: str) -> list[str]:
 
 
 def experiment(dataset: str, method: str, settings: Settings) -> str:
-    """A config of ours: the data set's settings in `training_configs/lib/text.libsonnet`, and those asked for."""
+    """Our config: the data set's settings in `training_configs/lib/text.libsonnet`, changed by the given settings."""
     more = dict(settings.more)
     of_method = taken(more, ARGUMENTS.get(method, ()))
     encoder = ENCODERS.call("text", "cnn", settings, more)
@@ -91,7 +91,7 @@ def suite(dataset: str) -> Suite:
             "mean_average_precision": "MAP",
             "subset_accuracy_tuned": "exact match, tuned",
             # Of a model with a structure: by the task-net's own threshold for the score, and by the decision for it.
-            # Scores without a suffix are of what is predicted.
+            # Scores without a suffix are of the predicted labels.
             "micro_f1_own": "micro, own",
             "micro_f1_decided": "micro, structure",
             "f1_own": "F1, own",

@@ -83,7 +83,7 @@ class RoleTrigrams(LinearEnergy[TagCandidates]):
 class RoleSets(LinearEnergy[TagCandidates]):
     """
     `E(y) = -w log(1 + n(R(y))) + v [n(R(y)) = 0]`, where `R(y)` is the multiset of roles in `y`, and `n` the number of
-    training outputs with the same multiset, without those of the instance's group of equal inputs.
+    training outputs with the same multiset. It excludes the instance's group of equal inputs.
 
     # Parameters
 

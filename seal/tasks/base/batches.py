@@ -20,8 +20,8 @@ from seal.tasks.base.fields import field_of
 class BatchesByLength(BatchSampler):
     """
     Batches of sentences of similar length, shortest first and bounded in padded size (`seal.common.length_groups`), for
-    evaluation: a batch is padded to its longest text. The length is that of the field `tokens`; instances without it
-    stay in their order.
+    evaluation: a batch is padded to its longest text. The length is the number of tokens in the field `tokens`;
+    instances without it stay in their order.
 
     # Parameters
 

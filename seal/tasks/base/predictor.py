@@ -159,9 +159,9 @@ class LinePredictor(Predictor):
 
     def load_line(self, line: str) -> JsonDict:
         """
-        Reads a line into a `Line`, which stores the error of a faulty line for its record. The line's number is that of
-        a `NumberedLine`, as an editor counts. AllenNLP's own `predict` passes plain strings and drops blank lines;
-        these strings are counted here.
+        Reads a line into a `Line`, which stores the error of a faulty line for its record. A `NumberedLine` has its
+        number, as an editor counts. AllenNLP's own `predict` passes plain strings and drops blank lines; these strings
+        are counted here.
         """
         self.lines += 1
         head: JsonDict = {"line": getattr(line, "number", self.lines)}

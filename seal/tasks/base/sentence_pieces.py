@@ -26,8 +26,8 @@ _MOST_KEPT = 2**16
 class SentencePieces:
     """
     The pieces that a pretrained tokenizer makes of the words of a sentence, as it makes them of the whole sentence, the
-    words joined by a space. How it marks a word's beginning, if at all (`##`, `Ġ`, `▁`), is found from what it does
-    with a word behind another one.
+    words joined by a space. The pieces of a word behind another word show the tokenizer's mark of a word's beginning
+    (`##`, `Ġ`, `▁`), if it has one.
     """
 
     def __init__(self, tokenizer: Any) -> None:
@@ -77,9 +77,9 @@ class SentencePieces:
 @TokenIndexer.register(INDEXER, exist_ok=True)
 class SentencePiecesIndexer(PretrainedTransformerMismatchedIndexer):
     """
-    AllenNLP's indexer of words for pretrained transformers, whose pieces are those of the whole sentence, as in
-    pretraining. AllenNLP's own makes the pieces of each word alone, which lack the mark of a word's beginning in
-    tokenizers that write it as a leading space (byte-level BPE: RoBERTa, GPT-2, ModernBERT).
+    AllenNLP's indexer of words for pretrained transformers, with the pieces of the whole sentence, as in pretraining.
+    AllenNLP's own makes the pieces of each word alone, which lack the mark of a word's beginning in tokenizers that
+    write it as a leading space (byte-level BPE: RoBERTa, GPT-2, ModernBERT).
 
     Registered as `"pretrained_transformer_mismatched"`, in the place of AllenNLP's.
 
@@ -88,9 +88,9 @@ class SentencePiecesIndexer(PretrainedTransformerMismatchedIndexer):
     model_name, namespace, max_length, tokenizer_kwargs, token_min_padding_length :
         As for `PretrainedTransformerMismatchedIndexer`.
     pieces : `str`, optional (default = `None`)
-        `"in_sentence"`, or `"alone"` for those of each word alone. `None` is the first; but the second for a model that
-        was trained before there was this setting, which a warning says where it makes a difference. Training writes the
-        value into the config of its archive.
+        `"in_sentence"`, or `"alone"` for the pieces of each word alone. `None` is the first; but the second for a model
+        that was trained before there was this setting, which a warning says where it makes a difference. Training
+        writes the value into the config of its archive.
 
     # Raises
 

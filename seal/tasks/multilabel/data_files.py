@@ -106,11 +106,10 @@ def read_multilabel(
     """
     Read ARFF files as one split.
 
-    The labels are those of `labels`, else of `label_xml`, else of the one hierarchical attribute, else of
-    MEKA's `-C n` in the relation. A nominal attribute with the values YES and NO, TRUE and FALSE, or 1 and 0
-    (in any case and order) is 1 for the first of each pair; any other becomes one column a value. A row of a
-    hierarchical attribute holds nodes between `@`, and every ancestor of a label becomes a label; labels of
-    an XML stay as the file has them.
+    The labels come from `labels`, else from `label_xml`, else from the one hierarchical attribute, else from MEKA's
+    `-C n` in the relation. A nominal attribute with the values YES and NO, TRUE and FALSE, or 1 and 0 (in any case and
+    order) is 1 for the first of each pair; any other becomes one column a value. A row of a hierarchical attribute
+    holds nodes between `@`, and every ancestor of a label becomes a label; labels of an XML stay as the file has them.
 
     # Parameters
 

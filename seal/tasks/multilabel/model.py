@@ -176,7 +176,7 @@ class MultilabelModel(SealModel):
                 outputs = output["predicted"].to(state.logits).unsqueeze(1)
                 output["energy"] = self.energy(state, outputs).squeeze(1)
             if labels is not None:
-                # An infinite logit has a probability, but no number stands behind it.
+                # An infinite logit has a probability, but shows that the net has diverged.
                 check_scored(state.logits if self.inference is None else output["probabilities"], metadata)
                 missed = self.unknown_gold.note(metadata)
                 self._score(output["probabilities"], labels, missed, output["predicted"])

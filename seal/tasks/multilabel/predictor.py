@@ -37,8 +37,8 @@ class LabelSetPredictor(LinePredictor):
     The base class of the predictors for `MultilabelModel`s. A record has
 
     - `id`: the line's `id`, if it has one; with `--use-dataset-reader`, `file:line` of the input.
-    - `labels`: the predicted labels with their probabilities, the likeliest first. The probabilities are those of the
-      structure, calibrated on validation data, or the task-net's without a fitted structure. With `model.inference`,
+    - `labels`: the predicted labels with their probabilities, the likeliest first. A fitted structure gives
+      them, calibrated on validation data; otherwise the task-net does. With `model.inference`,
       the values are the relaxed labels that minimise the energy, in [0, 1].
     - `probability`: the probability that the predicted labels are all correct; absent with `model.inference`.
     - `probability_own`: with a fitted structure, the task-net's probability of the same.

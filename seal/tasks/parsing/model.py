@@ -25,8 +25,8 @@ class ParsingModel(SealModel):
     """
     Constituency parsing as a sequence of symbols (`seal_parsing` reader; Tu, Pang & Gimpel 2020, appendix A.1): the
     task-net gives each symbol from the words and the symbols before it. In training, these are gold's, and the other
-    methods of the package see a sequence of output steps, as they see tags. Beam search predicts, and what it predicts
-    is always a tree over the sentence.
+    methods of the package see a sequence of output steps, as they see tags. Beam search predicts, and always finds a
+    tree over the sentence.
 
     # Parameters
 
@@ -260,9 +260,9 @@ class ParsingModel(SealModel):
         """
         In percent: `f1`, `precision` and `recall` of labelled brackets as `evalb` counts them, and `exact_match` of
         trees (`BracketScore`); with a structure that has been learned `f1_own` and `exact_match_own`, those of the
-        task-net's own trees, by the model's `beam`; `step_accuracy`, the share of steps whose symbol is
-        right after gold's. Also the means of the training losses. `cost_augmented_accuracy` is that of a
-        cost-augmented network's steps; as it may see gold, it says something about training only.
+        task-net's own trees, by the model's `beam`; `step_accuracy`, the share of steps whose symbol is right after
+        gold's. Also the means of the training losses. `cost_augmented_accuracy` is the accuracy of a cost-augmented
+        network's steps; the network may see gold, so it describes training only.
         """
         metrics = super().get_metrics(reset)
         if not self.training:

@@ -15,7 +15,7 @@ from seal.tasks.base.sentence_predictor import SentencePredictor
 from seal.tasks.base.words import EnglishSplitter, WordSequence
 from seal.tasks.parsing.model import ParsingModel
 
-# Attention takes time with the number of words times that of steps, and no treebank has a sentence of so many.
+# The time of attention grows with the product of words and steps; sentences of treebanks are shorter than this.
 _MAX_WORDS = 1000
 
 

@@ -45,13 +45,13 @@ _BARE = re.compile(r"[^-=|]+")
 
 def read_trees(path: str) -> Iterator[tuple[int, Tree]]:
     """
-    The trees of a UTF-8 file, plain or packed (`.gz`, `.bz2`, `.xz`), one by one as they stand there: each with the
-    line it begins at, counted from 1. A bracket at the very start of a line begins a tree.
+    The trees of a UTF-8 file, plain or packed (`.gz`, `.bz2`, `.xz`), in their order, each with the number of its first
+    line, from 1. A bracket at the very start of a line begins a tree.
 
     # Raises
 
-    `ConfigurationError` where brackets are not those of trees, or one has several words and no bracket, as
-    `(NN cook cook-1)`, where it cannot be known which of them are words.
+    `ConfigurationError` if brackets do not form trees, or a bracket has several words and no bracket inside, as
+    `(NN cook cook-1)`, which is ambiguous.
     """
     trees = parsed_trees(path, text_lines(path, f"trees in brackets, such as {_EXAMPLE}"))
     return not_empty(trees, f"{path}: the file has no tree.")

@@ -51,8 +51,8 @@ def read_masked_images(path: str, size: Optional[tuple[int, int]] = None) -> Mas
     `masks`, in which an image and its mask have the same name but for the ending. With `size`, a height and width, all
     are resized.
 
-    Masks have two values, the same ones in all: 0 and 1, 0 and white, or any two greys or colours of any depth, of
-    which the brighter one is the object, or the opaque one. A warning then tells which.
+    Masks have two values, the same ones in all: 0 and 1, 0 and white, or any two greys or colours of any depth. The
+    object is then the opaque one of the two, or the brighter one; a warning names it.
     """
     path = user_path(path)
     found = _read_folder(path, size) if os.path.isdir(path) else _read_archive(path, size)
@@ -135,7 +135,7 @@ def read_array(path: str, name: str) -> numpy.ndarray:
 def read_image(path: str) -> Image.Image:
     """An image in red, green and blue; more than eight bits a colour, transparency and several frames are errors."""
     image, largest = _open(path)
-    # Transparency without an alpha channel: a colour that stands for it, or a palette with alpha values.
+    # Transparency without an alpha channel: a transparent colour, or a palette with alpha values.
     transparent = "transparency" in image.info
     if image.mode not in _MODES or largest > 255 or transparent:
         kind = f"{image.mode}{';16' * (largest > 255)}{' with transparency' * transparent}"

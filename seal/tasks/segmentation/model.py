@@ -25,8 +25,8 @@ class CropGrid:
     image_size, crop_size : `tuple[int, int]`
         Height and width, in pixels; the crop is no larger than the image.
     per_side : `int`
-        The number of crops in a row and in a column. There are more where so few would leave pixels out, and only 1
-        in a direction in which the image is no larger than the crop.
+        The number of crops in a row and in a column. It is raised where crops would leave pixels out, and is 1 in a
+        direction in which image and crop have one size.
     """
 
     def __init__(self, image_size: tuple[int, int], crop_size: tuple[int, int], per_side: int) -> None:

@@ -60,8 +60,8 @@ class SegmentationPredictor(LinePredictor):
 
     A line of the input of `predict` is a JSON object with `image`, the path of an image file; or with `images`, the
     path of an `.npz` with the array `images`, and `row`, the image's index in it, from 0; and optionally `id`. An image
-    may be of another size than those of training: it is resized to `dataset_reader.resize` where that is set, and
-    otherwise predicted in its own size, by parts. The line's record has
+    may have any size: it is resized to `dataset_reader.resize` if that is set, else predicted in its own size, by
+    parts. The line's record has
 
     - `id`: the line's, if it has one.
     - `image`: the file, with `:row` of an `.npz`.
@@ -72,8 +72,8 @@ class SegmentationPredictor(LinePredictor):
     - `description`: these in one line to read.
     - `energy`: where it was asked for, the loss-net's energy of the mask; low is good.
     - `mask_file`, `overlay_file`: where a `folder` was given, the paths of two PNGs of the image's size: the mask in
-      grey, with values 0 and 255, and the image with its foreground in red. Where the folder has files of this name,
-      those of the same image are replaced, and those of another are kept: the name gets a number.
+      grey, with values 0 and 255, and the image with its foreground in red. Files of an earlier run are replaced; if
+      images of a run have equal names, the later ones get a number.
 
     # Parameters
 

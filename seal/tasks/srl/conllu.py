@@ -54,7 +54,7 @@ _ONE_COLUMN = _Layout(1, 2, 6, len(_UD), arguments=len(_UD) + 1)
 
 def read_conllu(path: str, role_spans: str = "head") -> Iterator[SrlSentence]:
     """
-    Streams the sentences of a file of CoNLL-U with roles. Its columns are told apart by what they hold:
+    Streams the sentences of a file of CoNLL-U with roles. The reader recognises its columns by their content:
 
     - Universal PropBank 1.0: ID to DEPREL, then a mark (`Y` in the row of a predicate, else `_`), the predicate's
       frame (`querer.01`), and one column of roles for each predicate.

@@ -30,10 +30,10 @@ _ROLE = re.compile(r"(?:\(([^()*]+))?\*(\))?")
 
 def srl_data_files(path: str) -> list[str]:
     """
-    The files that a data path stands for, sorted: a file for itself, a folder for every file below it whose name ends
-    in `_conll`, `.conll` or `.jsonl`, or one of these and `.gz`, `.bz2` or `.xz`; or, if there is none, in `.conllu` or
-    `.conllup`, which may be a treebank without roles. Where there are files of `gold_conll`, those of `auto_conll` are
-    left out: CoNLL-2012 has its sentences twice, annotated by hand and by tools.
+    The files of a data path, sorted: the file itself, or all files below a folder whose name ends in `_conll`, `.conll`
+    or `.jsonl`, or one of these and `.gz`, `.bz2` or `.xz`; or, if there is none, in `.conllu` or `.conllup`, which may
+    be a treebank without roles. If there are files of `gold_conll`, files of `auto_conll` are left out: CoNLL-2012 has
+    its sentences twice, annotated by hand and by tools.
     """
     files = data_files(path, _ENDINGS, "CoNLL-2012 columns, BIO JSON lines or CoNLL-U with roles")
     if len(files) > 1:

@@ -142,7 +142,7 @@ class TaggerPredicateFinder(PredicateFinder):
     """
     Finds predicates by the tags of a `seal_tagging` model, and those that another finder finds beside them: words with
     the tag `VERB` or `AUX` (Universal Dependencies), `V` (tweets) or one that begins with `VB` (Penn Treebank). Modal
-    verbs, which have `AUX` or `V` as well, are told by the word.
+    verbs, which have `AUX` or `V` as well, are recognised by the word.
 
     # Parameters
 

@@ -91,8 +91,8 @@ class TagModel(SealModel):
 
     def _nearest(self, state: TaskState, logits: torch.Tensor) -> torch.Tensor:
         """
-        The best legal tags under the logits of relaxed ones. Where the optimum of the energy is no legal sequence, all
-        other tags of a word are equally far from it: of the legal sequences nearest to it, the one of least energy.
+        The best legal tags under the logits of relaxed ones. If the optimum of the energy is an illegal sequence, all
+        other tags of a word are equally far from it. The result is then the nearest legal sequence of the least energy.
         """
         tags = self.output_space.decode(logits, state.mask)
         rows = (tags != logits.argmax(dim=-1) * require(state.mask, "mask")).any(dim=1).nonzero().squeeze(1)

@@ -34,9 +34,9 @@ class PartlyLabelledState(TaskState):
 @Model.register("seal_partly_labelled_tagging")
 class PartlyLabelledTaggingModel(TaggingModel):
     """
-    Sequence labelling from few sentences with tags and many without; for the latter, a `reward` says how good a
-    tagging is (implicit-training paper, "Citation Field Extraction"). It goes with the reader's option `labelled`. A
-    batch may mix the two kinds of rows as it likes: what a row adds to a loss does not depend on the mixture.
+    Sequence labelling from few sentences with tags and many without; for the latter, a `reward` says how good a tagging
+    is (implicit-training paper, "Citation Field Extraction"). It goes with the reader's option `labelled`. A batch may
+    mix the two kinds of rows: a row's part of a loss does not depend on the mixture.
 
     On rows with tags, the loss-net learns by contrastive divergence with `Delta = 1 - token accuracy`, and the
     task-net by `L_Aux = CE + lambda E(x, A(x))`. On rows without, the output of the highest reward among draws from

@@ -67,8 +67,8 @@ class LabelScheme:
 
     def complete(self, labels: list[str], source: str) -> list[str]:
         """
-        The labels of a text and, where they are asked for, their ancestors. It is an error if one is not among the
-        listed ones.
+        The labels of a text and, if `ancestors` is set, their ancestors. It is an error if one is not among the listed
+        ones.
         """
         for label in labels:
             if self._known is not None and label not in self._known:
@@ -84,9 +84,9 @@ class LabelScheme:
 
     def check_placed(self, labels: list[str], file_path: str) -> None:
         """
-        Checks that the taxonomy is one of the texts' labels, where ancestors are asked for: one of other labels, or of
-        other spellings, would add none. It is an error if it lacks all of the listed labels or, without a list, all of
-        at least 10 `labels` that a path has: a taxonomy may lack those without ancestors. How many it lacks is logged.
+        Checks, if `ancestors` is set, that the taxonomy has the texts' labels: a taxonomy of other labels or spellings
+        would add no ancestors. It is an error if it lacks all of the listed labels or, without a list, all of at least
+        10 `labels` that a path has: a taxonomy may lack those without ancestors. How many it lacks is logged.
         """
         if not self._ancestors:
             return

@@ -29,11 +29,11 @@ _LABEL_KEYS = ("labels", "label", "doc_label")
 # The headings of the columns of texts and of labels, in lower case.
 _TEXT_HEADINGS = ("text", "texts", "sentence", "document", "comment", "tweet")
 _LABEL_HEADINGS = ("label", "labels", "category", "categories", "tags")
-# The cells of a column that stands for a label, in lower case.
+# The cells of a label's column, in lower case.
 _BITS = {"0": False, "0.0": False, "false": False, "1": True, "1.0": True, "true": True}
-# The rows of a table by which its columns are told apart.
+# The number of rows by which a table's columns are recognised.
 _ROWS_SEEN = 100
-# The columns beside those of labels: a text, and perhaps an id.
+# The columns beside the labels: a text, and perhaps an id.
 _MOST_BESIDE_LABELS = 2
 # Strings of a list as JSON, Python or NumPy write it.
 _NUMBERS = re.compile(r"\[[-\d\s,]+\]")
@@ -117,7 +117,7 @@ def read_csv(path: str, options: TextOptions = TextOptions()) -> Iterator[Labell
       at most two others, a text and perhaps an id.
 
     The text is in the columns `options.text_keys`, or in that which is called as in JSON lines (`text`). In the second
-    layout it is otherwise the column that is no label or, of several, the one whose cells have white space. Other
+    layout it is otherwise the column beside the labels or, of several, the one whose cells have white space. Other
     columns are ignored.
     """
     expected = "CSV, with the names of its columns in the first row"
@@ -250,8 +250,8 @@ def read_labelled_texts(
 
 def _telling_of_labels(path: str, texts: Iterable[LabelledText]) -> Iterator[LabelledText]:
     """
-    Passes the texts on, and warns after the last one where no text has two labels and several have `|`, `;` or `#`
-    within a name; and where nearly every label occurs once, as texts do that stand in the place of labels.
+    Yields the texts, and warns after the last one if no text has two labels and several have `|`, `;` or `#` within a
+    name; or if nearly every label occurs once, as texts in the column of labels do.
     """
     counts: Counter[str] = Counter()
     signs: Counter[str] = Counter()
