@@ -1,6 +1,5 @@
 """`LabelSetStructure`, which reranks label sets, and the options that its gate compares."""
 
-import itertools
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple, Optional
@@ -14,19 +13,17 @@ from seal.registry import ConfigurationError
 from seal.structure.calibration import CalibrationData
 from seal.structure.decisions import Likeliest
 from seal.structure.joint_score import log_prob_of
-from seal.structure.k_best_sets import k_best_sets
 from seal.structure.label_calibration import LabelCalibration
 from seal.structure.label_set_objective import LabelSetObjective, is_factored
 from seal.structure.label_set_options import PLACES, blended, labels_above, options_for
-from seal.structure.label_sets import ClassifierScores, LabelSetCandidates, LikelySets, SetIndex, known_sets
+from seal.structure.label_set_pool import LabelSetPool
+from seal.structure.label_sets import ClassifierScores, LabelSetCandidates, SetIndex, known_sets
 from seal.structure.linear_system import Objective
 from seal.structure.row_parts import cross_fitting_parts, occurrences_in_group, selected
 from seal.structure.scores import LABEL_SET_SCORES, gold_among_candidates, label_set_scores
 from seal.structure.serialization import resize_buffers
 from seal.structure.structure import Structure, declare, logger, make_energies
 
-# The most joint scores in memory at a time: rows times candidates.
-_CELLS = 2**22
 # The energies have few parameters: a random sample of at most `MOST_ROWS` rows is enough, and of `LEAST_ROWS` or more
 # where there are many candidates.
 MOST_ROWS, LEAST_ROWS = 6000, 1500
@@ -222,7 +219,7 @@ class LabelSetStructure(Structure):
                 valid,
                 valid_gold,
                 self._outputs(valid),
-                self._gold_competes(valid.logits, valid_gold),
+                self._pool.has(valid.logits, valid_gold),
                 valid_groups,
                 None,
                 [self._calibration_data(valid, valid_gold)] if len(valid) else [],
@@ -281,7 +278,7 @@ class LabelSetStructure(Structure):
             chosen = chosen or ((report["l2"], not report["left_out"]) if self._learned else None)
             outputs[held] = self._outputs(scores[held])
             calibration_data.append(self._calibration_data(scores[held], gold[held]))
-            gold_competes[held] = self._gold_competes(scores.logits[held], gold[held])
+            gold_competes[held] = self._pool.has(scores.logits[held], gold[held])
             is_judged |= held
         if len(gold) <= self.most_rows:
             report = self._learn(scores, gold, scores, gold, groups, say, chosen, False, weights)
@@ -306,25 +303,12 @@ class LabelSetStructure(Structure):
     def _calibration_data(self, scores: ClassifierScores, gold: torch.Tensor) -> CalibrationData:
         """The data of at least one row for the calibration."""
         parts = []
-        for part_scores, part_gold in zip(scores.split(self._chunk()), gold.split(self._chunk())):
-            candidates = self._with_places(part_scores, part_gold)
+        pool, size = self._pool, self._pool.batch_size
+        for part_scores, part_gold in zip(scores.split(size), gold.split(size)):
+            candidates = pool.with_gold(part_scores, part_gold)
             score, place = self.joint_scores(candidates), require(candidates.gold, "gold")
             parts.append(CalibrationData.of(score, log_prob_of(candidates), place))
         return CalibrationData.joined(parts)
-
-    def _with_places(self, scores: ClassifierScores, sets: torch.Tensor) -> LabelSetCandidates:
-        """The candidates, with the index of each of `sets`, `(rows, labels)`, as `gold`."""
-        return self._candidates(scores, self.set_index().of(sets), gold=sets)
-
-    def _gold_competes(self, logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
-        """Whether gold is a candidate: `(rows,)`."""
-        is_candidate = self.set_index().of(gold) >= 0
-        if self.num_likely:
-            size = self._chunk()
-            parts = zip(logits.split(size), gold.split(size))
-            likely = [(k_best_sets(part, self.num_likely) == sets.unsqueeze(1)).all(dim=2) for part, sets in parts]
-            is_candidate |= torch.cat([found.any(dim=1) for found in likely])
-        return is_candidate
 
     def _count_sets(self, gold: torch.Tensor, weights: torch.Tensor | None = None) -> None:
         """Takes the known label sets and their counts from gold."""
@@ -350,13 +334,13 @@ class LabelSetStructure(Structure):
         excluded = torch.ones(len(gold)) if weights is None else weights.float()
         if groups is not None and len(gold):
             excluded = occurrences_in_group(groups, self.set_index().of(gold), excluded)
-        most = min(max(self._chunk(), LEAST_ROWS), MOST_ROWS)
+        most = min(max(self._pool.batch_size, LEAST_ROWS), MOST_ROWS)
         if len(scores) > most:
             sample = torch.randperm(len(scores), generator=torch.Generator().manual_seed(0))[:most]
             scores, gold, excluded = scores[sample], gold[sample], excluded[sample]
             weights = selected(weights, sample)
-        training = self._parts(scores, gold, excluded, weights)
-        validation = training if same else self._parts(valid_scores, valid_gold, weights=valid_weights)
+        training = self._pool.batches(scores, gold, excluded, weights)
+        validation = training if same else self._pool.batches(valid_scores, valid_gold, weights=valid_weights)
         return self.learn(training, training[0], validation, say, chosen, restart)
 
     def _objective(self, parts: Sequence[Any]) -> Objective:
@@ -368,37 +352,15 @@ class LabelSetStructure(Structure):
         objective = self._objective(parts)
         return objective.loss_and_gradient(objective.theta())[0] / objective.count if objective.count else float("inf")
 
-    def _parts(
-        self, scores: ClassifierScores, gold, excluded: torch.Tensor | None = None, weights: torch.Tensor | None = None
-    ) -> list[LabelSetCandidates]:
-        """The candidates of rows, in batches that fit into memory; other arguments as for `LabelSetCandidates`."""
-        index, size = self.set_index().of(gold), self._chunk()
-        counts = itertools.repeat(0) if excluded is None else excluded.split(size)
-        parts = [
-            self._candidates(*part) for part in zip(scores.split(size), index.split(size), counts, gold.split(size))
-        ]
-        if weights is not None:
-            for part, part_weights in zip(parts, weights.float().split(size), strict=True):
-                part.weights = part_weights
-        return parts
-
-    def _candidates(self, scores: ClassifierScores, index=None, excluded=0, gold=None) -> LabelSetCandidates:
-        likely = LikelySets(scores.logits, self.num_likely, self.set_index(), gold) if self.num_likely else None
-        whole = scores.of_sets(self.sets)
-        return LabelSetCandidates(scores.logits, self.sets, self.counts, index, excluded, likely, whole)
-
     def set_index(self) -> SetIndex:
         """The index of the known sets."""
         if self._index is None:
             self._index = SetIndex(self.sets)
         return self._index
 
-    def _chunk(self) -> int:
-        # The numbers in memory for each row: one for each known set, one for each label of each likely set, and for the
-        # expected F1, one for each label and set size.
-        sizes = len(self.sets.sum(dim=1).unique()) + self.num_likely
-        cells = max(len(self.sets) + self.num_likely * self.num_labels, sizes * self.num_labels)
-        return max(_CELLS // max(cells, 1), 1)
+    @property
+    def _pool(self) -> LabelSetPool:
+        return LabelSetPool(self.sets, self.counts, self.num_likely, self.set_index)
 
     def _choose(
         self,
@@ -428,7 +390,7 @@ class LabelSetStructure(Structure):
     # Prediction.
 
     def candidates(self, logits: torch.Tensor | ClassifierScores) -> LabelSetCandidates:
-        return self._candidates(ClassifierScores.of(logits))
+        return self._pool.candidates(ClassifierScores.of(logits))
 
     @torch.no_grad()
     def _outputs(self, logits: torch.Tensor | ClassifierScores) -> torch.Tensor:
@@ -437,11 +399,11 @@ class LabelSetStructure(Structure):
         set of the classifier of whole sets: `(rows, 3 or 4, labels)`.
         """
         scores = ClassifierScores.of(logits)
-        outputs = [self._outputs_of(part) for part in scores.split(self._chunk())] if len(scores) else []
+        outputs = [self._outputs_of(part) for part in scores.split(self._pool.batch_size)] if len(scores) else []
         return torch.cat(outputs) if outputs else scores.logits.new_zeros(0, len(PLACES) + 1, self.num_labels)
 
     def _outputs_of(self, scores: ClassifierScores) -> torch.Tensor:
-        candidates = self._candidates(scores)
+        candidates = self._pool.candidates(scores)
         q = self.probabilities(candidates)
         expected = self._expected(candidates, q).nan_to_num(-1.0).argmax(dim=1)
         chosen = [Likeliest().choose(q), expected]
@@ -494,7 +456,8 @@ class LabelSetStructure(Structure):
         `(rows,)`, 0 to 1, by `Calibration`; where nothing was learned, under the task-net's independent labels.
         """
         scores, labels = ClassifierScores.of(logits), labels.bool()
-        parts = zip(scores.split(self._chunk()), labels.split(self._chunk()))
+        size = self._pool.batch_size
+        parts = zip(scores.split(size), labels.split(size))
         probabilities = [self._probability_of(*part) for part in parts] if len(labels) else []
         return torch.cat(probabilities) if probabilities else scores.logits.new_zeros(0)
 
@@ -502,7 +465,7 @@ class LabelSetStructure(Structure):
         task_net = -F.softplus(torch.where(labels, -scores.logits, scores.logits)).sum(dim=1)
         if self.calibration is None:
             return task_net.exp()
-        candidates = self._with_places(scores, labels)
+        candidates = self._pool.with_gold(scores, labels)
         place = require(candidates.gold, "gold")
         score, log_prob = self.joint_scores(candidates), log_prob_of(candidates)
         inside = self.calibration.log_probabilities(score, log_prob).gather(1, place.clamp(min=0).unsqueeze(1))
@@ -526,8 +489,8 @@ class LabelSetStructure(Structure):
     def draw(self, logits: torch.Tensor | ClassifierScores, number: int) -> torch.Tensor:
         """Independent draws from `q(y|x)`: `(rows, number, labels)`, 0 or 1."""
         draws = []
-        for part in ClassifierScores.of(logits).split(self._chunk()):
-            candidates = self._candidates(part)
+        for part in ClassifierScores.of(logits).split(self._pool.batch_size):
+            candidates = self._pool.candidates(part)
             draws.append(
                 candidates.outputs(torch.multinomial(self.probabilities(candidates), number, replacement=True))
             )
@@ -607,7 +570,9 @@ class LabelSetStructure(Structure):
         if blend:
             replacements = outputs()[rows, PLACES["likeliest"]].bool()
         else:
-            parts = (self._candidates(part) for part in ClassifierScores(logits[rows]).split(self._chunk()))
+            parts = (
+                self._pool.candidates(part) for part in ClassifierScores(logits[rows]).split(self._pool.batch_size)
+            )
             sets = [part.outputs(self.task_net_candidate(part).unsqueeze(1)).squeeze(1) for part in parts]
             replacements = torch.cat(sets).bool()
         better = self._breaks(replacements) < breaks[rows]
