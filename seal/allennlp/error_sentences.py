@@ -6,6 +6,7 @@ part of a config raises a `ConfigurationError` with it, or adds the file's name 
 whose type and text say enough.
 """
 
+import errno
 import re
 import socket
 import sys
@@ -68,6 +69,8 @@ def _file(error: BaseException) -> Optional[str]:
     """The sentence for a file that cannot be read or written."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror or _one_line(error)}"
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return f"standard output, or a file, cannot be written ({error.strerror})"
     return _one_line(error) if isinstance(error, FileNotFoundError) else None
 
 

@@ -17,6 +17,7 @@ from allennlp.data import DatasetReader
 
 from seal.cli.error_places import places_named
 from seal.common.setting_checks import counted
+from seal.common.vocabularies import NOTATIONS
 from seal.registry import ConfigurationError
 
 logger = logging.getLogger(__name__)
@@ -159,6 +160,8 @@ def _warn_of_unknown_labels(config: dict[str, Any], train: _Part, validation: _P
         return
     added = vocabulary.get("tokens_to_add") or {}
     for namespace, found in validation.labels.items():
+        if namespace == NOTATIONS:  # How a file writes its tags is no label.
+            continue
         unknown = sorted(found.keys() - train.labels[namespace].keys() - {*added.get(namespace, ())})
         if unknown:
             named = ", ".join(unknown[:_MOST_NAMED]) + (", ..." if len(unknown) > _MOST_NAMED else "")

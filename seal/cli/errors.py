@@ -10,6 +10,7 @@ import functools
 import logging
 import multiprocessing
 import os
+import select
 import signal
 import sys
 from collections.abc import Callable
@@ -30,17 +31,26 @@ def in_sentences(function: Callable) -> Callable:
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
+            sys.stdout.flush()  # At the end of the process, an error would be no sentence.
+            return result
         except (KeyboardInterrupt, SigTermReceived) as error:
             if _traceback_is_wanted():
                 raise
             _stop(error)
         except Exception as error:
+            if isinstance(error, BrokenPipeError) and _reader_is_gone():
+                drop_output()
+                raise SystemExit(1) from error
             sentence = None if _traceback_is_wanted() else describe(error)
             if sentence is None:
                 raise
             _keep_traceback(error)
             _print(f"error: {sentence}")
+            try:
+                sys.stdout.flush()
+            except OSError:  # Of a full disk: the error that was told.
+                drop_output()
             raise SystemExit(1) from error
 
     return called
@@ -57,6 +67,18 @@ def _stop(error: BaseException) -> NoReturn:
     for worker in multiprocessing.active_children():  # Python would wait for them.
         worker.terminate()
     raise SystemExit(128 + (signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM)) from error
+
+
+def _reader_is_gone() -> bool:
+    """Whether the reader of standard output has had enough, as `head` has after its lines."""
+    poll = select.poll()
+    poll.register(sys.stdout, 0)  # Errors are always told.
+    return bool(poll.poll(0))
+
+
+def drop_output() -> None:
+    """Drops what is left for standard output, which Python would flush when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print(sentence: str) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Optional, TextIO
 
 from allennlp.predictors import Predictor
 
+from seal.cli.errors import drop_output
 from seal.cli.models import add_options_of_model, check_files_and_batch_size, load_model, write
 from seal.common.setting_checks import check_that, suggest
 from seal.files.atomic_files import open_locked
@@ -224,8 +225,7 @@ def _print(text: str) -> bool:
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        # Python would flush the rest when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         return False
     return True
 

@@ -101,6 +101,15 @@ def test_labels_that_the_training_data_lack_are_told(config, tmp_path, caplog):
     assert "1 label" not in caplog.text
 
 
+def test_another_way_to_write_spans_is_no_label_that_the_training_data_lack(config, tmp_path, caplog):
+    (tmp_path / "train.tsv").write_text("Anna\tB-PER\nSmith\tI-PER\nmet\tO\n\nBob\tB-PER\n")
+    (tmp_path / "dev.tsv").write_text("Anna\tI-PER\nmet\tO\nBob\tI-PER\nAnn\tB-PER\n")
+    config.update(train_data_path=str(tmp_path / "train.tsv"), validation_data_path=str(tmp_path / "dev.tsv"))
+    config.update(dataset_reader={"type": "seal_tagging"}, datasets_for_vocab_creation=["train"])
+    look_at_data({**config, "test_data_path": None})
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+
+
 def test_a_training_begins_with_the_data_that_it_reads_later(config, tmp_path, monkeypatch):
     monkeypatch.setattr("seal.cli.train.check", lambda *_: None)
     config["validation_data_path"] = texts(tmp_path / "wrong.jsonl", 120, wrong=3)

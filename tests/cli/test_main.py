@@ -57,6 +57,21 @@ def test_the_command_says_what_was_asked_for_and_imports_nothing_that_it_does_no
     assert {"s3", "https"} <= set(schemes.split())
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("where, told", [("| true", ""), ("> /dev/full", "No space left on device")])
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="/dev/full is not here")
+def test_standard_output_that_takes_no_more(where, told, unbuffered, tmp_path):
+    """A reader that has had enough, as `head` has, is no error to tell, and a full disk is told in a sentence."""
+    code = (
+        "import sys, time\nfrom seal.cli.errors import in_sentences\n"
+        "@in_sentences\ndef command():\n    sys.stdin.read()\n    print('scores')\ncommand()"
+    )
+    line = f"(sleep 0.2) | '{sys.executable}' -c \"$CODE\" {where}"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "CODE": code, "PYTHONUNBUFFERED": unbuffered}
+    done = subprocess.run(["bash", "-c", line], env=environment, capture_output=True, text=True, timeout=300)
+    assert told in done.stderr and done.stderr.count("\n") == bool(told)
+
+
 COMMANDS = ["check", "compare-networks", "components", "demo", "evaluate", "label-interactions", "predict", "report"]
 COMMANDS += ["structure", "tag-interactions", "train"]
 

@@ -9,6 +9,8 @@ from typing import Any, Optional
 
 from allennlp.common.checks import ConfigurationError
 
+from seal.common.setting_checks import counted
+
 logger = logging.getLogger(__name__)
 
 
@@ -91,12 +93,12 @@ class UnknownGold:
         """
         if self._first is not None:
             logger.warning(
-                "%d of %d gold %s, in %d instances, are not in the model's vocabulary ('%s'), since its training data "
+                "%d of %d gold %s, in %s, are not in the model's vocabulary ('%s'), since its training data "
                 "lacked them, and count as missed; %d different ones, the first at %s",
                 self._counts.total(),
                 self._names,
                 self._key,
-                self._instances,
+                counted(self._instances, "instance"),
                 self._namespace,
                 len(self._counts),
                 self._first[1],

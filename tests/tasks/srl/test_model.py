@@ -217,7 +217,7 @@ def test_roles_that_training_never_had_are_missed(caplog):
     assert metrics["recall"] == pytest.approx(100 * correct / wanted) and wanted == 5
     assert metrics["precision"] == pytest.approx(100 * correct / predicted)
     assert metrics["f1-ARG7"] == 0.0
-    assert "3 of 13 gold tags, in 1 instances" in caplog.text and "test.conll:9: 'B-ARG7'" in caplog.text
+    assert "3 of 13 gold tags, in 1 instance," in caplog.text and "test.conll:9: 'B-ARG7'" in caplog.text
     # The row has no loss.
     assert output["loss"].item() == pytest.approx(model(**srl_batch(FRAMES[:2]))["loss"].item())
     assert output["loss"].item() != pytest.approx(known.item())
