@@ -20,7 +20,15 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics import average_precision_score, f1_score, get_scorer, roc_auc_score
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneGroupOut, ShuffleSplit, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    ShuffleSplit,
+    cross_val_predict,
+    cross_validate,
+)
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, RegressorChain
 from sklearn.naive_bayes import GaussianNB
@@ -347,6 +355,15 @@ def test_predictions_are_in_the_numbers_of_y(encoding, estimator):
     assert (fitted.predict(x) == numpy.where(usual.predict(x), encoding[1], encoding[0])).all()
     assert fitted.score(x, y) == usual.score(x, gold)
     assert [list(values) for values in fitted.classes_] == [list(encoding)] * 6
+
+
+def test_probabilities_by_cross_validation():
+    """Scikit-learn reads the shape of `classes_` there, and refuses lists."""
+    x, gold = rows(60)
+    classifier, folds = StructuredClassifier(energies=["set_count"]), KFold(2)
+    found = cross_val_predict(classifier, x, gold, cv=folds, method="predict_proba")
+    for seen, unseen in folds.split(x):
+        assert (found[unseen] == clone(classifier).fit(x[seen], gold[seen]).predict_proba(x[unseen])).all()
 
 
 @pytest.mark.parametrize(

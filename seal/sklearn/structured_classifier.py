@@ -299,7 +299,8 @@ class StructuredClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def classes_(self):
         structure = getattr(self, "structure_", None)
         if structure is not None:
-            return [numpy.array(self.encoding_) for _ in range(structure.num_labels)]
+            # An array: `cross_val_predict` reads its shape.
+            return numpy.tile(self.encoding_, (structure.num_labels, 1))
         return self.estimator_.classes_
 
     @property
