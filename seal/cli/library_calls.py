@@ -1,6 +1,7 @@
 """The functions of the library of configs, by their texts: what a call with an argument that is not there is told."""
 
 import difflib
+import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,6 +11,7 @@ from typing import Optional
 from allennlp.common import params
 
 from seal.allennlp.config_imports import find_import
+from seal.common.setting_checks import suggest
 
 #: Jsonnet's place of a call, as `4:11-38`, `(4:11)-(6:2)` or `4:11`.
 _PLACE = re.compile(r"(?P<path>.+):\(?(?P<line>\d+):(?P<column>\d+)\)?(-.*)?")
@@ -72,7 +74,7 @@ def _split_arguments(text: str) -> Iterator[str]:
 def explained(message: str, place: str) -> str:
     """
     What jsonnet says of a call with an argument that the function does not have, or with too many, with the function's
-    name and its arguments.
+    name and its arguments; and what it says of a field that an object does not have, with the name that was meant.
 
     # Parameters
 
@@ -87,8 +89,9 @@ def explained(message: str, place: str) -> str:
     `message` unchanged if it is about something else, or the function is in none of the files that are imported.
     """
     wrong = re.fullmatch(r"function has no parameter (\w+)", message)
+    no_field = re.fullmatch(r"field does not exist: (\w+)", message)
     found = _PLACE.fullmatch(place)
-    if found is None or (wrong is None and not message.startswith("too many args")):
+    if found is None or not (wrong or no_field or message.startswith("too many args")):
         return message
     path = Path(found["path"])
     try:
@@ -96,6 +99,10 @@ def explained(message: str, place: str) -> str:
     except (OSError, UnicodeDecodeError):
         return message
     rest = "\n".join(text.split("\n")[int(found["line"]) - 1 :])[int(found["column"]) - 1 :]
+    if no_field is not None:
+        owner = re.match(rf"([\w.]+)\.{no_field[1]}\b", rest)
+        fields = None if owner is None else _evaluated(f"std.objectFields({owner[1]})", text, path)
+        return message if fields is None else message + suggest(no_field[1], json.loads(fields))
     called = re.match(r"([\w.]+)\s*\(", rest)
     names = None if called is None else _arguments(called[1], text, path)
     if called is None or names is None or (wrong is not None and wrong[1] in names):
@@ -114,11 +121,10 @@ def _arguments(called: str, text: str, path: Path) -> Optional[list[str]]:
     that it imports, or of the only nameless one with as many.
     """
     known = list(_files(text, path))
-    imports = "".join(re.findall(r"^local \w+ = import .+;$", _without_comments(text), flags=re.MULTILINE))
-    try:
-        number = int(params.evaluate_snippet(f"{path.parent}/of_a_call", f"{imports} std.length({called})"))
-    except (RuntimeError, ValueError):
+    length = _evaluated(f"std.length({called})", text, path)
+    if length is None:
         return None
+    number = int(length)
     name = called.rpartition(".")[2]
     named = [of_file[name] for of_file in map(functions, known) if name in of_file]
     nameless = [parameters for file in known for parameters in _nameless_functions(file)]
@@ -126,6 +132,15 @@ def _arguments(called: str, text: str, path: Path) -> Optional[list[str]]:
         if len(candidates) == 1 and len(candidates[0]) == number:
             return [parameter for parameter, _ in candidates[0]]
     return None
+
+
+def _evaluated(expression: str, text: str, path: Path) -> Optional[str]:
+    """The value of an expression, as JSON, where a file's imports are; `None` if there is none."""
+    imports = "".join(re.findall(r"^local \w+ = import [^;\n]+;", _without_comments(text), flags=re.MULTILINE))
+    try:
+        return params.evaluate_snippet(f"{path.parent}/of_a_call", f"{imports} {expression}")
+    except RuntimeError:
+        return None
 
 
 def _files(text: str, path: Path) -> Iterator[str]:

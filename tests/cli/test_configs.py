@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+import seal.plugin  # noqa: F401 - configs find the library by its patch
 from seal.cli.configs import overridden, read_config, read_overrides
 from seal.registry import ConfigurationError
 
@@ -70,15 +71,22 @@ def test_what_jsonnet_refuses(tmp_path, text, told):
         # The library makes these methods by a function without a name.
         ("multilabel", "method_for.bibtex.nce(energy_wait=3)", ["bibtex.nce", '"energy_weight"', "num_samples"]),
         ("srl", "method.nce(1, 2, 3, 4, 5, 6)", ["lib.method.nce", "too many", "through_draws"]),
+        ("srl", "method.nec()", ["nec", 'did you mean "nce"']),
+        ("srl", "data.smaple", ["smaple", 'did you mean "sample"']),
     ],
 )
-def test_a_wrong_argument_is_told_with_its_function_and_the_arguments_that_there_are(tmp_path, library, call, names):
+@pytest.mark.parametrize("between", ["\n", " "])
+def test_a_wrong_argument_is_told_with_its_function_and_the_names_that_there_are(
+    tmp_path, library, call, names, between
+):
     path = tmp_path / "config.jsonnet"
-    path.write_text(f"local lib = import 'seal/{library}.libsonnet';\n{{ a: 1, b: lib.{call} }}")
+    imports = f"local lib = import 'seal/{library}.libsonnet';"
+    path.write_text(f"{imports}{between}{{ a: 1, b: lib.{call} }}")
     with pytest.raises(ConfigurationError) as error:
         read_config(str(path))
     told = str(error.value)
-    assert told.startswith(f"{path}:2:12-") and all(name in told for name in names)
+    place = "2:12" if between == "\n" else f"1:{len(imports) + 13}"
+    assert told.startswith(f"{path}:{place}-") and all(name in told for name in names)
 
 
 def test_a_wrong_argument_of_a_function_elsewhere_is_what_jsonnet_says(tmp_path):
