@@ -15,8 +15,6 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("WANDB_MODE", "disabled")
-# What is read of large files is not kept in the home folder.
-os.environ["SEAL_CACHE"] = "off"
 
 # `scripts` has `seal_inspect`, which is installed as a package of its own.
 sys.path[:0] = [path for path in (str(ROOT), str(ROOT / "scripts")) if path not in sys.path]

@@ -15,7 +15,6 @@ from allennlp.nn.util import move_to_device
 from scipy import sparse
 
 from seal.common.setting_checks import check_range
-from seal.files.array_cache import is_mapped
 from seal.files.matrices import Matrix
 from seal.tasks.base.fields import NamedColumns, NamesField
 
@@ -26,7 +25,6 @@ DENSE_BYTES = 2**30
 class TensorTable:
     """
     A split of a data set as a few matrices with the same rows, from which the data loader `tensors` takes batches.
-    Memory-mapped matrices stay on disk, so that memory does not grow with the number of rows.
 
     # Parameters
 
@@ -42,9 +40,6 @@ class TensorTable:
         self.columns = columns
         self.source = source
         self._matrices = {name: _held(matrix) for name, matrix in matrices.items()}
-        self._mapped = {name for name, matrix in matrices.items() if is_mapped(getattr(matrix, "indices", matrix))}
-        # The column order of each memory-mapped matrix, which is applied to its batches.
-        self._orders: dict[str, numpy.ndarray] = {}
 
     def __len__(self) -> int:
         return len(self.source)
@@ -54,11 +49,7 @@ class TensorTable:
         for name, columns in list(self.columns.items()):
             order = columns.order(vocab)
             if not (order == numpy.arange(len(order))).all():
-                if name in self._mapped:
-                    before = self._orders.get(name)
-                    self._orders[name] = order if before is None else before[order]
-                else:
-                    self._matrices[name] = self._matrices[name][:, order]
+                self._matrices[name] = self._matrices[name][:, order]
                 self.columns[name] = columns.ordered(order)
 
     def start_pass(self) -> None:
@@ -69,27 +60,21 @@ class TensorTable:
 
     def batch(self, rows: numpy.ndarray) -> dict[str, torch.Tensor]:
         """The given rows of every matrix, in float32."""
-        return {name: _rows(matrix, rows, self._orders.get(name)) for name, matrix in self._matrices.items()}
+        return {name: _rows(matrix, rows) for name, matrix in self._matrices.items()}
 
 
 def _held(matrix: Matrix) -> Union[torch.Tensor, "sparse.csr_array"]:
     if isinstance(matrix, numpy.ndarray):
         return torch.from_numpy(matrix)
-    if is_mapped(matrix.data):
-        return matrix
     if matrix.shape[0] * matrix.shape[1] * matrix.dtype.itemsize > DENSE_BYTES:
         return sparse.csr_array(matrix)
     return torch.from_numpy(matrix.toarray())
 
 
-def _rows(
-    matrix: Union[torch.Tensor, "sparse.csr_array"], rows: numpy.ndarray, order: Optional[numpy.ndarray]
-) -> torch.Tensor:
+def _rows(matrix: Union[torch.Tensor, "sparse.csr_array"], rows: numpy.ndarray) -> torch.Tensor:
     if isinstance(matrix, torch.Tensor):
-        values = matrix.index_select(0, torch.from_numpy(rows))
-    else:
-        values = torch.from_numpy(dense_rows(matrix, rows))
-    return (values if order is None else values[:, torch.from_numpy(order)]).float()
+        return matrix.index_select(0, torch.from_numpy(rows)).float()
+    return torch.from_numpy(dense_rows(matrix, rows))
 
 
 def dense_rows(matrix: "sparse.csr_array", rows: numpy.ndarray) -> numpy.ndarray:

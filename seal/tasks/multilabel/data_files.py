@@ -10,11 +10,10 @@ from allennlp.common.checks import ConfigurationError
 from scipy import sparse
 
 from seal.common.setting_checks import check_choice, require
-from seal.files.array_cache import Arrays
-from seal.files.matrices import GrowingMatrix, Matrix, matrix_of
+from seal.files.matrices import Matrix, stacked
 from seal.files.names import composed
 from seal.files.taxonomy import Taxonomy
-from seal.tasks.multilabel.arff import ArffHeader, ArffTable, read_arff, read_header
+from seal.tasks.multilabel.arff import ArffHeader, ArffTable, read_arff
 from seal.tasks.multilabel.arff_labels import HIERARCHIES
 from seal.tasks.multilabel.column_plan import ColumnPlan
 from seal.tasks.multilabel.feature_columns import fill_missing
@@ -101,7 +100,6 @@ def read_multilabel(
     hierarchy: str = "auto",
     repeated_names: str = "error",
     root: Optional[str] = None,
-    arrays: Optional[Arrays] = None,
 ) -> MultilabelData:
     """
     Read ARFF files as one split.
@@ -134,9 +132,6 @@ def read_multilabel(
         See `read_arff`.
     root : `str`, optional (default = `None`)
         The name of an additional label above all others, which every row has.
-    arrays : `Arrays`, optional (default = `None`)
-        Storage for the arrays whose size grows with the rows; `None`: memory. If an earlier call with the same files
-        and settings has filled it, only the header of the first file is read.
 
     # Raises
 
@@ -149,7 +144,6 @@ def read_multilabel(
     if labels is not None and label_xml is not None:
         raise ConfigurationError("dataset_reader: give the labels either by 'label_xml' or by 'labels', not by both.")
     paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    arrays = Arrays() if arrays is None else arrays
 
     def plan_of(header: ArffHeader) -> ColumnPlan:
         plan = ColumnPlan(header, label_xml, labels, drop_attributes, hierarchy)
@@ -157,53 +151,45 @@ def read_multilabel(
             raise ConfigurationError(f"dataset_reader.root: '{root}' is the name of a label; take another.")
         return plan
 
-    if "lines" in arrays:
-        return _data(plan_of(read_header(paths[0], repeated_names)), root, paths, arrays)
     tables = ((file, table) for file, path in enumerate(paths) for table in read_arff(path, repeated_names))
-    plan, features = _put_rows(tables, plan_of, root, arrays)
-    data = _data(plan, root, paths, arrays)
+    plan, data = _read_rows(tables, plan_of, root, paths)
     training_means = None
     if statistics is not None:
         training = statistics.source[0].rpartition(":")[0]
         plan.check_names("label", data.label_names, statistics.label_names, training)
         plan.check_names("feature", data.feature_names, statistics.feature_names, training)
         training_means = statistics.means[statistics.columns_of(data.feature_names)]
-    means = fill_missing(data.features, data.feature_names, data.source, missing, training_means, features.write)
-    arrays.append("means", means)
-    return replace(data, features=features.matrix(), means=means)
+    means = fill_missing(data.features, data.feature_names, data.source, missing, training_means)
+    return replace(data, means=means)
 
 
-def _put_rows(
+def _read_rows(
     tables: Iterable[tuple[int, ArffTable]],
     plan_of: Callable[[ArffHeader], ColumnPlan],
     root: Optional[str],
-    arrays: Arrays,
-) -> tuple[ColumnPlan, GrowingMatrix]:
+    paths: Sequence[str],
+) -> tuple[ColumnPlan, MultilabelData]:
     """
-    Writes the rows of `(file number, table)` pairs into the arrays: features, in which values may still be missing,
-    labels and lines. Returns the column plan, made from the first table, and the features.
+    Collects the rows of `(file number, table)` pairs. Returns the column plan, which is made from the first table, and
+    the split, in whose features values may still be missing.
     """
     plan: Optional[ColumnPlan] = None
+    features: list[Matrix] = []
+    gold: list[Matrix] = []
+    lines: list[numpy.ndarray] = []
     rows_of_files: list[int] = []
     for file, table in tables:
         if plan is None:
             plan = plan_of(ArffHeader(table.path, table.relation, table.attributes))
-            features = GrowingMatrix(arrays, "features", len(plan.feature_names))
-            gold = GrowingMatrix(arrays, "labels", len(plan.label_names) + (root is not None))
         if file == len(rows_of_files):
             plan.check_same(table)
             rows_of_files.append(0)
-        features.add(plan.features_of(table))
+        features.append(plan.features_of(table))
         labels = plan.labels_of(table)
-        gold.add(labels if root is None else _with_root(labels))
-        arrays.append("lines", table.lines)
+        gold.append(labels if root is None else _with_root(labels))
+        lines.append(table.lines)
         rows_of_files[file] += len(table.lines)
-    arrays.append("rows_of_files", numpy.array(rows_of_files, dtype=numpy.int64))
-    return require(plan, "a file"), features
-
-
-def _data(plan: ColumnPlan, root: Optional[str], paths: Sequence[str], arrays: Arrays) -> MultilabelData:
-    """The split that the arrays hold, with the names of the plan and the optional root label."""
+    plan = require(plan, "a file")
     names, taxonomy = plan.label_names, plan.taxonomy
     if root is not None:
         names = [root, *names]
@@ -212,16 +198,10 @@ def _data(plan: ColumnPlan, root: Optional[str], paths: Sequence[str], arrays: A
             tops = set(taxonomy.labels) - {below for _, below in edges}
             edges += [(root, label) for label in taxonomy.labels if label in tops]
             taxonomy = Taxonomy([root, *taxonomy.labels], edges)
-    source = RowSources([os.fspath(path) for path in paths], arrays.array("rows_of_files"), arrays.array("lines"))
-    return MultilabelData(
-        matrix_of(arrays, "features", len(plan.feature_names)),
-        matrix_of(arrays, "labels", len(names)),
-        plan.feature_names,
-        names,
-        source,
-        arrays.array("means") if "means" in arrays else numpy.empty(0, numpy.float32),
-        taxonomy,
-        plan.wheres(),
+    source = RowSources([os.fspath(path) for path in paths], numpy.array(rows_of_files), numpy.concatenate(lines))
+    means = numpy.empty(0, numpy.float32)
+    return plan, MultilabelData(
+        stacked(features), stacked(gold), plan.feature_names, names, source, means, taxonomy, plan.wheres()
     )
 
 

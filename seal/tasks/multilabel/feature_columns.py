@@ -1,6 +1,6 @@
 """Converts columns of ARFF files to features: encodes nominal values as 0 and 1, and replaces missing values."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Optional
 
 import numpy
@@ -97,10 +97,9 @@ def fill_missing(
     sources: Sequence[str],
     missing: str,
     means: Optional[numpy.ndarray],
-    write: Callable[[int, numpy.ndarray], None],
 ) -> numpy.ndarray:
     """
-    Replaces missing values, in pieces of rows.
+    Replaces missing values in place.
 
     # Parameters
 
@@ -115,9 +114,6 @@ def fill_missing(
     means : `Optional[numpy.ndarray]`
         The replacements for `"mean"`. `None`: the means of the matrix's columns over the values that are not missing (0
         for a column without values).
-    write : `Callable[[int, numpy.ndarray], None]`
-        `write(start, values)` overwrites the rows of a dense matrix, or the stored values of a sparse one, from
-        `start`.
 
     # Returns
 
@@ -150,12 +146,9 @@ def fill_missing(
     if means is None:
         means = (totals / numpy.maximum(len(sources) - absent, 1)).astype(numpy.float32)
     if absent.any():
-        for start, values, columns in _pieces(matrix):
+        for _, values, columns in _pieces(matrix):
             holes = numpy.isnan(values)
-            if holes.any():
-                filled = values.copy()
-                filled[holes] = means[columns[holes]] if missing == "mean" else 0
-                write(start, filled)
+            values[holes] = means[columns[holes]] if missing == "mean" else 0
     return means
 
 

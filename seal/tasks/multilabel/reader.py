@@ -1,6 +1,5 @@
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Optional, Union
 
@@ -13,7 +12,6 @@ from scipy import sparse
 
 from seal.common.setting_checks import check_that, require
 from seal.common.vocabularies import ATTRIBUTES, LABELS
-from seal.files.array_cache import Arrays, kept_or_read
 from seal.files.matrices import Matrix, pieces
 from seal.files.names import clean_label
 from seal.files.paths import expanded
@@ -35,7 +33,7 @@ class MultilabelReader(DatasetReader):
     AllenNLP's own loaders read one instance per row.
 
     A path is a file, a list of files that form one split (stratified folds), or a pattern with `*`. Files may be
-    compressed. Large files are cached after the first reading (see `seal.files.array_cache`).
+    compressed.
 
     # Parameters
 
@@ -139,33 +137,12 @@ class MultilabelReader(DatasetReader):
         files = _files(path)
         if not self.standardize and files == self._statistics_files():
             return require(self.training_statistics(), "dataset_reader.statistics_from")
-        return self._kept_or_read(files, self._statistics_files(), self._parsed)
-
-    def _parsed(self, files: list[str], arrays: Arrays) -> MultilabelData:
-        data = self._read_files(files, statistics=self.training_statistics(), arrays=arrays)
-        if not self.standardize:
-            return data
-        features = _dense(data)
-        for start, end in pieces(*features.shape):
-            arrays.write("features", start, self.standardized(features[start:end], data.feature_names))
-        return replace(data, features=arrays.array("features"))
-
-    def _kept_or_read(
-        self,
-        files: list[str],
-        statistics_from: Optional[list[str]],
-        read: Callable[[list[str], Arrays], MultilabelData],
-    ) -> MultilabelData:
-        """The data of files from the cache, or from `read`."""
-        xml = self._label_xml
-        standardized = self.standardize and statistics_from is not None
-        settings = {**self._read_files.keywords, "label_xml": xml is not None, "standardize": standardized}
-        return kept_or_read(
-            [files, [] if xml is None else [xml], statistics_from or []],
-            settings,
-            lambda arrays: read(files, arrays),
-            lambda arrays: self._read_files(files, arrays=arrays),
-        )
+        data = self._read_files(files, statistics=self.training_statistics())
+        if self.standardize:
+            features = _dense(data)
+            for start, end in pieces(*features.shape):
+                features[start:end] = self.standardized(features[start:end], data.feature_names)
+        return data
 
     def _statistics_files(self) -> Optional[list[str]]:
         if self._statistics_from is None:
@@ -176,7 +153,7 @@ class MultilabelReader(DatasetReader):
         """The split `statistics_from`, read once; `None` if it is not set."""
         files = self._statistics_files()
         if self._statistics is None and files is not None:
-            data = self._kept_or_read(files, None, lambda files, arrays: self._read_files(files, arrays=arrays))
+            data = self._read_files(files)
             if self.standardize:
                 self._take_deviations(_dense(data))
             self._statistics = data
