@@ -12,7 +12,6 @@ import gzip
 import io
 import math
 import multiprocessing
-import os
 import random
 import re
 import resource
@@ -28,15 +27,11 @@ from typing import Any, NamedTuple, Optional, Union
 import numpy
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Vocabulary
-from allennlp.modules.token_embedders import Embedding
+from allennlp.data import DatasetReader
 from PIL import Image
 
 import seal.plugin  # noqa: F401  (registers the readers)
 from scripts.convert import LAYOUTS
-from seal.cli.error_places import places_named
-from seal.cli.word_vectors import check_vectors
-from seal.files.array_cache import VARIABLE
 from seal.files.input_lines import input_lines
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -52,7 +47,6 @@ _UP_1 = b"""1\tAna\tAna\tPROPN\t_\t_\t2\tnsubj\t_\t_\tA0\tA0
 2\tquer\tquerer\tVERB\t_\t_\t0\troot\tY\tquerer.01\t_\t_
 3\tvender\tvender\tVERB\t_\t_\t2\txcomp\tY\tvender.01\tA1\t_
 """
-_VECTORS = b"rose 1.0 0.5 2\nsalt 0 1e-3 2\nan 0.1 0.2 0.3\n"
 _LINES = b'{"sentence": "Rose sells honey."}\n\n{"sentence": "Salt", "id": 7}\nplain text\n'
 
 
@@ -112,7 +106,6 @@ READERS: dict[str, tuple[Union[str, bytes], str, dict[str, Any]]] = {
     "rcv1_topics": (b"parent: C15 child: C151 x\nparent: C15 child: C152 y\n", ".orig", {"layout": "rcv1-topics"}),
     "image": (_png("RGB"), ".png", {"type": "seal_segmentation"}),
     "mask_image": (_png("L"), ".png", {"type": "seal_segmentation"}),
-    "word_vectors": (_VECTORS, ".txt", {}),
     "predict_lines": (_LINES, ".jsonl", {}),
     "predict_csv": (b'id,sentence\n1,"Rose sells honey."\n2,"Salt, and\nice"\n', ".csv", {}),
 }
@@ -187,10 +180,6 @@ def _read(settings: dict[str, Any], path: str, pipe: Any) -> None:
         elif "type" in settings:
             for _ in DatasetReader.from_params(Params(dict(settings))).read(path):
                 pass
-        elif Path(path).name.startswith("word_vectors"):
-            with places_named():
-                check_vectors(path, 3)
-                Embedding(3, vocab=Vocabulary({"tokens": {"rose": 1, "salt": 1}}), pretrained_file=path)
         else:
             for _ in input_lines(path):
                 pass
@@ -304,7 +293,6 @@ def main() -> None:
     parser.add_argument("--megabytes", type=float, default=1000.0, help="the limit of memory that is reported")
     parser.add_argument("--out", help="keep the files here; otherwise they are removed")
     arguments = parser.parse_args()
-    os.environ[VARIABLE] = "off"  # No two files are the same.
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(arguments.out or temporary)
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,8 @@
 """
-Converts the error of a user's mistake to one sentence.
+Converts the error of a user's mistake to one sentence, which the command `seal` prints in place of a traceback.
 
-Most mistakes get their sentence where they are found: a patch of the function that reads the file, the option or the
-part of a config raises a `ConfigurationError` with it, or adds the file's name to the error. Here are the other errors,
-whose type and text say enough.
+A `ConfigurationError` has its sentence from the code that raises it. The functions here make sentences of other errors:
+of files that cannot be read, and of the workers of a distributed run.
 """
 
 import errno
@@ -17,7 +16,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
 from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
-#: The note of an error that is raised once training has begun. The text of a worker's error has it, too.
+#: The note on an error that was raised during training. The text of a worker's error contains it.
 BEGUN = "Training had begun."
 
 
@@ -58,7 +57,7 @@ def _worker(error: BaseException) -> Optional[str]:
 
 
 def _worker_killed(error: BaseException) -> Optional[str]:
-    """The sentence for a worker of a distributed run that something has ended."""
+    """The sentence for a worker of a distributed run that was killed, or that ended with an error status."""
     if not isinstance(error, ProcessExitedException):
         return None
     how = f"killed by {error.signal_name}" if error.signal_name else f"ended with status {error.exit_code}"
@@ -74,27 +73,13 @@ def _file(error: BaseException) -> Optional[str]:
     return _one_line(error) if isinstance(error, FileNotFoundError) else None
 
 
-def _batch(error: BaseException) -> Optional[str]:
-    """The sentence for a model that cannot read what the reader gives: the two are of different tasks."""
-    match = re.search(
-        r"(\w+)\.task_state\(\) (got an unexpected keyword argument|missing \d+ required positional arguments?:) "
-        r"'(\w+)'",
-        str(error),
-    )
-    if match is None or not isinstance(error, TypeError):
-        return None
-    given = match[2].startswith("got")
-    read, gives = ("does not read", "gives") if given else ("needs", "does not give")
-    return f'model.type: {match[1]} {read} "{match[3]}", which dataset_reader {gives}; take both from one task'
-
-
-# Each has the sentence for one family of mistakes, or `None`. The first sentence counts.
-_FAMILIES = (_configuration, _worker, _worker_killed, _file, _batch)
+# Each returns the sentence for its kind of errors, or `None`. The first sentence counts.
+_FAMILIES = (_configuration, _worker, _worker_killed, _file)
 
 
 def describe(error: BaseException) -> Optional[str]:
     """
-    The sentence, without its leading `error: `, for a mistake that the user can correct: in a config, a file's name or
-    place, or an archive. `None` where the error is not the user's and needs its traceback.
+    The sentence for an error that the user can correct, in a config, an archive or the name of a file. `None` for a
+    defect, which needs its traceback.
     """
     return next(filter(None, (sentence_of(error) for sentence_of in _FAMILIES)), None)

@@ -1,9 +1,8 @@
 """
-The sub-command `check`, and what `train` begins with: a config is compared with the signatures of the constructors that
-it names, before any of them is called. A mistake is one sentence, with the key and its place in the config, what was
-found and what was meant.
+The sub-command `check`: compares a config with the signatures of the constructors that it names, without calling them.
+`seal train` does the same first. The message for a mistake has the key, the value, and a suggestion.
 
-What a constructor itself refuses is found when it is called; `places_named` gives that error its place.
+A value that a constructor refuses is found only when the constructor is called; `places_named` then adds the key.
 """
 
 import argparse
@@ -18,23 +17,22 @@ import torch
 from allennlp.commands.train import TrainModel
 from allennlp.common import Lazy, Registrable
 from allennlp.common.from_params import infer_params
-from allennlp.modules.token_embedders import Embedding
+from allennlp.modules.token_embedders.embedding import Embedding, parse_embeddings_file_uri
 from allennlp.training.trainer import Trainer
 
 from seal.cli.configs import place_of, read_config
 from seal.cli.data_check import look_at_data
-from seal.cli.word_vectors import check_vectors
 from seal.cli.workers import Workers
 from seal.common.setting_checks import abbreviate, check_range, check_that, suggest, whole_number
 from seal.files.paths import user_path
 from seal.registry import ConfigurationError
 
-# Top-level keys of a config that AllenNLP takes out before anything is built, and of these, those for a suggestion.
+# The seeds of a config, and all top-level keys that AllenNLP removes before it constructs anything.
 _SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
 _READ_BEFORE = (*_SEEDS, "distributed", "evaluation", "include_in_archive")
-# Keys of the trainer that AllenNLP sets in each worker of a distributed run.
+# Settings of a trainer that `seal train` gives to each worker of a distributed run.
 _OF_WORKERS = ("distributed", "world_size", "local_rank")
-# What the code that builds a part gives it, in AllenNLP and here: no settings, though parameters of constructors.
+# Parameters of constructors that code passes, in AllenNLP and here. They are not settings.
 _GIVEN = {
     *("data_loader", "data_path", "ddp_accelerator", "instances", "local_rank", "model", "model_parameters"),
     *("num_steps_per_epoch", "optimizer", "output_space", "parameters", "reader", "serialization_dir", "task_net_dim"),
@@ -42,28 +40,29 @@ _GIVEN = {
 }
 _DATA = ("train_data_path", "validation_data_path", "test_data_path")
 
-# The packages whose classes the ranges below are of. A class of another package knows those of its settings itself.
+# The packages to whose classes the ranges below apply.
 _RANGED = ("allennlp", "allennlp_models", "seal", "torch")
 # Keys whose whole numbers must be at least 1: AllenNLP accepts any, and fails at it later.
 _FROM_ONE = {
     *("batch_size", "embedding_dim", "keep_most_recent_by_count", "max_instances", "ngram_filter_sizes", "num_epochs"),
     *("num_filters", "num_gradient_accumulation_steps", "num_nodes", "step_size"),
 }
-# The same for at least 0, and for shares that must be below 1; of these, `decay` is that of a moving average.
+# Keys whose numbers must be at least 0, and keys whose numbers must be from 0 to below 1.
 _FROM_ZERO = {"warmup_steps"}
 _SHARES = {"decay", "dropout", "layer_dropout_probability", "recurrent_dropout_probability"}
 
 
 def check(config: dict[str, Any], source: Optional[str] = None) -> None:
     """
-    Checks a config for training, after its overrides.
+    Checks a config of a training.
 
     # Parameters
 
     config : `dict[str, Any]`
+        The config with its overrides.
     source : `str`, optional (default = `None`)
-        The file that it was read from: an error about a path of data then names the line and the key there, which may
-        be an argument of the library of configs.
+        The file of the config. An error about a path of data then names the line and key in that file, where the path
+        may be an argument of a function of the library.
 
     # Raises
 
@@ -83,8 +82,14 @@ def check(config: dict[str, Any], source: Optional[str] = None) -> None:
 
 def check_overridden(config: dict[str, Any], trained: dict[str, Any]) -> None:
     """
-    Checks the config of a trained model after its overrides, `trained` being the one before them: only what differs, as
-    an older model may have settings that are no more.
+    Checks the overridden parts of the config of a trained model.
+
+    # Parameters
+
+    config : `dict[str, Any]`
+        The config with its overrides.
+    trained : `dict[str, Any]`
+        The config of the training.
 
     # Raises
 
@@ -94,14 +99,14 @@ def check_overridden(config: dict[str, Any], trained: dict[str, Any]) -> None:
     known = {*parameters, *_READ_BEFORE, "type"} - {"serialization_dir", "local_rank"}
     for key in sorted(config.keys() - trained.keys() - known):
         raise ConfigurationError(f'config key "{key}" of --overrides is unknown' + suggest(key, known))
-    # A trainer is not built of a trained model.
+    # Commands for trained models construct no trainer.
     changed = {key: config[key] for key in config if key in parameters and config[key] != trained.get(key)}
     changed.pop("trainer", None)
     _check_keys("", TrainModel, changed, {key: parameters[key] for key in changed})
 
 
 def _check_first(config: dict[str, Any]) -> None:
-    """What AllenNLP reads before anything is built."""
+    """Checks the settings that AllenNLP reads before it constructs anything."""
     for key in _SEEDS:
         seed = config.get(key)
         # AllenNLP also accepts a seed that is a string, as an environment variable read by std.extVar is.
@@ -134,7 +139,7 @@ def _check_workers(section: Any) -> None:
 
 
 def _check_data(key: str, path: Any, source: Optional[str]) -> None:
-    """A path of data that names a file or folder plainly; what else a path may be is the reader's to say."""
+    """Checks that a plain path of data exists. Only the reader knows about other paths, such as patterns."""
     is_given = path != "" and (path is not None or key != "train_data_path")
     check_that(is_given, f'config key "{key}"', "the path of data", path)
     if not isinstance(path, str) or not re.fullmatch(r"[\w./~+=@% -]+", path) or os.path.exists(user_path(path)):
@@ -155,8 +160,24 @@ def _check_keys(
     also: Iterable[str] = (),
 ) -> None:
     """
-    The keys of one object, of which a class is made by a constructor with these parameters, and their values. Where it
-    is made later, code may give what the config lacks.
+    Checks the keys and values of one object.
+
+    # Parameters
+
+    prefix : `str`
+        The key of the object with a final dot; empty for the whole config.
+    cls : `type`
+        The class that is constructed from the object.
+    found : `dict[str, Any]`
+        The object.
+    parameters : `dict[str, inspect.Parameter]`
+        The parameters of the constructor.
+    open_ended : `bool`, optional (default = `False`)
+        Whether the constructor takes any other key.
+    later : `bool`, optional (default = `False`)
+        Whether the class is constructed by code, which may pass required parameters that the config lacks.
+    also : `Iterable[str]`, optional
+        Further names for suggestions.
     """
     known = {name for name, parameter in parameters.items() if parameter.kind is not parameter.VAR_KEYWORD} - {"self"}
     given = _GIVEN if prefix else set()
@@ -196,7 +217,7 @@ def _check_range(place: str, cls: type, name: str, found: Any, annotation: Any) 
 
 
 def _check_value(key: str, whose: str, annotation: Any, found: Any) -> None:
-    """One value, as AllenNLP would construct it of an annotation."""
+    """Checks one value against the annotation from which AllenNLP would construct it."""
     place, origin, kinds = f'config key "{key}" of {whose}', get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         _check_one_of(key, whose, [kind for kind in kinds if kind is not type(None)], found)
@@ -214,7 +235,7 @@ def _check_value(key: str, whose: str, annotation: Any, found: Any) -> None:
         check_that(type(found) in _KINDS[annotation][1], place, _KINDS[annotation][0], found)
 
 
-# What AllenNLP takes for a simple annotation, in words and as types.
+# The types that AllenNLP accepts for a simple annotation, with their description.
 _KINDS: dict[Any, tuple[str, tuple[type, ...]]] = {
     int: ("a whole number", (int,)),
     bool: ("true or false", (bool, int)),
@@ -232,7 +253,7 @@ def _check_one_of(key: str, whose: str, kinds: list[Any], found: Any) -> None:
             return _check_value(key, whose, kind, found)
         except ConfigurationError as error:
             errors.append(error)
-    # The error of what is inside, or of the one kind that there is.
+    # Errors about a key inside the value say more than errors about its type.
     inside = [error for error in errors if not str(error).startswith(f'config key "{key}" of {whose}')]
     if inside or len(errors) == 1:
         raise (inside or errors)[0]
@@ -248,12 +269,12 @@ def _check_list(key: str, whose: str, annotation: Any, found: Any) -> None:
     for place_in_list, item in enumerate(found):
         kind = kinds[place_in_list] if several else kinds[0]
         if not several or isinstance(item, str) == (get_origin(kind) is list):
-            # AllenNLP's optimizers are annotated with a list where they take an object, that of a parameter group.
+            # AllenNLP annotates the object of a parameter group as a list.
             _check_value(key if several else f"{key}.{place_in_list}", whose, kind, item)
 
 
 def _check_part(key: str, whose: str, cls: Any, found: Any, later: bool) -> None:
-    """An object of which a class is built, at once or later, or its `type` alone."""
+    """Checks the object from which a class is constructed, now or `later`, or a string with its `type`."""
     if isinstance(found, str):
         found = {"type": found}
     place = f'config key "{key}" of {whose}'
@@ -277,11 +298,13 @@ def _check_part(key: str, whose: str, cls: Any, found: Any, later: bool) -> None
         parameters, open_ended = _parameters(cls, constructor)
         _check_keys(f"{key}.", cls, found, parameters, open_ended, later)
     if cls is Embedding and found.get("pretrained_file") is not None:
-        check_vectors(found["pretrained_file"], found["embedding_dim"])
+        path = parse_embeddings_file_uri(found["pretrained_file"])[0]
+        if "://" not in path and not os.path.isfile(os.path.expanduser(path)):
+            raise ConfigurationError(f'config key "{key}.pretrained_file": there is no file {path} of word vectors')
 
 
 def _parameters(cls: type, constructor: Any) -> tuple[dict[str, inspect.Parameter], bool]:
-    """The parameters of a constructor and of what it hands its `**kwargs` on to, and whether it takes any other."""
+    """The parameters of a constructor, with those that its `**kwargs` take, and whether it takes any other key."""
     if constructor is object.__init__:
         return {}, False
     parameters = infer_params(cls, constructor)
@@ -293,7 +316,7 @@ def _parameters(cls: type, constructor: Any) -> tuple[dict[str, inspect.Paramete
         old = inspect.Parameter("run_sanity_checks", inspect.Parameter.KEYWORD_ONLY, default=None)
         parameters = {**infer_params(cls), "run_sanity_checks": old, **parameters}
         return {name: found for name, found in parameters.items() if name not in _OF_WORKERS}, False
-    # As AllenNLP takes it, they are for the base class; in these packages that is so.
+    # In these packages, `**kwargs` go to the base class, as AllenNLP assumes.
     bases = (base for base in cls.mro()[1:] if hasattr(base, "from_params") and base is not Registrable)
     base: Any = next(bases, None)
     if base is None or base.__init__ is object.__init__ or cls.__module__.split(".")[0] not in _RANGED:

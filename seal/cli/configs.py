@@ -1,6 +1,4 @@
-"""
-Reads a config and its overrides: it must be an object, and what jsonnet or AllenNLP refuses is one sentence.
-"""
+"""Reads a config with its overrides, and makes one-line messages of the errors of jsonnet."""
 
 import json
 import logging
@@ -22,11 +20,12 @@ logger = logging.getLogger(__name__)
 
 def read_config(path: str, overrides: str = "") -> dict[str, Any]:
     """
-    What a file of jsonnet says, with the overrides of the command line.
+    Evaluates a config in jsonnet, and applies the overrides of the command line.
 
     # Raises
 
-    `ConfigurationError` if one of the two cannot be evaluated or is no object, or the config lacks what is overridden.
+    `ConfigurationError` if the config or the overrides cannot be evaluated or are not objects, or if the config lacks a
+    key that is overridden.
     """
     if os.path.isdir(path):
         raise ConfigurationError(f"{path}: a config is a file, and this is a folder")
@@ -42,11 +41,11 @@ def read_config(path: str, overrides: str = "") -> dict[str, Any]:
 
 def overridden(config: dict[str, Any], overrides: str) -> dict[str, Any]:
     """
-    A config with the overrides of the command line. `config` is left as it is.
+    Returns a copy of a config with the overrides of the command line.
 
     # Raises
 
-    `ConfigurationError` if they are no object, or `config` lacks what they name.
+    `ConfigurationError` if the overrides are not an object, or `config` lacks a key that they name.
     """
     try:
         result = allennlp_params.with_overrides(config, read_overrides(overrides))
@@ -64,11 +63,11 @@ def overridden(config: dict[str, Any], overrides: str) -> dict[str, Any]:
 
 def read_overrides(text: str) -> dict[str, Any]:
     """
-    The object that overrides are.
+    Parses overrides, a JSON object.
 
     # Raises
 
-    `ConfigurationError` if they are none.
+    `ConfigurationError` if the text is not a JSON object.
     """
     try:
         found = allennlp_params.parse_overrides(text)
@@ -81,7 +80,7 @@ def read_overrides(text: str) -> dict[str, Any]:
     return found
 
 
-# What the library of configs calls a path of data.
+# The names of the paths of data in the library of configs.
 _DATA_ARGUMENTS = {
     "train_data_path": ("train",),
     "validation_data_path": ("dev", "valid"),
@@ -91,8 +90,8 @@ _DATA_ARGUMENTS = {
 
 def place_of(key: str, path: str, source: Optional[str]) -> str:
     """
-    Where a config has a path of data: the line and the key under which the file `source` writes it, if that is another
-    one than `key` of the evaluated config, such as the argument of a function.
+    The place of a path of data in a config, for messages. If the file `source` has the path as an argument of a
+    function, it is the line and the name of the argument; otherwise the key of the evaluated config.
     """
     if source is not None:
         with suppress(OSError, UnicodeDecodeError):
@@ -106,7 +105,7 @@ def place_of(key: str, path: str, source: Optional[str]) -> str:
 
 
 def _with_floats(found: Any) -> Any:
-    """Jsonnet writes 1e300 with all its zeros, as a whole number that is too large for torch."""
+    """Converts whole numbers that are too large for torch to floats: jsonnet writes 1e300 with all its zeros."""
     if isinstance(found, dict):
         return {key: _with_floats(value) for key, value in found.items()}
     if isinstance(found, list):
@@ -123,7 +122,7 @@ def _callbacks(config: dict[str, Any]) -> list[str]:
 
 
 def _of_jsonnet(error: Exception) -> str:
-    """Jsonnet's report as `file:line:column: message`. It has the message, and then a line for each stack frame."""
+    """Converts an error of jsonnet, a message followed by its stack frames, to `file:line:column: message`."""
     kind, _, message = str(error).partition("ERROR: ")
     if not message:
         return kind

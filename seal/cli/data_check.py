@@ -1,6 +1,6 @@
 """
-A look at the data that a config names, before a training: the readers are made, and read the beginnings of the files,
-so that what they refuse is found in seconds.
+Reads the beginnings of the data of a config with the config's readers, to find mistakes in the files in seconds, before
+the training.
 """
 
 import logging
@@ -22,28 +22,28 @@ from seal.registry import ConfigurationError
 
 logger = logging.getLogger(__name__)
 
-#: The most seconds that the data are looked at.
+#: The most seconds of reading.
 SECONDS = 3.0
-#: The instances of each path that are read before the rest of any.
+#: The number of instances that are read of each path first.
 FIRST = 100
-# What the paths are called.
+# The names of the paths in messages.
 _PARTS = {"train_data_path": "train", "validation_data_path": "validation", "test_data_path": "test"}
 _MOST_NAMED = 5
 
 
 class _TimeIsUp(BaseException):
-    """Not an `Exception`: readers handle those."""
+    """The time for reading is over. It is no `Exception`, because readers may catch these."""
 
 
 class _Part:
-    """A path of the data, which is read further and further."""
+    """A path of data, which is read in several steps."""
 
     def __init__(self, name: str, path: str, reader: Any) -> None:
         self.name, self.path, self._reader = name, path, reader
-        #: Whether the reader gives the whole at once, as a table.
+        #: Whether the reader reads the whole path at once, as a table.
         self.is_table = hasattr(reader, "read_table")
         self.has_ended = False
-        #: How often each label was read, by namespace.
+        #: The number of occurrences of each label, by namespace.
         self.labels: dict[str, Counter[str]] = defaultdict(Counter)
         self._count = 0
         self._instances = iter(()) if self.is_table else iter(reader.read(path))
@@ -56,7 +56,7 @@ class _Part:
         return f"{self.name}: {'' if self.has_ended else 'the first '}{counted(self._count, 'instance')}"
 
     def read(self, most: Optional[int], end: float) -> None:
-        """Reads on until there are so many instances, or to the end with `None`; `_TimeIsUp` after the time `end`."""
+        """Reads until `most` instances are read, or to the end with `None`. Raises `_TimeIsUp` after the time `end`."""
         if self.has_ended:
             return
         if self.is_table:
@@ -81,23 +81,24 @@ class _Part:
 
 def look_at_data(config: dict[str, Any], seconds: float = SECONDS) -> list[str]:
     """
-    Reads the first hundred instances of the training, validation and test data, and then the rest of them, all in at
-    most so many seconds. Of validation data that were read whole, a warning names the labels that the training data
-    lack.
+    Reads the first hundred instances of the training, validation and test data, and then the rest, until `seconds` are
+    over. If the training and validation data are read to the end, a warning names labels that only the validation data
+    have.
 
     # Parameters
 
     config : `dict[str, Any]`
-        One that `check` has found right.
+        A config that has passed `check`.
     seconds : `float`, optional (default = `3.0`)
 
     # Returns
 
-    What was read of each path, such as `"train: 4,000 instances"` or `"test: the first 612 instances"`.
+    `list[str]`: for each path the amount that was read, such as `"train: 4,000 instances"` or `"test: the first 612
+    instances"`.
 
     # Raises
 
-    `ConfigurationError` and other errors as the readers raise them, or if a path has no instance.
+    The errors of the readers; `ConfigurationError` if a path has no instance.
     """
     parts: list[_Part] = []
     try:
@@ -117,8 +118,8 @@ def look_at_data(config: dict[str, Any], seconds: float = SECONDS) -> list[str]:
 
 def look_at_beginnings(config: dict[str, Any], seconds: float = SECONDS) -> None:
     """
-    The same of the first hundred instances of validation and test data alone, without warnings: for a training, which
-    reads its own data first and these later. A table, which is read whole, is left out.
+    Reads the first instance of the training data and the first hundred of the validation and test data, without
+    warnings, before a training reads all of its data. Tables, which are read whole, are left out.
 
     # Raises
 
@@ -128,9 +129,9 @@ def look_at_beginnings(config: dict[str, Any], seconds: float = SECONDS) -> None
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        for part in _parts({key: value for key, value in config.items() if key != "train_data_path"}):
+        for part in _parts(config):
             if not part.is_table:
-                part.read(FIRST, end)
+                part.read(1 if part.name == "train" else FIRST, end)
     except _TimeIsUp:
         pass
     finally:
@@ -143,7 +144,7 @@ def _parts(config: dict[str, Any]) -> Iterator[_Part]:
         path, section = config.get(key), "dataset_reader"
         if key != "train_data_path" and config.get("validation_dataset_reader") is not None:
             section = "validation_dataset_reader"
-        if not isinstance(path, str):  # Readers of others may take other values.
+        if not isinstance(path, str):  # A reader of another package may take other values.
             continue
         if section not in readers:
             with places_named():
@@ -172,8 +173,9 @@ def _warn_of_unknown_labels(config: dict[str, Any], train: _Part, validation: _P
 @contextmanager
 def _at_most(seconds: float) -> Iterator[float]:
     """
-    Inside, `_TimeIsUp` is raised after so many seconds, in the main thread of a system that has alarms. It gives the
-    time of that end: an error that is raised in the clean-up of an object is lost.
+    A context in which `_TimeIsUp` is raised after `seconds`, if this is the main thread and the system has alarms. It
+    returns the time of the end, so that the block can check the time itself: Python ignores an error that is raised in
+    the clean-up of an object.
     """
     end = time.monotonic() + seconds
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):

@@ -1,9 +1,9 @@
 """
-A user's mistake on the command line ends in one sentence on standard error and exit status 1, not in a traceback. So
-does a command that is stopped, with status 130 (by Control-C) or 143 (by SIGTERM).
+Ends a command after a user's mistake with one line on standard error, `error: ...`, and exit status 1. A stopped
+command prints `stopped` and has exit status 130 (Control-C) or 143 (SIGTERM).
 
-The sentence is `error: ...`. The traceback of a run that has begun goes to its `out.log`; set `SEAL_TRACEBACK=1` to see
-it on the console too. What the sentence says is in `seal.allennlp.error_sentences`.
+The line replaces the traceback, which goes to the `out.log` of a run, and with `SEAL_TRACEBACK=1` to the console.
+`seal.allennlp.error_sentences` makes the sentences.
 """
 
 import functools
@@ -26,7 +26,7 @@ TRACEBACK_VARIABLE = "SEAL_TRACEBACK"
 
 
 def in_sentences(function: Callable) -> Callable:
-    """Makes a function end with the sentence and the exit status for what it raises, where the user can correct it."""
+    """Decorator: if an error is a user's mistake, the function prints its sentence and ends with the exit status."""
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
@@ -61,8 +61,8 @@ def _traceback_is_wanted() -> bool:
 
 
 def _stop(error: BaseException) -> NoReturn:
-    """Ends the command that a signal has stopped, as a shell expects it."""
-    # What continues it is known where it was stopped.
+    """Ends a command that a signal has stopped, with the exit status that shells expect."""
+    # `seal train` adds how to continue the run.
     _print("; ".join(["stopped", *getattr(error, "remedies", ())]))
     for worker in multiprocessing.active_children():  # Python would wait for them.
         worker.terminate()
@@ -88,7 +88,7 @@ def _print(sentence: str) -> None:
 
 
 def _keep_traceback(error: Exception) -> None:
-    """In the log of the run, where one has begun."""
+    """Writes the traceback to the log of the run, if there is one."""
     exc_info = (type(error), error, error.__traceback__)
     record = logger.makeRecord(logger.name, logging.CRITICAL, __file__, 0, "Uncaught exception", (), exc_info)
     for handler in logging.getLogger().handlers:

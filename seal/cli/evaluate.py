@@ -22,11 +22,11 @@ from seal.files.paths import user_path
 from seal.registry import ConfigurationError
 from seal.tasks.base import OTHER_OUTPUTS, metrics_of_prediction
 
-# Samplers whose batches are of similar length.
+# The samplers that make batches of similar length.
 _BY_TOKENS = ("bucket", "by_size", "frames")
 
 
-def add_parser(subparsers: argparse._SubParsersAction) -> argparse.ArgumentParser:
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Adds the sub-command with its options."""
     parser = subparsers.add_parser(
         "evaluate",
@@ -47,16 +47,16 @@ def add_parser(subparsers: argparse._SubParsersAction) -> argparse.ArgumentParse
 
 def evaluate(args: argparse.Namespace) -> dict[str, Any]:
     """
-    Scores the model on each file, writes what the options name, and prints the scores where no file has them, those of
-    what `predict` gives first.
+    Scores the model on each file, and writes the scores and predictions to the files that the options name. Without a
+    file for them, it prints the scores; the scores of the output of `seal predict` come first.
 
     # Raises
 
-    `ConfigurationError` where an option is wrong; `OSError` where a file cannot be read or written.
+    `ConfigurationError` if an option is wrong; `OSError` if a file cannot be read or written.
     """
     inputs = inputs_of(args.input_file)
     scores_files, prediction_files = _checked_outputs(args, inputs)
-    # The folder of a run is the user's own; what an archive names may be of anybody.
+    # The user has made the folder of a run; an archive may come from a stranger.
     with opening(None if os.path.isdir(args.archive_file) else args.archive_file):
         archive = load_model(args)
         model = archive.model
@@ -88,22 +88,22 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _ordered(scores: dict[str, Any]) -> dict[str, Any]:
-    """The scores of what `predict` gives first."""
+    """The scores, those of the output of `seal predict` first."""
     return {name: scores[name] for name in dict.fromkeys([*metrics_of_prediction(scores), *scores])}
 
 
 def _tell_what_is_scored(scores: dict[str, Any]) -> None:
-    """Where there are scores of several outputs, says on standard error which is of which."""
+    """If there are scores of several outputs, explains on standard error which score belongs to which output."""
     others = {end: what for end, what in OTHER_OUTPUTS.items() if any(name.endswith(end) for name in scores)}
     if others:
         of_others = "; ".join(f"*{end}: {what}" for end, what in others.items())
-        # Those of labels or roles go without saying.
+        # Without the scores of single labels or roles.
         names = ", ".join(name for name in metrics_of_prediction(scores) if "-" not in name)
         print(f"what `seal predict` gives: {names}; {of_others}", file=sys.stderr)
 
 
 def inputs_of(text: str) -> list[Any]:
-    """The files that are named, or the JSON objects that some readers take. A file that exists is one name."""
+    """The files of a comma-separated list, or the JSON objects that some readers take. An existing file is one name."""
     if os.path.exists(user_path(text)):
         return [text]
     try:
@@ -113,7 +113,7 @@ def inputs_of(text: str) -> list[Any]:
 
 
 def _checked_outputs(args: argparse.Namespace, inputs: list[Any]) -> list[list[Optional[str]]]:
-    """The files for scores, and those for predictions, one for each input; `None` where there is to be none."""
+    """The files for scores and the files for predictions, one for each input; `None` for an input without one."""
     named = {"--output-file": args.output_file, "--predictions-output-file": args.predictions_output_file}
     paths = {option: text.split(",") if text else [] for option, text in named.items()}
     for option, given in paths.items():
@@ -128,8 +128,8 @@ def _checked_outputs(args: argparse.Namespace, inputs: list[Any]) -> list[list[O
 
 def batches_by_length(config: Params, batch_size: Optional[int]) -> Any:
     """
-    The data loader of an archive's config for an evaluation: batches of at most `batch_size` instances, or as many as
-    in training, sorted by length and bounded, so that one long text does not pad others.
+    The data loader of an evaluation, from the config of the archive. Batches have at most `batch_size` instances, or as
+    many as in training. They are sorted by length and bounded in size, so that one long text does not pad others.
     """
     loader = config.get("validation_data_loader")
     loader = config.get("data_loader") if loader is None else loader

@@ -1,4 +1,4 @@
-"""What the command `seal` says on the console, and what goes to the log of a run alone."""
+"""The console shows warnings and important messages; the log file of a run has everything."""
 
 import io
 import logging
@@ -13,7 +13,7 @@ from allennlp.common import tqdm as bars
 
 from seal.allennlp.replacing import replace_once
 
-#: Warnings of AllenNLP about what the config says, and about what every run that goes on finds.
+#: AllenNLP's warnings that repeat a setting of the config, or that every recovered run would show.
 NO_NEWS = (
     "patience was set to None",
     "vocabulary serialization directory",
@@ -23,7 +23,7 @@ NO_NEWS = (
 
 
 class Warnings(logging.Formatter):
-    """`warning: ...`, as `seal.cli.errors` writes `error: ...`."""
+    """Formats a warning as `warning: ...`, like the `error: ...` of `seal.cli.errors`."""
 
     def format(self, record: logging.LogRecord) -> str:
         kind = "" if record.levelno < logging.WARNING else f"{record.levelname.lower()}: "
@@ -32,8 +32,8 @@ class Warnings(logging.Formatter):
 
 class ForConsole(logging.Filter):
     """
-    What a training tells on the console: each warning once, though every epoch of every fold may give it, and what a
-    logger is given with `extra={"news": True}`.
+    Selects the messages for the console: each warning once, although every epoch of every fold may repeat it, and
+    messages that are logged with `extra={"news": True}`.
     """
 
     def __init__(self) -> None:
@@ -50,10 +50,10 @@ class ForConsole(logging.Filter):
 
 
 class _BarsInLog(bars.TqdmToLogsWriter):
-    """Progress bars where standard error is no terminal: every ten seconds a line in the run's `out.log` alone."""
+    """Progress bars without a terminal: a line every ten seconds, only in the `out.log` of the run."""
 
     def write(self, message: str) -> None:
-        if allennlp_logging.FILE_FRIENDLY_LOGGING:  # They are asked for, by an option of AllenNLP's.
+        if allennlp_logging.FILE_FRIENDLY_LOGGING:  # The option --file-friendly-logging asks for lines.
             super().write(message)
         else:
             with redirect_stderr(io.StringIO()):
@@ -62,12 +62,12 @@ class _BarsInLog(bars.TqdmToLogsWriter):
 
 def log_quietly() -> None:
     """
-    Warnings and news on standard error, and progress bars if it is a terminal. `ALLENNLP_LOG_LEVEL` and
-    `ALLENNLP_DEBUG` are for AllenNLP's own log, as ever. Lines that a full disk does not take are lost.
+    Sends warnings and important messages to standard error, and progress bars if it is a terminal. With
+    `ALLENNLP_LOG_LEVEL` or `ALLENNLP_DEBUG`, AllenNLP logs in its own way. Lines that a full disk refuses are lost.
     """
     logging.raiseExceptions = False  # Python would print a traceback for each of these lines.
     if _logs_as_allennlp():
-        # Not imported otherwise: it configures the log.
+        # This import configures the log.
         import allennlp.__main__  # noqa: F401
     else:
         handler = logging.StreamHandler(sys.stderr)
@@ -84,7 +84,7 @@ def _logs_as_allennlp() -> bool:
 
 
 def _prepare_global_logging(original: Callable, *args: Any, **kwargs: Any) -> None:
-    """The run's `out.log` has everything; the console, warnings and news alone, on standard error."""
+    """Restricts the console of a run to warnings and important messages; its `out.log` has everything."""
     original(*args, **kwargs)
     if _logs_as_allennlp():
         return

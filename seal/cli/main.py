@@ -1,11 +1,10 @@
 """
-The command `seal`: what `allennlp` does with this package loaded, by loops of its own, faster and without the messages
-of other libraries.
+The command `seal`, a faster and quieter `allennlp` with this package loaded.
 
-`seal train ...`, or `python -m seal train ...`, takes the options of `allennlp`. It needs no `--include-package seal`
-and no plugins file, does not import `allennlp_models` (which asks the network for data; `--include-package
-allennlp_models` does), and prints warnings and results, but no settings: these are in the run's `config.json` and
-`out.log`. A user's mistake ends in one sentence (`seal.cli.errors`).
+`seal train ...`, or `python -m seal train ...`, takes the options of `allennlp train`. It needs no plugins file and no
+`--include-package seal`. It does not import `allennlp_models`, which downloads data; `--include-package
+allennlp_models` does. It prints warnings and results; the settings are in the run's `config.json` and `out.log`. A
+user's mistake ends in one sentence (`seal.cli.errors`).
 """
 
 import argparse
@@ -19,7 +18,7 @@ from typing import Any, NoReturn
 
 from seal.lazy_imports import LAZY, import_below, lazy
 
-#: Of AllenNLP: what is deprecated, for tests, or needs a package that is not installed, and programs.
+#: Modules of AllenNLP that are deprecated, are for tests, are programs, or need a package that is not installed.
 NOT_IMPORTED = (
     "allennlp.common.testing",
     "allennlp.confidence_checks.task_checklists",
@@ -29,14 +28,14 @@ NOT_IMPORTED = (
 
 try:
     with lazy(*LAZY):
-        # The first, as it hides warnings of AllenNLP's own imports.
+        # It comes first, because it hides warnings of AllenNLP's imports.
         importlib.import_module("seal.plugin")
         import allennlp
         from allennlp.commands import ArgumentParserWithDefaults, Subcommand
         from allennlp.common import plugins
         from allennlp.common.util import import_module_and_submodules, install_sigterm_handler
 
-        # So that configs can name all that AllenNLP registers.
+        # Configs can then name every class that AllenNLP registers.
         import_below(allennlp, NOT_IMPORTED)
 except ImportError as error:
     if (error.name or "").partition(".")[0] != "allennlp":
@@ -47,7 +46,7 @@ except ImportError as error:
         sys.exit(structure(sys.argv[2:]))
     sys.exit("error: the command `seal` needs AllenNLP, and the core does without; see docs/running.md.")
 except KeyboardInterrupt:
-    # These imports take seconds, and what tells of a stopped command is not there yet.
+    # These imports take seconds, and `seal.cli.errors` is not imported yet.
     print("stopped", file=sys.stderr)
     sys.exit(130)
 
@@ -58,15 +57,15 @@ from seal.version import VERSION  # noqa: E402
 
 #: The command's own sub-commands: modules of this package, each with a function `add_parser`.
 OWN = ("check", "evaluate", "predict", "structure", "train")
-#: The group of entry points whose modules register further sub-commands with AllenNLP: those that look at the package,
-#: at models and at runs (`seal_inspect`), and those of other packages. None is imported before it is asked for.
+#: The group of entry points whose modules register further sub-commands with AllenNLP: the commands of `seal_inspect`,
+#: and those of other packages. A module is imported when its command is called.
 COMMANDS = "seal.commands"
-# The number of the command's process, by which workers know that it has spawned them.
+# The environment variable with the id of the command's process. A process whose parent has this id is a worker.
 _STARTED = "SEAL_COMMAND"
 
 
 class _Parser(ArgumentParserWithDefaults):
-    """Says of a sub-command that only `allennlp` has where it is."""
+    """A parser whose error for a sub-command of `allennlp` names that command."""
 
     def error(self, message: str) -> NoReturn:
         theirs = (name for name in Subcommand.list_available() if name not in OWN)
@@ -75,7 +74,7 @@ class _Parser(ArgumentParserWithDefaults):
 
 
 def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of a command line: of the sub-command that it names, or of all, where it names none that there is."""
+    """The parser for the sub-command that a command line names, or for all sub-commands if it names none."""
     asked = next((word for word in arguments if not word.startswith("-")), "")
     others = {} if asked in OWN else _commands_of_others(asked)
     parser = _Parser(
@@ -98,7 +97,7 @@ def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _commands_of_others(asked: str) -> dict[str, Any]:
-    """The sub-commands that packages beside AllenNLP register; of those of entry points only the one asked for."""
+    """The sub-commands that other packages than AllenNLP register; of entry points, only the command that is called."""
     found = entry_points(group=COMMANDS)
     for entry in found.select(name=asked) or found:
         entry.load()
@@ -109,8 +108,10 @@ def _commands_of_others(asked: str) -> dict[str, Any]:
 
 
 def _import_plugins() -> None:
-    """Those of AllenNLP's files of plugins. Where there are none but this package, which is there, AllenNLP's function
-    would import all of AllenNLP again, and look for changes on the disk before each module."""
+    """
+    Imports the plugins that AllenNLP's plugins files name. If all of them are imported already, as seal is, AllenNLP's
+    function is not called: it would search the disk before each module of AllenNLP.
+    """
     if all(name in sys.modules for name in plugins.discover_plugins()):
         sys.path += [folder for folder in [os.getcwd()] if folder not in sys.path]  # As it does.
     else:
@@ -121,7 +122,7 @@ def _include(package: str) -> None:
     try:
         import_module_and_submodules(package)
     except ModuleNotFoundError as error:
-        # Not that of something which the package itself imports.
+        # The package may exist, and import a module that does not.
         if not f"{package}.".startswith(f"{error.name}."):
             raise
         raise ConfigurationError(f"--include-package {package}: there is no such package") from error
@@ -134,8 +135,8 @@ def main(arguments: Sequence[str]) -> None:
 
     # Raises
 
-    `SystemExit` where something went wrong: the status is 1 and the sentence is printed, 2 for a wrong option, and 130
-    or 143 for a command that is stopped.
+    `SystemExit` after an error: with status 1 for a user's mistake, 2 for a wrong option, and 130 or 143 for a stopped
+    command.
     """
     parser = parser_for(arguments)
     args = parser.parse_args(arguments)
@@ -149,14 +150,14 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _quietly() -> None:
-    """No messages but warnings, and no plugin that asks the network for data."""
+    """Restricts the console to warnings, and disables the default plugin `allennlp_models`, which downloads data."""
     log_quietly()
     plugins.DEFAULT_PLUGINS = ()  # type: ignore[assignment]
 
 
 def run() -> None:
     """Runs the command of `sys.argv`."""
-    # What was imported stays to the end; without this, each collection of garbage, and the exit, would look through it.
+    # Imported objects stay until the end, so the garbage collector need not visit them.
     gc.freeze()
     os.environ[_STARTED] = str(os.getpid())
     _quietly()

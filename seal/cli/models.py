@@ -1,4 +1,4 @@
-"""A trained model on the command line: its options, and the files that a command with it must not lose."""
+"""The options of commands that load a trained model, and checks of the files that such a command reads and writes."""
 
 import argparse
 import glob
@@ -20,12 +20,12 @@ from seal.files.atomic_files import atomic_write
 from seal.files.paths import user_path
 from seal.registry import ConfigurationError
 
-#: What a command reads of a model that is given as a folder.
+#: The files that a command reads in the folder of a model.
 _FILES_OF_MODEL = ("config.json", "model.tar.gz", "weights.th", "best.th")
 
 
 def add_options_of_model(parser: argparse.ArgumentParser) -> None:
-    """The model's archive is the first argument."""
+    """Adds the options of a trained model; its archive is the first argument."""
     parser.add_argument(
         "archive_file", help="a trained model: its name, an archive, the folder of a run, or hf://USER/MODEL"
     )
@@ -41,17 +41,17 @@ def add_options_of_model(parser: argparse.ArgumentParser) -> None:
 
 def load_model(args: argparse.Namespace) -> Archive:
     """
-    The model of these options; progress bars are from now on as they ask for.
+    Loads the model that the options name. It also sets the style of progress bars.
 
     # Raises
 
-    `ConfigurationError` where there is no such GPU, the archive is none that can be opened, or the overrides are wrong.
+    `ConfigurationError` if the GPU does not exist, the archive cannot be opened, or the overrides are wrong.
     """
     common_logging.FILE_FRIENDLY_LOGGING = args.file_friendly_logging
     check_for_gpu(args.cuda_device)
 
     def check(trained: dict[str, Any]) -> None:
-        # The folder of a run is the user's own.
+        # The user has made the folder of a run; an archive may come from a stranger.
         with opening(None if os.path.isdir(args.archive_file) else args.archive_file):
             check_overridden(overridden(trained, args.overrides), trained)
 
@@ -63,8 +63,20 @@ def load_model(args: argparse.Namespace) -> Archive:
 
 def check_files_and_batch_size(args: argparse.Namespace, inputs: list[str], outputs: dict[str, list[str]]) -> None:
     """
-    Refuses a batch size below 1, and output files that would be lost or would lose another: paths by the option that
-    names them, empty ones left out. The `inputs`, paths of data, and the model must not be written to.
+    Checks `--batch-size` and the output files.
+
+    # Parameters
+
+    args : `argparse.Namespace`
+    inputs : `list[str]`
+        The paths of data.
+    outputs : `dict[str, list[str]]`
+        The output files by the option that names them; empty paths are ignored.
+
+    # Raises
+
+    `ConfigurationError` if the batch size is below 1, an output file would overwrite the model, the data or another
+    output, or its folder does not exist.
     """
     check_range("--batch-size", args.batch_size, least=1)
     read = _files_read([*inputs, args.archive_file, args.weights_file])
@@ -84,7 +96,7 @@ def check_files_and_batch_size(args: argparse.Namespace, inputs: list[str], outp
 
 
 def _files_read(paths: list[Optional[str]]) -> list[str]:
-    """The files behind the paths of models and data: a model's folder, a pattern, or a part of a file, `FILE#valid`."""
+    """The files of paths of models and data: a path may be a folder, a pattern, or a part of a file, `FILE#valid`."""
     files: list[str] = []
     for path in map(user_path, filter(None, paths)):
         path = ready_model(path) or path
@@ -95,12 +107,12 @@ def _files_read(paths: list[Optional[str]]) -> list[str]:
 
 def write(path: str, text: str, option: str = "--out") -> None:
     """
-    Writes the file that an option names; where the disk is full, an earlier file of this name stays as it was. A pipe
-    or a device is written to, and not replaced.
+    Writes the file that an option names. If the disk is full, an earlier file of this name is unchanged. A pipe or a
+    device is not replaced.
     """
     try:
         is_device = os.path.exists(path) and not os.path.isfile(path)
-        # Of a link, the file that it names.
+        # For a link, the file that it names is replaced.
         whole = nullcontext(path) if is_device else atomic_write(os.path.realpath(path))
         with whole as draft, open(draft, "w", encoding="utf-8") as file:
             file.write(text)

@@ -1,7 +1,8 @@
 """
-The sub-command `predict`: a record for each line of a file or of standard input, or for each instance of a reader.
+The sub-command `predict`: predicts each line of a file or of standard input, or each instance of a reader, and writes a
+record for it.
 
-However many lines there are, few are in memory at once. A wrong line has a record of its error, and the others go on.
+Only a few lines are in memory at once. A wrong line gets a record with its error, and the other lines are predicted.
 """
 
 import argparse
@@ -30,13 +31,13 @@ from seal.tasks.base.records import readable
 logger = logging.getLogger(__name__)
 
 FORMATS = ("json", "plain")
-#: The exit status where an input has an error in place of a prediction, and all else went well.
+#: The exit status if some records are errors.
 SOME_ERRORS = 3
-#: How many of its programs oneDNN keeps, and the variable of the environment that it takes this from.
+#: The number of programs that oneDNN caches, and the environment variable that sets it.
 MOST_PROGRAMS, PROGRAMS = 32, "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 
 
-def add_parser(subparsers: argparse._SubParsersAction) -> argparse.ArgumentParser:
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Adds the sub-command with its options."""
     parser = subparsers.add_parser(
         "predict",
@@ -92,12 +93,12 @@ def _shard(text: str) -> Shard:
 
 def predict(args: argparse.Namespace) -> None:
     """
-    Predicts what the options name.
+    Predicts the inputs that the options name.
 
     # Raises
 
-    `ConfigurationError` where an option is wrong, or a file cannot be read or written; `SystemExit` at the end, where
-    some records are errors.
+    `ConfigurationError` if an option is wrong, or a file cannot be read or written; `SystemExit` at the end if some
+    records are errors.
     """
     start = time.monotonic()
     arguments = _checked(args)
@@ -108,7 +109,7 @@ def predict(args: argparse.Namespace) -> None:
         print("--silent specified without --output-file.\nExiting early because no output will be created.")
         return
     if args.summary is not None and os.path.isfile(args.summary) and args.summary != args.input_file:
-        os.remove(args.summary)  # That of an earlier run would look like success, if this one fails.
+        os.remove(args.summary)  # If this run fails, the summary of an earlier run would look like success.
     if args.use_dataset_reader:
         inputs = pipeline.instances(args.input_file)
     else:
@@ -158,17 +159,17 @@ def _checked(args: argparse.Namespace) -> dict[str, Any]:
 
 def limit_onednn_cache() -> None:
     """
-    oneDNN, by which PyTorch runs LSTMs on a CPU, makes a program for each shape of its input and keeps 1,024 of them.
-    Groups of lines have ever new shapes, so that memory would grow for thousands of lines. A few are enough where a
-    shape comes again, as in a filter of single lines; a number that the environment gives is left.
+    Limits the cache of oneDNN, which runs PyTorch's LSTMs on a CPU. oneDNN compiles a program for each shape of its
+    input and keeps 1,024 of them. Groups of lines have new shapes again and again, so that memory would grow for
+    thousands of lines. A small cache is enough for shapes that repeat. A number in the environment is unchanged.
     """
-    # Before the first program: oneDNN reads it once.
+    # oneDNN reads the variable once, before it compiles the first program.
     os.environ.setdefault(PROGRAMS, str(MOST_PROGRAMS))
 
 
 @dataclass
 class PredictionSummary:
-    """What `write_records` has written: the numbers of records and of errors among them, and the first of these."""
+    """The number of records that `write_records` has written, the number of errors among them, and the first error."""
 
     records: int = 0
     errors: int = 0
@@ -183,18 +184,18 @@ def write_records(
     form: Optional[str] = "json",
 ) -> PredictionSummary:
     """
-    Predicts, and writes each record as soon as there is one.
+    Predicts the inputs, and writes each record immediately.
 
     # Parameters
 
     pipeline : `Pipeline`
     inputs : `Iterable[tuple[Any, int]]`
-        Those of its `lines` or `instances`.
+        The result of the pipeline's `lines` or `instances`.
     at_once : `int`
-        How many inputs are predicted at once; fewer where they are long.
+        The number of inputs that are predicted together; fewer if they are long.
     output_file : `str`, optional (default = `None`)
     form : `str`, optional (default = `"json"`)
-        How records are printed, one of `FORMATS`; `None`: not at all.
+        The format of printed records, one of `FORMATS`; `None`: nothing is printed.
     """
     found, write_record = PredictionSummary(), _writer(output_file)
     for record in pipeline.predicted(inputs, at_once):
@@ -221,7 +222,7 @@ def _error_of(record: Any) -> Optional[str]:
 
 
 def _print(text: str) -> bool:
-    """Whether the reader of standard output has not had enough, as `head` has after its lines."""
+    """Prints a text. Returns False if standard output is closed, as `head` closes it after its lines."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -232,8 +233,9 @@ def _print(text: str) -> bool:
 
 def _writer(path: Optional[str]) -> Callable[..., None]:
     """
-    Writes to the file of `--output-file`, which no other command writes at the same time. It is opened for the first
-    record or, where there is none, at the end: that of an earlier run outlives a mistake in the input.
+    Returns a function that writes records to the file `path`. The file is locked against other commands. It is opened
+    for the first record or, without records, at the end, so that a mistake in the input does not delete an earlier
+    file.
     """
     file: Optional[TextIO] = None
 
@@ -242,7 +244,7 @@ def _writer(path: Optional[str]) -> Callable[..., None]:
         if path is None:
             return
         try:
-            # By lines, so that what is predicted survives a kill.
+            # Each line is flushed, so that it survives a kill.
             file = file or open_locked(path, "--output-file")
             file.write(record)
             if is_last:
@@ -258,9 +260,9 @@ def _writer(path: Optional[str]) -> Callable[..., None]:
 
 
 def _end_after_a_whole_line(path: str, file: TextIO) -> None:
-    """Takes out the part of a record that a full disk has left, which no program could read."""
+    """Removes the incomplete last line that a full disk has left."""
     with suppress(OSError), open(path, "r+b") as written:
         written.truncate(sum(len(line) for line in written if line.endswith(b"\n")))
-    # What is left of the record in memory goes nowhere when the file is closed.
+    # Closing the file flushes the rest of the record, which must not reach the disk.
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), file.fileno())

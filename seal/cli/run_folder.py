@@ -1,7 +1,6 @@
 """
-The folder of a run. Two runs in one would destroy each other, so the second is refused while the first lives. A config
-that is refused leaves nothing in it; a training leaves what it was trained with (the commit, the versions, the machine
-and the day) and an archive that is whole or not there.
+The folder of a run: its lock against a second run, its files before the training (config, commit, versions, machine and
+day), and the archive at the end.
 """
 
 import json
@@ -38,12 +37,12 @@ logger = logging.getLogger(__name__)
 @contextmanager
 def locked(folder: str) -> Iterator[None]:
     """
-    Keeps other runs out of a folder. The lock is that of a hidden file beside the folder (`--force` empties the folder
-    itself), and the system ends it with the process, however that ends.
+    A context in which no other run can use the folder. It locks a hidden file beside the folder, because `--force`
+    empties the folder. The system releases the lock when the process ends, also after a kill.
 
     # Raises
 
-    `ConfigurationError` if another process has it.
+    `ConfigurationError` if another process has locked the folder.
     """
     folder = os.path.realpath(folder)
     path = Path(os.path.dirname(folder), f".{os.path.basename(folder)}.lock")
@@ -58,7 +57,7 @@ def locked(folder: str) -> Iterator[None]:
             f"-s {folder}: {holder} trains there; wait until it ends, stop it, or name another folder."
         ) from None
     except OSError as error:
-        # If the folder cannot be written either, that is said where it is made.
+        # If the folder cannot be written either, `fill_folder` raises the error.
         logger.warning(
             "%s: it is not locked, as %s cannot be written or locked (%s); no other run may write here",
             folder,
@@ -68,8 +67,8 @@ def locked(folder: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # Removed while it is locked, which who waits for it notices. Where someone has removed it before, it may be
-        # that of another run; and a run that has succeeded does not fail here.
+        # The file is removed while it is locked. If someone has removed it before, the present file may belong to
+        # another run. A run that has succeeded must not fail here.
         with suppress(OSError):
             if lock.is_locked and path.read_text(encoding="utf-8", errors="replace") == mine:
                 path.unlink()
@@ -78,9 +77,11 @@ def locked(folder: str) -> Iterator[None]:
 
 def check_folder(folder: str, config: dict[str, Any], recover: bool, force: bool) -> None:
     """
+    Checks that a run with this config can begin in the folder, or continue there.
+
     # Raises
 
-    `ConfigurationError` if a run with this config cannot begin in the folder, or cannot be continued there.
+    `ConfigurationError` if it cannot.
     """
     path = os.path.join(folder, CONFIG_NAME)
     if recover and force:
@@ -105,12 +106,12 @@ def check_folder(folder: str, config: dict[str, Any], recover: bool, force: bool
 
 
 def _differing(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    """The keys of two configs that one of them lacks, or whose values differ."""
+    """The keys that only one of two configs has, and the keys whose values differ."""
     return [key for key in sorted({**one, **other}) if not (key in one and key in other and one[key] == other[key])]
 
 
 def fill_folder(folder: str, config: dict[str, Any], force: bool) -> None:
-    """Makes the folder, or empties it with `force`, and writes what is known before the training."""
+    """Creates the folder, or empties it with `force`, and writes the config and the environment of the training."""
     if force and os.path.exists(folder):
         shutil.rmtree(folder)
     os.makedirs(folder, exist_ok=True)
@@ -123,7 +124,7 @@ def fill_folder(folder: str, config: dict[str, Any], force: bool) -> None:
 
 
 def environment() -> dict[str, str]:
-    """The environment of a training that begins now: commit, versions, machine and day."""
+    """The commit, versions and machine of a training that begins now, and the time."""
     device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "no GPU"
     return {
         "begun": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
@@ -137,7 +138,7 @@ def environment() -> dict[str, str]:
 
 
 def _commit() -> str:
-    """The commit of this package's folder, and whether its files differ; an installed copy has none."""
+    """The commit of this package's folder, and whether files have changed since; an installed package has none."""
 
     def git(*arguments: str) -> str:
         folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -145,7 +146,7 @@ def _commit() -> str:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 
     try:
-        # Around an installed copy there may be a repository of something else.
+        # An installed package may lie inside another repository.
         if not git("ls-files", "version.py"):
             return "unknown: not in a repository"
         changed = git("status", "--porcelain", "--untracked-files=no", ".")
@@ -156,8 +157,8 @@ def _commit() -> str:
 
 def sort_namespaces(folder: str) -> None:
     """
-    AllenNLP writes the namespaces without padding in the order of a set, which differs from process to process; in
-    their order, the files of two runs are the same.
+    Sorts the file of namespaces without padding, so that it is the same in each run. AllenNLP writes it in the order of
+    a set, which differs between processes.
     """
     path = os.path.join(folder, "vocabulary", NAMESPACE_PADDING_FILE)
     with open(path, encoding="utf-8") as file:
@@ -168,8 +169,8 @@ def sort_namespaces(folder: str) -> None:
 
 def write_archive(folder: str, include: Optional[list[str]]) -> str:
     """
-    Packs the model of the best epoch, with digests of what it is made of, as `model.tar.gz`; nothing is left of one
-    that is not written to its end. Returns its path.
+    Packs the model of the best epoch, with digests of its files, as `model.tar.gz`, and returns the path. If it fails,
+    no incomplete archive is left.
     """
     path, digests = (os.path.join(folder, name) for name in (ARCHIVE, DIGESTS))
     with atomic_write(path) as draft:
@@ -179,5 +180,5 @@ def write_archive(folder: str, include: Optional[list[str]]) -> str:
             archive_model(folder, archive_path=draft, include_in_archive=[*(include or ()), DIGESTS])
         finally:
             with suppress(FileNotFoundError):
-                os.remove(digests)  # They are of the archive; in the folder the weights have another name.
+                os.remove(digests)  # In the folder, the weights have another name than in the digests.
     return path

@@ -1,6 +1,6 @@
 """
-`seal structure learn` and `seal structure apply`: `StructuredTagger` from files, for taggers of any language or
-framework. AllenNLP is not needed.
+The sub-commands `structure learn` and `structure apply`: `StructuredTagger` from files, for taggers in any programming
+language or framework. They do not need AllenNLP.
 """
 
 import argparse
@@ -44,15 +44,15 @@ example:
 """
 
 
-#: What a line may have, by the names of `StructuredTagger.fit`'s arguments; and of what kind it is.
+#: The keys of a line, by the argument of `StructuredTagger.fit`, and the types of their values.
 _ARGUMENTS = {"gold": "tags", "words": "words", "keys": "key", "predicates": "predicate"}
 _KINDS = {"tags": list, "words": list, "key": str, "predicate": int}
 
 
-def add_parser(subparsers: argparse._SubParsersAction) -> argparse.ArgumentParser:
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """
-    Learns from the scores of any tagger, and gold, which of its best tag sequences to choose; and applies that to other
-    scores.
+    Adds the sub-command, which learns from a tagger's scores and gold to choose among its best tag sequences, and
+    applies this to other scores.
     """
     summary = "Choose among the best tag sequences of any tagger, by its scores in a file."
     parser = subparsers.add_parser("structure", description=summary, help=summary)
@@ -95,7 +95,7 @@ def _add_parts(parser: argparse.ArgumentParser) -> None:
 
 
 def learn(args: argparse.Namespace) -> None:
-    """Learns, writes the folder, and prints what the validation data chose."""
+    """Learns a structure, saves it, and prints the scores by which its gate chose."""
     settings = read_json(args.settings, "--settings is not JSON")
     if not isinstance(settings, dict) or set(settings) - {"energies", "constraints", "num_candidates"}:
         raise ConfigurationError(
@@ -125,7 +125,7 @@ def learn(args: argparse.Namespace) -> None:
 
 
 def apply(args: argparse.Namespace) -> None:
-    """Predicts, and writes a line of JSON for each sentence."""
+    """Predicts with a learned structure, and writes a line of JSON for each sentence."""
     tagger = StructuredTagger.load(args.folder)
     labels, emissions, _ = _scores(args.scores)
     wanted_labels = f"those that {args.folder} has learned with"
@@ -155,7 +155,7 @@ def _with_candidates(found: list[Candidate], k: int) -> dict[str, Any]:
 
 
 def _scores(path: str) -> tuple[list[str], Any, dict[str, numpy.ndarray] | None]:
-    """The labels, the emissions of each sentence, and the scores of a CRF, from a file of NumPy."""
+    """Reads the labels, the emissions of each sentence, and a CRF's transitions from a NumPy file."""
     try:
         with numpy.load(path, allow_pickle=False) as file:
             arrays = dict(file)
@@ -188,8 +188,8 @@ def _scores(path: str) -> tuple[list[str], Any, dict[str, numpy.ndarray] | None]
 
 def _lines(path: str, wanted: Sequence[str]) -> dict[str, list[Any] | None]:
     """
-    What a file of JSON lines has of each sentence, by the names of `StructuredTagger.fit`'s arguments; `None` of what
-    no line has. Each line must have what is `wanted`.
+    Reads a file of JSON lines. Returns a list with a value for each sentence, by the argument of
+    `StructuredTagger.fit`; `None` for an argument that no line has. Each line must have the keys `wanted`.
     """
     found: dict[str, list[Any]] = {name: [] for name in _ARGUMENTS}
     for number, line in text_lines(path):
@@ -219,7 +219,7 @@ def _lines(path: str, wanted: Sequence[str]) -> dict[str, list[Any] | None]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command without AllenNLP; returns its exit status."""
+    """Runs the command in an environment without AllenNLP; returns its exit status."""
     parser = argparse.ArgumentParser(prog="seal structure", description=__doc__)
     _add_parts(parser)
     args = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""The sub-command `train`: checks the config, trains what it names, and packs the model."""
+"""The sub-command `train`: checks a config, trains its model, and packs the model as an archive."""
 
 import argparse
 import json
@@ -19,13 +19,11 @@ from allennlp.models.archival import CONFIG_NAME, verify_include_in_archive
 from torch.multiprocessing import ProcessExitedException
 
 from seal.allennlp.error_sentences import BEGUN, describe
-from seal.allennlp.pretrained_encoders import note_pieces
 from seal.cli.check import check
 from seal.cli.configs import read_config
 from seal.cli.data_check import look_at_beginnings
 from seal.cli.error_places import no_instance, places_named
 from seal.cli.run_folder import check_folder, fill_folder, locked, sort_namespaces, write_archive
-from seal.cli.word_vectors import check_read_vectors
 from seal.cli.workers import group_of, run_workers
 from seal.files.atomic_files import with_filename
 from seal.files.runs import read_run
@@ -33,7 +31,7 @@ from seal.registry import ConfigurationError
 
 logger = logging.getLogger(__name__)
 
-#: In the folder of a run and in its archive.
+#: The name of the model card, in the folder of a run and in its archive.
 CARD = "model_card.md"
 
 
@@ -88,21 +86,21 @@ def train(
     source: Optional[str] = None,
 ) -> Optional[str]:
     """
-    Trains what a config names.
+    Trains the model of a config.
 
     # Parameters
 
     config : `dict[str, Any]`
     folder : `str`
-        For the model, the vocabulary, checkpoints and logs. It must be empty, or not be there.
+        The folder for the model, the vocabulary, checkpoints and logs. It must be empty or not exist.
     recover, force : `bool`, optional (default = `False`)
-        Whether the run of the folder is continued, or the folder is emptied.
+        Whether to continue the run in the folder, or to empty the folder first.
     node_rank : `int`, optional (default = `0`)
-        Of a run on several machines: the number of this one.
+        The number of this machine in a run on several machines.
     packages : `list[str]`, optional
-        What workers import, beside plugins.
+        Packages that workers import in addition to plugins.
     dry_run : `bool`, optional (default = `False`)
-        Whether all is made, and nothing trained.
+        Whether to construct everything and train nothing.
     source : `str`, optional
         The file of the config, for messages.
 
@@ -112,12 +110,11 @@ def train(
 
     # Raises
 
-    `ConfigurationError` for a mistake in the config, the data or the folder. A folder that was made for a config which
-    is then refused is removed.
+    `ConfigurationError` for a mistake in the config, the data or the folder. The folder is then removed or emptied
+    again.
     """
     # Further nodes of a distributed run may share the folder with the first one.
     with nullcontext() if node_rank else locked(folder):
-        config = note_pieces(config)
         check_folder(folder, config, recover, force)
         check(config, source)
         look_at_beginnings(config)
@@ -132,7 +129,7 @@ def train(
             raise
         except Exception as error:
             if not recover and not node_rank and describe(error) is not None and not _has_begun(error):
-                # Handlers of logs go on with the files that they have open.
+                # Log handlers keep writing to their open files.
                 shutil.rmtree(folder, ignore_errors=True)
                 if existed:
                     os.makedirs(folder, exist_ok=True)
@@ -140,7 +137,7 @@ def train(
 
 
 def _has_begun(error: Exception) -> bool:
-    """Whether training had begun when the error was raised, as it may have where a worker was killed."""
+    """Whether the error was raised during training. The kill of a worker counts, because it may have been."""
     text = "\n".join([str(error), *getattr(error, "__notes__", ())])
     return isinstance(error, ProcessExitedException) or BEGUN in text
 
@@ -148,7 +145,7 @@ def _has_begun(error: Exception) -> bool:
 def _run(
     config: dict[str, Any], folder: str, recover: bool, node_rank: int, packages: list[str], dry_run: bool
 ) -> Optional[str]:
-    """Trains in an existing folder, and packs the model."""
+    """Trains in the folder, and packs the model."""
     settings = Params(config).duplicate()
     settings.pop("evaluation", None)
     include = settings.pop("include_in_archive", None)
@@ -184,7 +181,7 @@ def _begun() -> Iterator[None]:
 
 
 def _work(params: Params, folder: str, dry_run: bool, rank: int = 0, accelerator: Any = None) -> None:
-    """The work of each process of a run: it constructs the objects of the config, and trains."""
+    """Constructs the objects of the config, and trains. Each process of a run calls it."""
     with places_named(), with_filename(folder):
         given = {"serialization_dir": folder, "local_rank": rank, "ddp_accelerator": accelerator}
         loop: Any = TrainModel.from_params(params, **given)
@@ -202,12 +199,7 @@ def _work(params: Params, folder: str, dry_run: bool, rank: int = 0, accelerator
 
 
 def _check_made(loop: Any) -> None:
-    """
-    # Raises
-
-    `ConfigurationError` if the data of a loop are empty, or word vectors that it has read are not finite.
-    """
-    check_read_vectors(loop.model)
+    """Raises a `ConfigurationError` if a data loader has no instance."""
     trainer = loop.trainer
     message = no_instance([trainer.data_loader, trainer._validation_data_loader, loop.evaluation_data_loader])
     if message is not None:
@@ -215,19 +207,24 @@ def _check_made(loop: Any) -> None:
 
 
 def _card(folder: str) -> list[str]:
-    """Writes the report of the run without figures and examples; the names of what is written."""
+    """Writes the report of the run, without figures and examples, as the model card. Returns the written files."""
     try:
         text = entry_points(group="seal.commands")["report"].load().card(folder)
         with open(os.path.join(folder, CARD), "w", encoding="utf-8") as file:
             file.write(text)
         return [CARD]
-    except (ConfigurationError, ImportError, KeyError, OSError) as error:  # The model must not be lost for it.
+    except (
+        ConfigurationError,
+        ImportError,
+        KeyError,
+        OSError,
+    ) as error:  # The archive matters more.
         logger.warning("There is no model card: %s", error)
         return []
 
 
 def _what_was_trained(folder: str, path: str) -> Iterator[str]:
-    """What came out, and what a structure was found to gain, as its log is in a file."""
+    """Yields the lines to print after a training: the best epoch, its scores, and the choices of a structure."""
     try:
         found = read_run(folder, "")
     except ConfigurationError:  # A training of no epoch.
@@ -245,8 +242,8 @@ def _what_was_trained(folder: str, path: str) -> Iterator[str]:
 
 def _decisions(path: str) -> Iterator[str]:
     """
-    What the gate chose for each score and why, and the rules that training gold was found to keep, from the file that a
-    run with a structure has.
+    Yields a line for each choice of a structure's gate, with its reason, and for each rule that the training gold
+    keeps. `path` is the file `structure.json`, which only a run with a structure has.
     """
     if not os.path.isfile(path):
         return
@@ -254,7 +251,7 @@ def _decisions(path: str) -> Iterator[str]:
         report = json.load(file)
     for score, found in report["decisions"].items():
         own, chosen = (100 * found["values"][option] for option in ("own", found["option"]))
-        # `predict` gives one output, that which is chosen for the model's score.
+        # `seal predict` uses the choice for `model.score`.
         other = "" if score == report.get("score", score) else f", if model.score is '{score}'"
         yield f"{score} of validation data: {own:.2f} own, {chosen:.2f} chosen{other}; {found['told']}"
     for rule, shares in report.get("declared", {}).items():

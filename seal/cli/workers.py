@@ -1,4 +1,4 @@
-"""The workers of a distributed run, which wait `distributed.timeout` seconds for each other."""
+"""Starts the workers of a distributed run, which wait up to `distributed.timeout` seconds for each other."""
 
 import logging
 import os
@@ -28,7 +28,7 @@ _THIS_MACHINE = ("127.0.0.1", "0.0.0.0", "localhost")
 
 @dataclass(frozen=True)
 class Workers(FromParams):
-    """The section `distributed` of a config; `timeout` is how long a worker waits for the others, in seconds."""
+    """The settings of the section `distributed` of a config; `timeout` is in seconds."""
 
     cuda_devices: list[int]
     num_nodes: int = 1
@@ -43,7 +43,7 @@ class Workers(FromParams):
 
 
 class Group(NamedTuple):
-    """The rendezvous of the workers, and the settings that each worker needs."""
+    """The address at which the workers meet, and the settings that each worker needs."""
 
     method: str
     workers: Workers
@@ -54,11 +54,11 @@ class Group(NamedTuple):
 
 def group_of(section: dict[str, Any], node_rank: int, packages: list[str]) -> Group:
     """
-    The group of the section `distributed`, which has been checked. Workers on one machine need no port.
+    Makes the group of the section `distributed`, which `check` has accepted.
 
     # Raises
 
-    `ConfigurationError` if workers on several machines have none.
+    `ConfigurationError` if workers on several machines have no `primary_port`. On one machine it is chosen.
     """
     workers = Workers(**section)
     address, port = workers.primary_address, workers.primary_port
@@ -70,8 +70,8 @@ def group_of(section: dict[str, Any], node_rank: int, packages: list[str]) -> Gr
 
 def run_workers(group: Group, work: Callable[..., None], params: Params, folder: str, recover: bool, dry: bool) -> None:
     """
-    Makes the vocabulary, which no worker could, as each reads its own part of the data; then runs `work(params, folder,
-    dry, rank, accelerator)` in a process for each device of this node, and waits for them.
+    Makes the vocabulary, which a worker could not make from its part of the data. Then it runs `work(params, folder,
+    dry, rank, accelerator)` in a process for each device of this node, and waits for the processes.
     """
     workers = group.workers
     common_logging.prepare_global_logging(folder, rank=0, world_size=1)
@@ -93,12 +93,12 @@ def run_workers(group: Group, work: Callable[..., None], params: Params, folder:
 
 def _run_worker(rank: int, group: Group, work: Callable[..., None], params: Params, folder: str, dry: bool) -> None:
     workers = group.workers
-    # PyTorch sends SIGINT where the command is killed, which what a shell script starts with `&` ignores.
+    # When the command is killed, PyTorch sends SIGINT, which a process ignores if a shell script started it with `&`.
     end_with_the_parent("spawn")
     common_logging.FILE_FRIENDLY_LOGGING = group.log_lines
     common_logging.prepare_global_logging(folder, rank=rank, world_size=workers.size)
     prepare_environment(params)
-    # The process is spawned: what the command has imported has to be imported again.
+    # A spawned process has imported nothing that the command has imported.
     import_plugins()
     for package in group.packages:
         import_module_and_submodules(package)
@@ -109,18 +109,18 @@ def _run_worker(rank: int, group: Group, work: Callable[..., None], params: Para
     if device >= 0:
         torch.cuda.set_device(device)
     _meet(group.method, workers, group.node_rank * len(workers.cuda_devices) + rank)
-    settings: Any = workers.ddp_accelerator  # As the config has it.
+    settings: Any = workers.ddp_accelerator  # The object of the config.
     accelerator = None if settings is None else DdpAccelerator.from_params(Params(settings), **given)
     work(params, folder, dry, rank, accelerator)
 
 
 def _meet(method: str, workers: Workers, rank: int) -> None:
     """
-    Makes this process the worker of this rank among those that meet at `method`.
+    Joins the group of workers that meet at `method`, with this rank.
 
     # Raises
 
-    `ConfigurationError` if not all of them come.
+    `ConfigurationError` if some workers do not come in time.
     """
     try:
         dist.init_process_group(

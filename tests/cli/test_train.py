@@ -8,7 +8,6 @@ import pytest
 import torch
 from allennlp.commands import train as stock
 from allennlp.common import Params
-from allennlp.data import DatasetReader
 from allennlp.training import TrainerCallback
 from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
@@ -111,12 +110,6 @@ def test_what_a_training_has_left_is_kept(tmp_path, allennlp_logging, monkeypatc
     with pytest.raises(type(error)):
         train(config("cross_entropy"), str(tmp_path / "run"))
     assert (tmp_path / "run").exists() == kept
-
-
-@DatasetReader.register("giving_nothing")
-class Nothing(DatasetReader):
-    def _read(self, file_path):
-        yield from ()
 
 
 full_disk = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="/dev/full is not here")

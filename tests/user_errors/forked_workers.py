@@ -1,6 +1,6 @@
 """
 The command `seal`, whose workers are forks, for tests of what is told of them: workers that are spawned import
-everything again. A run with those is in tests/training/test_devices.py.
+everything again. A run with those is in tests/training/test_distributed.py.
 """
 
 from functools import partial

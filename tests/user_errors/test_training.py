@@ -14,17 +14,6 @@ from tests.forked import Forked
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize(
-    "config, model, named",
-    [("text_nce", "seal_multilabel", '"tokens"'), ("tagging_nce", "seal_srl", '"predicate"')],
-)
-def test_a_model_and_a_reader_of_two_tasks(command, tmp_path, monkeypatch, config, model, named):
-    monkeypatch.chdir(ROOT)
-    path = f"training_configs/{config}.jsonnet"
-    told = command("train", path, "-s", str(tmp_path / "run"), "-o", '{"model.type": "%s"}' % model)
-    assert told.startswith("error: model.type: ") and named in told
-
-
 #: Overrides of a config that is right, and what the sentence names.
 MISTAKES = [
     ('{"trainer.num_epoch": 3}', '"trainer.num_epoch"', '"num_epochs"'),
@@ -66,7 +55,7 @@ def test_train(command, config, tmp_path, overrides, named):
 def test_a_metric_that_the_model_does_not_report(command, config, tmp_path):
     more = {"trainer.validation_metric": "+accuracy4", "validation_data_path": str(tmp_path / "train.tsv")}
     told = command("train", config, "-s", str(tmp_path / "run"), "-o", json.dumps(more))
-    assert '"trainer.validation_metric"' in told and '"accuracy' in told
+    assert told.startswith("error: ") and "accuracy4" in told
 
 
 def test_a_run_that_is_recovered(command, archive, config):
