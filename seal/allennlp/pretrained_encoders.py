@@ -1,75 +1,23 @@
-"""
-Pretrained encoders of text: how their words were cut into pieces in training, and the folders where they are found.
-"""
+"""Loads pretrained transformers and their tokenizers, from a folder or from the hub."""
 
 import re
-from contextvars import ContextVar
-from typing import Any, Optional
 
-from allennlp.commands import train
-from allennlp.common import Params, cached_transformers
+from allennlp.common import cached_transformers
 from allennlp.common.checks import ConfigurationError
-from allennlp.models import archival
 
 from seal.allennlp.replacing import replace_once
 from seal.files.paths import user_path
 
-#: The registered name of the indexer of pieces (`seal.tasks.base.sentence_pieces`).
-INDEXER = "pretrained_transformer_mismatched"
-#: The setting by which words become pieces as inside their sentence.
-IN_SENTENCE = "in_sentence"
-#: Where the readers that are being constructed are those of a trained model, the encoders that a warning has named;
-#: else `None`.
-OF_TRAINED_MODEL: ContextVar[Optional[set[str]]] = ContextVar("of_trained_model", default=None)
 
-
-def tell_old_models_from_new() -> None:
-    """
-    Patches: `allennlp.models.archival._load_dataset_readers`, and `allennlp.commands.train.train_model`.
-
-    Symptom: AllenNLP's indexer gives every word but the first pieces that pretraining had at the start of a text only.
-    Models that were trained so need those pieces, and their configs do not say it: training now writes `pieces` into
-    the config, and a trained model without it is an old one.
-
-    Can go: when AllenNLP's indexer makes the pieces of a sentence, and no old model is left.
-    """
-
-    def _load_dataset_readers(original: Any, *args: Any, **kwargs: Any) -> Any:
-        token = OF_TRAINED_MODEL.set(set())
-        try:
-            return original(*args, **kwargs)
-        finally:
-            OF_TRAINED_MODEL.reset(token)
-
-    def train_model(original, params, *args, **kwargs):
-        params.params = note_pieces(params.params)
-        return original(params, *args, **kwargs)
-
-    replace_once(archival, "_load_dataset_readers", _load_dataset_readers)
-    replace_once(train, "train_model", train_model)
-
-
-def note_pieces(config: Any) -> Any:
-    """A config for training, or a part of it, that says which pieces it reads."""
-    if isinstance(config, Params):
-        config = config.params
-    if isinstance(config, list):
-        return [note_pieces(item) for item in config]
-    if not isinstance(config, dict):
-        return config
-    more = {"pieces": IN_SENTENCE} if config.get("type") == INDEXER and "pieces" not in config else {}
-    return {**{key: note_pieces(value) for key, value in config.items()}, **more}
-
-
-def find_encoders() -> None:
+def load_encoders() -> None:
     """
     Patches: `allennlp.common.cached_transformers.get` and `get_tokenizer`.
 
-    Symptom: `AttributeError: add_special_tokens conflicts with the method add_special_tokens` for every pretrained
-    tokenizer, with transformers >= 4.44. The keyword never had an effect in the constructor (special tokens are added
-    where the call of `encode_plus` asks for them, as each of AllenNLP's calls says), so it is dropped. An encoder
-    `~/bert` is sought on the hub, whereas files of word vectors are found there. A folder or a name without an encoder
-    ends in a traceback, with a list of all kinds of encoders.
+    Symptom: with transformers >= 4.44 every pretrained tokenizer ends in `AttributeError: add_special_tokens conflicts
+    with the method add_special_tokens`. The keyword never had an effect in the constructor, so it is dropped; each of
+    AllenNLP's calls of `encode_plus` asks for special tokens itself. An encoder `~/bert` is searched on the hub,
+    although files of word vectors may be named in this way. A folder or name without an encoder ends in a traceback
+    that lists all kinds of encoders.
 
     Can go: when AllenNLP no longer passes the keyword, expands `~`, and names what is not found.
     """
@@ -93,4 +41,4 @@ def find_encoders() -> None:
     replace_once(cached_transformers, "get_tokenizer", load)
 
 
-PATCHES = (tell_old_models_from_new, find_encoders)
+PATCHES = (load_encoders,)

@@ -1,35 +1,12 @@
 import os
 
 import pytest
-from allennlp.common import Params, cached_transformers
+from allennlp.common import cached_transformers
 from allennlp.common.checks import ConfigurationError
 
 import seal.plugin  # noqa: F401
-from seal.allennlp.pretrained_encoders import note_pieces
-from seal.tasks.base.sentence_pieces import ALONE, IN_SENTENCE, SentencePiecesIndexer
+from seal.tasks.base.sentence_pieces import SentencePiecesIndexer
 from tests.small_tokenizers import save_tokenizer
-
-
-def config():
-    return {
-        "dataset_reader": {"token_indexers": {"tokens": {"type": "pretrained_transformer_mismatched"}}},
-        "validation_dataset_reader": {"readers": [{"type": "pretrained_transformer_mismatched", "pieces": ALONE}]},
-        "model": {"type": "seal_tagging"},
-    }
-
-
-def pieces_of(config):
-    found = config["dataset_reader"]["token_indexers"]["tokens"]["pieces"]
-    assert config["validation_dataset_reader"]["readers"][0]["pieces"] == ALONE
-    return found
-
-
-def test_training_notes_the_pieces_in_the_config():
-    given = config()
-    noted = note_pieces(given)
-    assert pieces_of(noted) == IN_SENTENCE and given == config() and note_pieces(noted) == noted
-    # As AllenNLP gives it.
-    assert note_pieces(Params(given).params) == noted
 
 
 def test_an_encoder_in_the_home_folder(tmp_path, monkeypatch):

@@ -1,10 +1,8 @@
 """Foreign archives: what they cannot do."""
 
-import gzip
 import inspect
 import io
 import json
-import lzma
 import os
 import random
 import resource
@@ -23,7 +21,6 @@ from allennlp.common import params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model, archival, load_archive
-from allennlp.modules.token_embedders import Embedding
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -32,7 +29,6 @@ from seal.allennlp.error_sentences import describe
 from seal.allennlp.trained_models import trained_weights
 from seal.cli.main import main
 from seal.cli.run_folder import write_archive
-from tests.cli.test_word_vectors import in_zip
 from tests.training.runs import ROOT, build, config
 
 
@@ -458,17 +454,3 @@ def test_no_room_to_unpack_is_one_sentence_that_says_where(tmp_path, temporary):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert "TMPDIR" in str(error.value)
     assert os.listdir(temporary) == []
-
-
-@pytest.mark.parametrize("name, pack", [("v.txt.gz", gzip.compress), ("v.xz", lzma.compress), ("v.zip", in_zip)])
-def test_vectors_that_unpack_to_too_much(tmp_path, monkeypatch, name, pack):
-    path = tmp_path / name
-    vocab = Vocabulary(counter={"tokens": {"rose": 1}})
-    for content in (b"rose 1 0\n" * 2**18, b"rose" * 2**20):
-        path.write_bytes(pack(content))
-        monkeypatch.setenv("SEAL_MAX_UNPACKED", "1")
-        with pytest.raises(ConfigurationError, match="SEAL_MAX_UNPACKED"):
-            Embedding(embedding_dim=2, pretrained_file=str(path), vocab=vocab)
-    path.write_bytes(pack(b"rose 1 0\n" * 2**18))
-    monkeypatch.setenv("SEAL_MAX_UNPACKED", "3")
-    assert Embedding(embedding_dim=2, pretrained_file=str(path), vocab=vocab).weight.shape == (3, 2)

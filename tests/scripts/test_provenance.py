@@ -12,7 +12,6 @@ from scripts.measure import machine, provenance
 from scripts.measure.runner import first_epochs
 from scripts.measure.runs import Run
 from scripts.measure.suite import Method, UserError
-from seal.allennlp import pretrained_encoders
 from seal.tasks.base.sentence_pieces import ALONE, IN_SENTENCE, INDEXER
 
 CONFIG = 'local lib = import "../../training_configs/lib/a.libsonnet";\nlib.experiment(1)\n'
@@ -115,12 +114,12 @@ def begun(tmp_path, monkeypatch):
     return SimpleNamespace(folder=folder, write=write, library=library)
 
 
-def test_which_pieces_a_model_reads_is_noted_by_training_and_is_no_change(begun):
+def test_the_default_of_pieces_is_no_change(begun):
     begun.write(LIBRARY.replace("c: null", f"c: {{ type: '{INDEXER}' }}"))
     path = begun.folder / "model" / "config.json"
     config = Params.from_file(begun.folder / "config.jsonnet").as_dict()
-    Params(pretrained_encoders.note_pieces(config)).to_file(path)
-    assert "pieces" in path.read_text()
+    config["model"]["c"]["pieces"] = IN_SENTENCE  # As versions before 0.2.0 wrote it.
+    Params(config).to_file(path)
     assert provenance.difference(begun.folder) == ""
     path.write_text(path.read_text().replace(IN_SENTENCE, ALONE))
     assert "values of model.c.pieces than" in provenance.difference(begun.folder)

@@ -2,24 +2,21 @@
 Splits words into the pieces that pretrained encoders read.
 """
 
-import logging
 from collections.abc import Iterator
 from typing import Any, Optional
 
 from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer, TokenIndexer
 from allennlp.data.tokenizers import Token
 
-from seal.allennlp.pretrained_encoders import IN_SENTENCE, INDEXER, OF_TRAINED_MODEL
 from seal.common.setting_checks import check_choice
 
-logger = logging.getLogger(__name__)
-
-#: The pieces of each word as a text of one word; `IN_SENTENCE` is the other value.
-ALONE = "alone"
-# Words to put before a word, to see its pieces inside a sentence.
+#: The registered name of the indexer.
+INDEXER = "pretrained_transformer_mismatched"
+#: The two ways to split words: as inside their sentence, or each word as if it were a text of its own.
+IN_SENTENCE, ALONE = "in_sentence", "alone"
+# What may stand before a word to see its pieces inside a sentence.
 _BEFORE = ("a", "the", "1", ".")
-# Words by which a tokenizer shows whether it tells the two apart, and the number of words whose pieces are kept.
-_PROBES = ("a", "b", "and", "1", "The", "Anna")
+# The number of words whose pieces are kept.
 _MOST_KEPT = 2**16
 
 
@@ -57,10 +54,6 @@ class SentencePieces:
             ids = self._inside[word] = self._ids(word) if ids is None else ids
         return ids
 
-    def differs(self) -> bool:
-        """Whether a word has other pieces inside a sentence than alone."""
-        return any(self.inside(word) != self._ids(word) for word in _PROBES)
-
     def _behind(self, word: str) -> Iterator[list[int]]:
         for before, own in self._before.items():
             ids = self._ids(f"{before} {word}")
@@ -87,10 +80,8 @@ class SentencePiecesIndexer(PretrainedTransformerMismatchedIndexer):
 
     model_name, namespace, max_length, tokenizer_kwargs, token_min_padding_length :
         As for `PretrainedTransformerMismatchedIndexer`.
-    pieces : `str`, optional (default = `None`)
-        `"in_sentence"`, or `"alone"` for the pieces of each word alone. `None` is the first; but the second for a model
-        that was trained before there was this setting, which a warning says where it makes a difference. Training
-        writes the value into the config of its archive.
+    pieces : `str`, optional (default = `"in_sentence"`)
+        `"alone"`: the pieces of each word alone, as AllenNLP's indexer makes them.
 
     # Raises
 
@@ -103,10 +94,10 @@ class SentencePiecesIndexer(PretrainedTransformerMismatchedIndexer):
         namespace: str = "tags",
         max_length: Optional[int] = None,
         tokenizer_kwargs: Optional[dict[str, Any]] = None,
-        pieces: Optional[str] = None,
+        pieces: str = IN_SENTENCE,
         token_min_padding_length: int = 0,
     ) -> None:
-        check_choice("token_indexers.pieces", pieces, (IN_SENTENCE, ALONE, None))
+        check_choice("token_indexers.pieces", pieces, (IN_SENTENCE, ALONE))
         super().__init__(
             model_name,
             namespace=namespace,
@@ -114,16 +105,6 @@ class SentencePiecesIndexer(PretrainedTransformerMismatchedIndexer):
             tokenizer_kwargs=tokenizer_kwargs,
             token_min_padding_length=token_min_padding_length,
         )
-        in_sentence = SentencePieces(self._allennlp_tokenizer.tokenizer)
-        known = OF_TRAINED_MODEL.get() if pieces is None else None
-        if known is not None and model_name not in known and in_sentence.differs():
-            known.add(model_name)
-            logger.warning(
-                "this model was trained on the pieces of single words, and '%s' splits words differently inside a "
-                "sentence; the model keeps its pieces (token_indexers.pieces: '%s'), and one that is trained again "
-                "uses those of pretraining",
-                model_name,
-                ALONE,
-            )
-        if pieces != ALONE and known is None:
+        if pieces == IN_SENTENCE:
+            in_sentence = SentencePieces(self._allennlp_tokenizer.tokenizer)
             self._allennlp_tokenizer._intra_word_tokenize = in_sentence  # type: ignore[method-assign, assignment]

@@ -1,4 +1,3 @@
-import logging
 import pickle
 from pathlib import Path
 
@@ -8,7 +7,7 @@ from allennlp.data import Token, Vocabulary
 from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer, TokenIndexer
 
 import seal.plugin  # noqa: F401
-from seal.tasks.base.sentence_pieces import ALONE, IN_SENTENCE, OF_TRAINED_MODEL, SentencePiecesIndexer
+from seal.tasks.base.sentence_pieces import ALONE, SentencePiecesIndexer
 from tests.small_tokenizers import FAMILIES, save_tokenizer
 
 SENTENCES = [
@@ -49,7 +48,6 @@ def test_the_pieces_are_those_of_the_whole_sentence(folder, family, fast):
         starts, ends = zip(*found["offsets"])
         assert all(start <= end for start, end in found["offsets"])
         assert [start - 1 for start in starts[1:]] == list(ends[:-1])
-    assert indexer._allennlp_tokenizer._intra_word_tokenize.differs() is (family in ("roberta", "gpt2"))
 
 
 @pytest.mark.parametrize("family", ["roberta", "gpt2"])
@@ -84,20 +82,3 @@ def test_the_name_that_configs_have(folder):
     words = ["Anna", "sells", "honey"] * 4
     copied = pickle.loads(pickle.dumps(indexer))
     assert indexed(copied, words)["token_ids"] == indexed(indexer, words)["token_ids"]
-
-
-@pytest.mark.parametrize("family, told", [("roberta", True), ("gpt2", True), ("wordpiece", False), ("t5", False)])
-def test_an_old_model_reads_what_it_was_trained_on_and_says_so(folder, caplog, family, told):
-    model = str(folder(family))
-    with caplog.at_level(logging.WARNING):
-        token = OF_TRAINED_MODEL.set(set())
-        try:
-            old = SentencePiecesIndexer(model)
-            # As for the reader of validation data: told once.
-            SentencePiecesIndexer(model)
-            SentencePiecesIndexer(model, pieces=IN_SENTENCE)
-        finally:
-            OF_TRAINED_MODEL.reset(token)
-    assert indexed(old, SENTENCES[0]) == indexed(SentencePiecesIndexer(model, pieces=ALONE), SENTENCES[0])
-    warnings = [record.getMessage() for record in caplog.records if "pieces of single words" in record.getMessage()]
-    assert len(warnings) == told
