@@ -7,7 +7,7 @@ import seal.plugin  # noqa: F401  patches AllenNLP
 from seal.training.batch_groups import GroupedLoader
 from seal.training.callbacks import TraceInference, TraceInferenceNetworks, TuneThresholds
 from seal.training.checkpoints import NonFiniteLoss, ResumableCheckpointer
-from seal.training.devices import ReplicaAccelerator
+from seal.training.distributed import ReplicaAccelerator
 from seal.training.implicit_gradient_trainer import ImplicitGradientTrainer
 from seal.training.phases import Phase
 from seal.training.players import FusedAdamW, Player, TwoPlayerScheduler

@@ -11,7 +11,7 @@ from typing import Any, Optional
 import torch
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
-from allennlp.training import GradientDescentTrainer, TrainerCallback
+from allennlp.training import TrainerCallback
 
 from seal.common.random_states import random_state, set_random_state
 from seal.common.setting_checks import check_range, require
@@ -24,6 +24,7 @@ from seal.tasks.multilabel import MultilabelModel
 from seal.tasks.multilabel.model import TUNING_METRICS
 from seal.tasks.tagging import PartlyLabelledTaggingModel
 from seal.training.batch_groups import is_part_of_the_data, micro_batches
+from seal.training.resumable_trainer import ResumableTrainer
 from seal.two_player import LOSS_NET, TASK_NET
 from seal.two_player.objectives import TaskState, without_dropout
 
@@ -86,8 +87,8 @@ class TraceFile:
     after its checkpoint and measures them again.
     """
 
-    def __init__(self, path: Path, trainer: GradientDescentTrainer, key: str) -> None:
-        if trainer._distributed:
+    def __init__(self, path: Path, trainer: ResumableTrainer, key: str) -> None:
+        if trainer.is_distributed:
             raise ConfigurationError(f"{key} measures in one process; leave it out of a distributed run.")
         self._path = path
         self._rows: list[dict[str, float]] = []
@@ -98,12 +99,12 @@ class TraceFile:
                     for row in csv.DictReader(file)
                 ]
             # The trainer counts the batches of the epoch in progress again as it skips them.
-            recovered = trainer._total_batches_completed + trainer._start_after_batches_in_epoch_completed
+            recovered = trainer.batches_completed + trainer.recovered_place[1]
             self._rows = [row for row in rows if row["batches"] <= recovered]
 
-    def add(self, trainer: GradientDescentTrainer, epoch: int, measure: Callable[[], dict[str, float]]) -> None:
+    def add(self, trainer: ResumableTrainer, epoch: int, measure: Callable[[], dict[str, float]]) -> None:
         """Adds a row with the result of `measure`, unless the file already has a row for this batch or a later one."""
-        batches = trainer._total_batches_completed
+        batches = trainer.batches_completed
         if self._rows and self._rows[-1]["batches"] >= batches:
             return
         self._rows.append({"epoch": epoch, "batches": batches, **measure()})
@@ -136,8 +137,7 @@ class TraceInference(TrainerCallback):
     Scores inference by the loss-net's energy on the validation data after each validation: it shows what the loss-net
     has learned that the task-net has not, and where inference must start to find it (SEAL-ICLR, Appendix C, Figures 3
     to 5). The file `inference.csv` in the run's folder has a row for each epoch and a column for each sampler and
-    metric, such as `from_random_f1`; `scripts/trajectories.py` plots them with the run's `validation_f1`. The callback
-    does not affect the training. A recovered run continues the file.
+    metric, such as `from_random_f1`. The callback does not affect the training. A recovered run continues the file.
 
     # Parameters
 
@@ -164,7 +164,7 @@ class TraceInference(TrainerCallback):
         self._samplers = samplers
         self._file: Optional[TraceFile] = None
 
-    def on_start(self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any) -> None:
+    def on_start(self, trainer: Any, is_primary: bool = True, **kwargs: Any) -> None:
         super().on_start(trainer, is_primary)
         model = trainer.model
         if not isinstance(model, SealModel) or model.loss_net is None:
@@ -174,14 +174,14 @@ class TraceInference(TrainerCallback):
                 model.check_inference(sampler)
             except ConfigurationError as error:
                 raise ConfigurationError(f"{_INFERENCE}, sampler '{name}': {error.message}") from None
-        if trainer._validation_data_loader is None:
+        if trainer.validation_data_loader is None:
             raise ConfigurationError(
                 f"{_INFERENCE} scores the validation data; give validation_data_path, or leave it out."
             )
         self._file = TraceFile(Path(self.serialization_dir, "inference.csv"), trainer, _INFERENCE)
 
     def on_epoch(self, trainer, metrics, epoch, is_primary=True, **kwargs) -> None:
-        if trainer._should_validate_this_epoch:
+        if trainer.validates_this_epoch:
             require(self._file, "the file").add(trainer, epoch, lambda: self._measure(trainer))
 
     def _measure(self, trainer: Any) -> dict[str, float]:
@@ -198,7 +198,7 @@ def _scores(trainer: Any, name: str, sampler: Sampler) -> dict[str, float]:
     """The metrics of the sampler's predictions on the validation data. The model is in evaluation mode."""
     model = trainer.model
     with measuring(model), model.predicting_by(sampler):
-        for batch in Tqdm.tqdm(trainer._validation_data_loader, desc=f"inference {name}"):
+        for batch in Tqdm.tqdm(trainer.validation_data_loader, desc=f"inference {name}"):
             trainer.batch_outputs(batch, for_training=False)
         return model.get_metrics(reset=True)
 
@@ -229,8 +229,8 @@ class TraceInferenceNetworks(TrainerCallback):
 
     `F^c` is the cost-augmented network or, without one, the task-net. Further columns are the mean energies of gold, of
     the task-net's output and of the cost-augmented network's output, and `cost_difference`, the mean of
-    `Delta(F^c(x), y) - Delta(A(x), y)`. Each measurement is a row of `inference_networks.csv` in the run's folder;
-    `scripts/trajectories.py` plots them. A recovered run continues the file. The callback does not affect the training.
+    `Delta(F^c(x), y) - Delta(A(x), y)`. Each measurement is a row of `inference_networks.csv` in the run's folder.
+    A recovered run continues the file. The callback does not affect the training.
 
     # Parameters
 
@@ -268,7 +268,7 @@ class TraceInferenceNetworks(TrainerCallback):
         self._last_batch: Optional[int] = None
         self._file: Optional[TraceFile] = None
 
-    def on_start(self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any) -> None:
+    def on_start(self, trainer: Any, is_primary: bool = True, **kwargs: Any) -> None:
         super().on_start(trainer, is_primary)
         key = "trainer.callbacks: 'trace_inference_networks'"
         model = trainer.model
@@ -298,7 +298,7 @@ class TraceInferenceNetworks(TrainerCallback):
 
         def turn_ended(player: str) -> None:
             # The batch in progress is not counted yet.
-            if self._is_due(trainer._total_batches_completed + 1, trainer._batches_in_epoch_completed + 1):
+            if self._is_due(trainer.batches_completed + 1, trainer.place[1] + 1):
                 self._measured[player] = self._values(trainer, player)
 
         trainer.between_turns.append(turn_ended)
@@ -306,7 +306,7 @@ class TraceInferenceNetworks(TrainerCallback):
     def on_batch(  # type: ignore[override]  # What else AllenNLP gives is not read.
         self, trainer, batch_inputs, batch_outputs, batch_metrics, epoch, batch_number, is_training, **kwargs
     ) -> None:
-        if is_training and self._is_due(trainer._total_batches_completed, batch_number):
+        if is_training and self._is_due(trainer.batches_completed, batch_number):
             self._measure(trainer, epoch)
         self._measured = {}
 

@@ -15,7 +15,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 from allennlp.data import DataLoader, TensorDict
 from allennlp.nn.util import move_to_device
-from allennlp.training import GradientDescentTrainer
 from allennlp.training.util import evaluate
 
 from seal.common.equal_contents import folds_of_equal
@@ -35,7 +34,7 @@ DEFAULT_FOLDS = 3
 Record = dict[str, Any]
 #: Constructs a trainer with the run's settings from a model, a folder and the training data. `with_loss_net=False`
 #: leaves out the settings of the loss-net.
-MakeTrainer = Callable[..., GradientDescentTrainer]
+MakeTrainer = Callable[..., Any]
 
 
 @dataclass
@@ -110,7 +109,8 @@ class CrossFitter:
             message = "%d nets are trained, %d at a time: one on all data, and one without each of %d folds."
             logger.info(message, len(names) + 1, min(jobs, len(names) + 1), len(names), extra={"news": True})
             with FoldProcesses(partial(train, alone=False), names, jobs, threads) as processes:
-                trainer._callbacks[:0] = [FoldReports(processes), EpochLines("All data")]
+                trainer.add_callback(EpochLines("All data"), first=True)
+                trainer.add_callback(FoldReports(processes), first=True)
                 yield
                 processes.finish()
 
@@ -134,7 +134,7 @@ class CrossFitter:
         loader = restricted(self.data_loader, others)
         trainer = self.make_trainer(net, folder, loader, with_loss_net=self.with_loss_net)
         if not alone:
-            trainer._callbacks.insert(0, EpochLines(name))
+            trainer.add_callback(EpochLines(name), first=True)
         trainer.train()
         net.structure = model.structure
         records = score(net, restricted(self.data_loader, parts[fold]))
@@ -247,9 +247,9 @@ def learn_structure(trainer: Any, held_out: CrossFitter) -> dict[str, Any]:
     parameters to `structure.json` in the run's folder. Returns the model's validation metrics with the structure, by
     their names in `metrics.json`; metrics of the task-net's own output end in `_own`.
     """
-    model, folder = trainer.model, trainer._serialization_dir
+    model, folder = trainer.model, trainer.folder
     logger.info("The structure is learned, and its gate chooses on validation data.", extra={"news": True})
-    records = held_out.records(model), score(model, trainer._validation_data_loader)
+    records = held_out.records(model), score(model, trainer.validation_data_loader)
     device = next(model.parameters()).device
     # The records are on the CPU, where fitting takes seconds.
     model.structure.to("cpu")
@@ -261,14 +261,14 @@ def learn_structure(trainer: Any, held_out: CrossFitter) -> dict[str, Any]:
     with open(os.path.join(folder, "structure.json"), "w", encoding="utf-8") as file:
         json.dump(report, file, indent=2)
     save_best(trainer)
-    metrics = evaluate(model, trainer._validation_data_loader, trainer.cuda_device)
+    metrics = evaluate(model, trainer.validation_data_loader, trainer.cuda_device)
     return {f"best_validation_{name}": value for name, value in metrics.items()}
 
 
 def save_best(trainer: Any) -> None:
     """Saves the trainer's model as the best weights of the run."""
     # `best.th` may be a hard link to a checkpoint, which must not be overwritten.
-    with atomic_write(os.path.join(trainer._serialization_dir, "best.th")) as draft:
+    with atomic_write(os.path.join(trainer.folder, "best.th")) as draft:
         torch.save(trainer.model.state_dict(), draft)
 
 

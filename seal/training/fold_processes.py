@@ -190,14 +190,14 @@ class EpochLines(TrainerCallback):
     def on_epoch(
         self, trainer: Any, metrics: dict[str, Any], epoch: int, is_primary: bool = True, **kwargs: Any
     ) -> None:
-        names = [name for _, name in trainer._metric_tracker.tracked_metrics]
+        names = [name for _, name in trainer.metric_tracker.tracked_metrics]
         scores = [
             f", validation {name} {metrics[f'validation_{name}']:.4g}"
             for name in names
             if f"validation_{name}" in metrics
         ]
         message = "%s: epoch %d of %d%s"
-        logger.info(message, self._net, epoch + 1, trainer._num_epochs, "".join(scores), extra={"news": True})
+        logger.info(message, self._net, epoch + 1, trainer.num_epochs, "".join(scores), extra={"news": True})
 
 
 def jobs_and_threads(nets: int, jobs_setting: Optional[int], model: torch.nn.Module) -> tuple[int, int]:

@@ -1,3 +1,7 @@
+"""
+The trainer `implicit_gradient`: bi-level training, in which the loss-net's update includes its effect on the task-net.
+"""
+
 import contextlib
 import functools
 import logging
@@ -32,7 +36,7 @@ from seal.training.bilevel import (
     inner_parameters,
     warn_of_kinks,
 )
-from seal.training.devices import ShardedOptimizer
+from seal.training.distributed import ShardedOptimizer
 from seal.training.trainer import AlternatingTrainer
 from seal.two_player import LOSS_NET, TASK_NET, MicroBatch, NotFinite, RandomStream, TwoPlayerOptimizer
 from seal.two_player.objectives import TaskState, constant_loss, no_loss, without_gradient
@@ -42,8 +46,9 @@ logger = logging.getLogger(__name__)
 
 class ImplicitLoss:
     """
-    `AlternatingUpdates.implicit_loss`: `L_Prim` of a batch, the loss-net's loss on candidates that are functions of the
-    task-net, with the gradient that includes the loss-net's effect on the task-net (see `seal.hypergradients`).
+    `L_Prim` of a batch with its hypergradient: the loss-net's loss on candidates that are functions of the task-net.
+    The gradient includes the loss-net's effect on the task-net (see `seal.hypergradients`). `AlternatingUpdates` calls
+    it as its `implicit_loss`.
 
     # Parameters
 
@@ -51,13 +56,15 @@ class ImplicitLoss:
     optimizer : `TwoPlayerOptimizer`
     bilevel : `Bilevel`
     stream : `RandomStream`
-        The loss-net's draws and dropout come from it.
+        The random stream of the loss-net's draws and dropout.
     outer_batches : `Iterable[TensorDict]`
-        Those of `L_Prim`, if it has batches of its own.
+        The batches of `L_Prim`; empty: `L_Prim` uses the batch of the task loss.
     batches_completed : `Callable[[], int]`
-        How many batches have been trained on.
-    distributed, cpu_autocast : `bool`
-        In a distributed run all workers solve one system for their batches together.
+        Returns the number of batches since the start of training.
+    distributed : `bool`
+        Whether all workers solve one system for their batches together.
+    cpu_autocast : `bool`
+        Whether encoders run in mixed precision on a CPU.
     """
 
     def __init__(
@@ -78,19 +85,19 @@ class ImplicitLoss:
             moved = set(optimizer.parameters(player))
             self._parameters[player] = {name: p for name, p in model.named_parameters() if p in moved}
         self._reduce = _mean_of_workers if distributed else None
-        # All of them, so that a run that is continued has only to count.
+        # In memory, so that a recovered run finds its batch by counting.
         self.outer_batches = list(outer_batches)
         #: The solution of the last system, by name, with `warm_start`.
         self.solution: Optional[dict[str, torch.Tensor]] = None
-        # The same in all workers, which solve one system together.
+        # All workers have the same seed, because they solve one system together.
         self._seed = torch.initial_seed()
-        # What the solver has reported so far.
+        # The warnings so far.
         self._warned: list[str] = []
 
     def __call__(self, part: MicroBatch) -> torch.Tensor:
         """
-        A scalar that has the value of `L_Prim`, and the hypergradient as its gradient in the loss-net's parameters. The
-        candidates are drawn if the batch has none.
+        Returns `L_Prim`, a scalar whose gradient with respect to the loss-net's parameters is the hypergradient. It
+        draws candidates if the batch has none.
 
         # Raises
 
@@ -115,7 +122,7 @@ class ImplicitLoss:
         return _WithGradients.apply(value, [found.gradient[name] for name in outer], *parameters)
 
     def _solved(self, part: MicroBatch, outer_batch: Optional[TensorDict]) -> Optional[Hypergradient]:
-        """The hypergradient from the linear system at the present task-net; `None` for a batch without instances."""
+        """Solves the linear system at the present task-net. Returns `None` for a batch without instances."""
         model, batch, settings = self._model, part.batch, self.settings
         solver, metric = require(settings.solver, "solver"), None
         if settings.geometry == "adam":
@@ -154,7 +161,7 @@ class ImplicitLoss:
 
     def _unrolled(self, part: MicroBatch, outer_batch: Optional[TensorDict]) -> Hypergradient:
         """
-        The hypergradient through unrolled steps of gradient descent on the batch, after which candidates are drawn.
+        Differentiates unrolled steps of gradient descent on the batch. The candidates are drawn after the last step.
         """
         model, unrolling = self._model, require(self.settings.unroll, "unroll")
 
@@ -182,8 +189,7 @@ class ImplicitLoss:
 
     def _primary(self, states: list[TaskState], candidates: Candidates) -> Callable[[], torch.Tensor]:
         def primary() -> torch.Tensor:
-            # Called once. The list gives the state up, so that the graph of its pass is freed before the system is
-            # solved.
+            # This is called once. `pop` drops the state, so that its graph is freed before the system is solved.
             state, space = states.pop(), self._model.output_space
             if len(self._model.gold(state)) == 0:
                 # Another worker's batch may have instances.
@@ -196,7 +202,7 @@ class ImplicitLoss:
         return primary
 
     def _mixed_precision(self) -> AbstractContextManager[None]:
-        """A context in which `use_amp` applies to encoders only, since no second derivative passes through them."""
+        """A context in which only encoders use mixed precision: no second derivative passes through them."""
         if not self._cpu_autocast:
             return contextlib.nullcontext()
         encoders = [getattr(net, "encoder", None) for net in (self._model.task_net, self._model.loss_net)]
@@ -208,7 +214,7 @@ class ImplicitLoss:
 
     @functools.cached_property
     def inner_parameters(self) -> dict[str, torch.nn.Parameter]:
-        """`theta`, by name."""
+        """The inner parameters `theta`, by name."""
         return inner_parameters(self._model, self.parameters_of(TASK_NET), self.settings.inner_parameters)
 
     def _report(self, report: HypergradientReport) -> None:
@@ -234,7 +240,7 @@ class ImplicitLoss:
             logger.warning("The solver of the implicit gradient: %s", report.status)
 
     def state_dict(self) -> dict[str, Any]:
-        """The solution from which the next system is solved."""
+        """The solution of the last system, from which the next solve starts."""
         return {"solution": self.solution}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -277,60 +283,63 @@ class ImplicitGradientTrainer(AlternatingTrainer):
         theta  descends  dL_Aux/dtheta, by `task_net.steps` updates
         psi    descends  dL_Prim/dpsi - J^T H^-1 dL_Prim/dtheta   (see `seal.hypergradients`)
 
-    The second term is the effect that a change of the loss-net has on the task-net trained with it. `implicit: false`
-    leaves it out, which gives the update of inference networks.
+    The second term is the effect of the loss-net on the task-net that is trained with it. `implicit: false` leaves it
+    out, which gives the update of inference networks.
 
-    With gradient accumulation, one system is solved for each batch of a group, and the mean of their gradients is
-    taken; with `distributed`, all workers solve one system for their batches together. The solver `sherman_morrison`
-    is given the task loss of each instance.
+    With gradient accumulation, the trainer solves a system for each batch of a group and averages the gradients. With
+    `distributed`, all workers solve one system for their batches together. The solver `sherman_morrison` gets the task
+    loss of each instance.
 
     # Parameters
 
     As `alternating`, and
 
     solver : `InverseHessianVector`, optional (default = `neumann` with 5 steps and damping 0.1)
-        Solves `H q = dL_Prim/dtheta`. The default's damping is that of the configs, since `L_Aux` is seldom convex in
-        a network's parameters. A solver that is set has the damping that it names, or its own default.
+        Solves `H q = dL_Prim/dtheta`. The default has damping, because `L_Aux` is seldom convex in a network's
+        parameters. Another solver has the damping that the config sets, or the solver's own default.
     implicit : `bool`, optional (default = `True`)
         Whether the loss-net's update has its second term.
     through : `str`, optional (default = `"straight_through"`)
         How `L_Prim`'s gradient passes through candidates to the task-net: `"straight_through"`, `"relaxed"`,
         `"soft"` or `"none"`; see `seal.samplers.with_gradient`.
     inner_parameters : `Union[str, list[str]]`, optional (default = `None`)
-        Which of the task-net's parameters are `theta`; the others count as constants. `"last_layer"`: those of its last
-        layer, which leaves out all second derivatives of a large encoder. A list of regular expressions: those in
-        whose name one of them is found. `None`: all of them, as in the paper.
+        The task-net's parameters that form `theta`; the others count as constants. `None`: all parameters, as in the
+        paper. `"last_layer"`: the parameters of the last layer, which avoids all second derivatives of a large encoder.
+        A list of regular expressions: the parameters whose names match one of them.
     warm_start : `bool`, optional (default = `False`)
-        Whether a system is solved from the solution of the last one. It takes a product more.
+        Whether a solve starts from the solution of the last system. It takes one more product.
     geometry : `str`, optional (default = `"euclidean"`)
-        `"adam"`: the system is solved in the geometry of the task-net's Adam, by the root of its average squared
-        gradient (see `metric` of `hypergradient`), divided by its mean and at least a hundredth, so that damping keeps
-        its units.
+        `"adam"`: the system is solved in the geometry of the task-net's Adam. The metric (`metric` of `hypergradient`)
+        is the square root of Adam's average squared gradients, divided by its mean and at least 0.01, so that damping
+        has the same units as without it.
     outer_data_loader : `DataLoader`, optional (default = `None`)
-        `L_Prim` is that of batches of this loader, which are held out from the task loss: one for each update, in
-        turn. They are kept in memory. `None`: that of the batch of the task loss.
+        The loader of held-out batches for `L_Prim`. Each update takes the next one; they are kept in memory. `None`:
+        `L_Prim` uses the batch of the task loss.
     unroll : `Unrolling`, optional (default = `None`)
-        `num_steps` steps of gradient descent of size `step_size` on the task loss of the batch, the last
-        `backward_steps` (all unless set) of them differentiated, in the place of a minimum and a solver. The task-net
-        itself is not moved by them.
+        Replaces the minimum and the solver by `num_steps` steps of gradient descent of size `step_size` on the task
+        loss of the batch. The last `backward_steps` of them are differentiated, by default all. The task-net keeps its
+        weights.
     products : `str`, optional (default = `"autograd"`)
-        Second derivatives by `"autograd"` or by `"finite_differences"`.
+        Computes second derivatives by `"autograd"` or by `"finite_differences"`.
     first : `str`, optional (default = `"task_net"`)
         The player that is updated first in a batch.
     use_amp : `bool`, optional (default = `False`)
-        Mixed precision, with `implicit` on a CPU and for `inner_parameters` of the last layer only. Encoders alone run
-        in it when the loss-net is updated, so that second derivatives keep full precision.
+        Mixed precision. With `implicit` it needs a CPU, and `inner_parameters` of the last layer. In the loss-net's
+        update only encoders use it, so that second derivatives have full precision.
 
     # Raises
 
-    `ConfigurationError` if task-net and loss-net are not both trained, `inner_parameters` names none that is, an
-    expression in it is found in no name, `through` makes candidates without the log-probabilities that the energy loss
-    needs or draws in place of other candidates, the solver takes the task loss for a sum, a solver, `warm_start` or a
-    geometry is set beside `unroll`, or the outer loader has no batch; with `implicit`, also if the energy has no weight
-    in the task loss, no candidate is a function of the task-net, the task loss holds constant what finite differences
-    would move, the geometry is that of Adam and the task-net's optimizer is none, `use_amp` is set on a GPU or where
-    `inner_parameters` are more than the last layer's, or the run is `distributed` and batches are accumulated or the
-    solver needs the losses of single examples.
+    `ConfigurationError`
+
+    - if only one net is trained, `inner_parameters` selects no trained parameter, or an expression matches no name;
+    - if `through` does not fit the sampler or the energy loss, the solver takes the task loss for a sum, `unroll` is
+    set
+      together with a solver, `warm_start` or a geometry, or the outer loader has no batch;
+    - with `implicit`, if the task loss does not depend on the energy, no candidate is a function of the task-net,
+    finite
+      differences would move a part of the task loss that the gradient treats as constant, `geometry` is `"adam"` with
+      another optimizer, `use_amp` is set on a GPU or for more than the last layer, or a distributed run accumulates
+      batches or has a solver that needs the losses of single examples.
     """
 
     def __init__(
@@ -346,8 +355,8 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             bilevel,
             self.turns.stream,
             outer_data_loader or (),
-            lambda: self._total_batches_completed,
-            self._distributed,
+            lambda: self.batches_completed,
+            self.is_distributed,
             self._cpu_autocast,
         )
         if outer_data_loader is not None and not self.implicit.outer_batches:
@@ -393,7 +402,7 @@ class ImplicitGradientTrainer(AlternatingTrainer):
             )
         inner = trainer.implicit.inner_parameters.values()
         if bilevel.implicit:
-            if trainer._distributed:
+            if trainer.is_distributed:
                 bilevel.check_distributed(settings.get("num_gradient_accumulation_steps", 1))
             if settings.get("use_amp"):
                 check_full_precision(model, inner, trainer._cpu_autocast)

@@ -18,7 +18,7 @@ from seal.common.setting_checks import check_choice, check_range, error_prefix, 
 from seal.files.atomic_files import atomic_write
 from seal.tasks.base import SealModel
 from seal.training.checkpoints import Averages
-from seal.training.devices import take_from_first_worker
+from seal.training.distributed import take_from_first_worker
 from seal.two_player import LOSS_NET, TASK_NET, TwoPlayerOptimizer
 
 logger = logging.getLogger(__name__)
@@ -273,6 +273,10 @@ def _task_net(model: SealModel) -> Iterator[tuple[str, torch.Tensor]]:
             yield name, tensor
 
 
+def _change(tracker: MetricTracker, **values: Any) -> None:
+    tracker.load_state_dict({**tracker.state_dict(), **values})
+
+
 # The number of epochs with the same score after which a warning is logged.
 _CONSTANT = 3
 
@@ -326,13 +330,13 @@ class PhasedRun:
         if not (begins or index < len(self.phases) - 1):
             return
         if self.best_of_all_phases:
-            self.tracker._epochs_with_no_improvement = 0
+            _change(self.tracker, epochs_with_no_improvement=0)
         else:
             # A new dictionary: AllenNLP's loop holds the old one, which `clear` would empty.
             self.tracker.best_epoch_metrics = {}
             self.tracker.clear()
             # Epochs are counted through the whole run.
-            self.tracker._epoch_number = epoch
+            _change(self.tracker, epoch_number=epoch)
 
     def _begin(self, index: int, epoch: int) -> None:
         phase, loss_net = self.phase, self.model.loss_net
@@ -385,7 +389,7 @@ class PhasedRun:
         self._warn_of_constant_scores(metrics)
         if self._best is None:
             return
-        self._best._epoch_number = epoch
+        _change(self._best, epoch_number=epoch)
         self._best.add_metrics(metrics)
         if self._best.is_best_so_far() and self.is_primary:
             with self.averages.applied(), atomic_write(self._best_weights) as draft:

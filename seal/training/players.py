@@ -16,7 +16,7 @@ from allennlp.training.optimizers import MultiOptimizer, Optimizer, ParameterGro
 from seal.common.nested_values import plain
 from seal.common.setting_checks import check_choice, check_range, require
 from seal.tasks.base import SealModel
-from seal.training.devices import ShardedOptimizer
+from seal.training.distributed import ShardedOptimizer
 from seal.training.phases import BOTH, Phase, Phases
 from seal.two_player import LOSS_NET, TASK_NET
 from seal.two_player.updates import TwoPlayerOptimizer, check_players, order_of_updates

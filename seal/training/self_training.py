@@ -139,7 +139,7 @@ class StudentTraining:
         """
         before, seed = random_state(), torch.initial_seed()
         set_seed(seed)
-        folder = os.path.join(trainer._serialization_dir, "student")
+        folder = os.path.join(trainer.folder, "student")
         os.makedirs(folder, exist_ok=True)
         self.inputs = self.inputs.expanded(os.path.join(folder, "expansions.json"), trainer.model)
         best_metrics: dict[str, Any] = {}
@@ -203,7 +203,7 @@ class StudentTraining:
             best_metrics = student_metrics
             if held_out is None:  # Otherwise `learn_structure` has saved it.
                 save_best(trainer)
-        with open(os.path.join(trainer._serialization_dir, "self_training.json"), "w", encoding="utf-8") as file:
+        with open(os.path.join(trainer.folder, "self_training.json"), "w", encoding="utf-8") as file:
             json.dump(report, file, indent=2)
         return best_metrics
 
@@ -262,4 +262,4 @@ def _score(trainer: Any, metrics: dict[str, Any]) -> float:
         base = name.removesuffix("_tuned")
         if f"{base}_decided" in best:
             best[name] = best[base]
-    return trainer._metric_tracker.combined_score(best)
+    return trainer.metric_tracker.combined_score(best)

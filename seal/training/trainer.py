@@ -1,13 +1,10 @@
 """
-The trainer: AllenNLP's training loop, which backpropagates the losses of `AlternatingUpdates`, follows the phases of
-the run, and writes checkpoints.
+The trainer `alternating`: AllenNLP's training loop, which backpropagates the losses of `AlternatingUpdates` and follows
+the phases of the run.
 """
 
 import copy
-import inspect
-import json
 import math
-import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -15,42 +12,29 @@ from functools import partial
 from typing import Any, Optional, Union
 
 import torch
-import torch.distributed as dist
 from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader, TensorDict
-from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.models import Model
 from allennlp.nn.parallel import DdpAccelerator
-from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer, TrainerCallback
-from allennlp.training.callbacks import ShouldValidateCallback
-from allennlp.training.trainer import TrainerCheckpoint
+from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from seal.common.setting_checks import check_range, pop_arguments, with_parameters_of
-from seal.tasks.base import RunningMeans, SealModel
+from seal.tasks.base import SealModel
 from seal.tasks.base.scored_rows import NonFiniteOutput
-from seal.training.batch_groups import GroupedLoader, micro_batches, updates_on_fresh_batches
+from seal.training.batch_groups import micro_batches, updates_on_fresh_batches
 from seal.training.bilevel import check_found
-from seal.training.checkpoints import (
-    Averages,
-    LastGoodCheckpoint,
-    NonFiniteLoss,
-    ResumableCheckpointer,
-    WorkerStates,
-    player_diverged,
-    validation_diverged,
-)
+from seal.training.checkpoints import NonFiniteLoss, ResumableCheckpointer, player_diverged, validation_diverged
 from seal.training.cross_fitting import CrossFitter, FoldSettings, held_out_of_run, learn_structure
-from seal.training.devices import GradientExchange, ShardedOptimizer, accelerator_of_run, uses_cpu_autocast
+from seal.training.distributed import GradientExchange, accelerator_of_run
 from seal.training.loaders import check_data
+from seal.training.mixed_precision import uses_cpu_autocast
 from seal.training.phases import Phase, PhasedRun, Phases
 from seal.training.players import Player, Players
+from seal.training.resumable_trainer import VALIDATION, ResumableTrainer
 from seal.training.self_training import SelfTraining, StudentTraining
 from seal.two_player import LOSS_NET, TASK_NET, AlternatingUpdates, NotFinite, Plan, RandomStream, TwoPlayerOptimizer
-
-# How AllenNLP begins the names of what an epoch of training, and of validation, measured.
-_TRAINING, _VALIDATION = "training_", "validation_"
 
 
 @dataclass
@@ -90,7 +74,7 @@ class RunSettings:
 
 
 @Trainer.register("alternating", constructor="from_partial_objects")
-class AlternatingTrainer(GradientDescentTrainer):
+class AlternatingTrainer(ResumableTrainer):
     """
     Trains task-net and loss-net in turns (SEAL, NeurIPS 2022, Eq. 4-5; ICLR 2022 submission, Algorithm 1). For each
     batch, with the default order:
@@ -107,9 +91,7 @@ class AlternatingTrainer(GradientDescentTrainer):
     update of a batch is made by that loop, the earlier ones inside `training_loss`. The best epoch is one of the last
     phase, and patience counts in that phase alone.
 
-    `--recover` leads to the same result: a run that was killed at any batch and recovered ends with the weights and
-    metrics of an uninterrupted one, bit for bit on CPU. The record of an epoch has only what was measured in it;
-    AllenNLP's keeps the values of earlier ones, such as the loss of a player that has stopped being trained.
+    `--recover` continues a killed run to the same result (`ResumableTrainer`).
 
     # Parameters
 
@@ -177,11 +159,6 @@ class AlternatingTrainer(GradientDescentTrainer):
         checkpoint has all states, so that a run may go on with another number of workers.
     """
 
-    model: SealModel
-    # AllenNLP's loop calls no more of it than `step`, `zero_grad` and the states.
-    optimizer: TwoPlayerOptimizer  # type: ignore[assignment]
-    _serialization_dir: str
-
     def __init__(
         self,
         model: SealModel,
@@ -197,121 +174,72 @@ class AlternatingTrainer(GradientDescentTrainer):
         self_training: Optional[StudentTraining] = None,
         **settings: Any,
     ) -> None:
-        unknown = set(settings) - set(inspect.signature(GradientDescentTrainer.__init__).parameters)
-        if unknown:  # AllenNLP would ignore it.
-            raise TypeError(f"{type(self).__name__}: unexpected keyword argument '{min(unknown)}'")
-        # Not AllenNLP's: it would pass its groups on one batch at a time.
-        loader, group_size = data_loader, num_gradient_accumulation_steps * players.batches_of_updates
-        if group_size > 1:
-            data_loader = GroupedLoader(loader, group_size)
-        super().__init__(model, optimizer, data_loader, **settings)  # type: ignore[arg-type]
-        if self.cuda_device.type == "cuda":
-            # AllenNLP does so only in distributed runs, and the generator whose state is saved is the current GPU's.
-            torch.cuda.set_device(self.cuda_device)
-        elif self.cuda_device.type == "cpu":
-            # AllenNLP's loader would look for tensors in all of the metadata, to leave them where they are.
-            for each in (loader, self._validation_data_loader):
-                if isinstance(each, MultiProcessDataLoader):
-                    each.cuda_device = None
-        # This worker's number among those of all nodes; AllenNLP's `_rank` is that on its node.
-        worker, workers = (dist.get_rank(), dist.get_world_size()) if self._distributed else (0, 1)
-        self._seed = torch.initial_seed() + 1 + worker
-        stream = RandomStream(self._seed)
+        group_size = num_gradient_accumulation_steps * players.batches_of_updates
+        super().__init__(model, optimizer, data_loader, group_size, **settings)
+        self._seed = torch.initial_seed() + 1 + self.worker
+        stream = self.streams["loss_net"] = RandomStream(self._seed)
         self.turns = AlternatingUpdates(model, optimizer, stream, step.reuse_features)
         self._players, self._cpu_autocast = players, cpu_autocast
         self._fresh_batches, self._accumulated = step.fresh_batches, num_gradient_accumulation_steps
         #: What is called between the turns of a batch, with the player whose updates are done.
         self.between_turns: list[Callable[[str], None]] = []
         self._exchanges: dict[str, GradientExchange] = {}
-        if self._distributed:
+        if self.is_distributed:
             self._exchanges = {name: GradientExchange(optimizer.parameters(name)) for name in optimizer.players}
-        self.averages = Averages(self._moving_average)
         self.phases = PhasedRun(
             phases,
             model,
             optimizer,
-            self._learning_rate_scheduler,
-            self._metric_tracker,
+            self.scheduler,
+            self.metric_tracker,
             self.averages,
-            self._serialization_dir,
+            self.folder,
             step.best_of_all_phases,
-            self._primary,
-            self._distributed,
+            self.is_primary,
+            self.is_distributed,
         )
+        self.kept.append(self.phases)
         #: What is done with a batch in the phase of the epoch in progress.
         self.plan = self._plan()
-        self._losses = RunningMeans()
-        means = {"monitors": model.monitors, "losses": self._losses}
-        self._worker_states = WorkerStates(loader, {"loss_net": stream}, means, worker, workers)
-        #: What else a checkpoint has the state of.
-        self.kept: list[Any] = [self.phases]
-        # AllenNLP's record of the last epoch, to which the next one adds.
-        self._record: dict[str, Any] = {}
-        self._callbacks.append(_CountEpochs(self._serialization_dir))
         # For the candidates of validation data, while the loss-net is scored on them.
         self._validation_stream: Optional[RandomStream] = None
         self._held_out, self._self_training = held_out, self_training
-        self._last_good_checkpoint = LastGoodCheckpoint(self._checkpointer)
 
     # The run.
 
     def train(self) -> dict[str, Any]:
-        if any(isinstance(callback, ShouldValidateCallback) for callback in self._callbacks):
-            raise ConfigurationError(
-                "trainer.callbacks: leave 'should_validate_callback' out: with it, AllenNLP keeps an epoch as the best "
-                "that was not validated."
-            )
-        scheduler = self._learning_rate_scheduler
-        if self._validation_data_loader is None and scheduler is not None:
-            scheduler.check_follows_no_metric()
+        if self.validation_data_loader is None and self.scheduler is not None:
+            self.scheduler.check_follows_no_metric()
         student = None if self._self_training is None else copy.deepcopy(self.model)
         with nullcontext() if self._held_out is None else self._held_out.training(self):
             metrics = super().train()
         self.phases.end()
-        if "epoch" not in metrics and self._start_after_epochs_completed > 0:
-            # The run was killed after its last epoch: its metrics are only in that epoch's file.
-            last = f"metrics_epoch_{self._start_after_epochs_completed - 1}.json"
-            path = os.path.join(self._serialization_dir, last)
-            if os.path.exists(path):
-                with open(path, encoding="utf-8") as file:
-                    metrics = {**json.load(file), **metrics}
         if self._held_out is not None:
             # The last epoch's are of the task-net alone, under the names of what is predicted; its own file has them.
-            metrics = {name: value for name, value in metrics.items() if not name.startswith(_VALIDATION)}
+            metrics = {name: value for name, value in metrics.items() if not name.startswith(VALIDATION)}
             metrics.update(learn_structure(self, self._held_out))
         if self._self_training is not None and student is not None:
             metrics.update(self._self_training(self, metrics, student))
         return metrics
 
-    def _train_epoch(self, epoch: int) -> dict[str, float]:
-        if self._epochs_completed < self._start_after_epochs_completed:
-            return {}  # Nothing of a finished epoch is needed: the checkpoint holds the generators' states.
-        recovered = self._epochs_completed == self._start_after_epochs_completed
-        self.phases.enter(epoch, inside=recovered and self._start_after_batches_in_epoch_completed > 0)
+    def epoch_begins(self, epoch: int, inside: bool) -> None:
+        self.phases.enter(epoch, inside)
         self.plan = self._plan()
-        for name in [name for name in self._record if name.startswith(_TRAINING) and name != "training_duration"]:
-            del self._record[name]
-        self._worker_states.begin_epoch()
+
+    def _train_epoch(self, epoch: int) -> dict[str, float]:
         metrics = super()._train_epoch(epoch)
-        # If all batches of the epoch were done when the run was killed, AllenNLP reports nothing.
-        self._worker_states.catch_up()
-        if "loss" not in metrics:
-            metrics.update(self.model.get_metrics(reset=True))
-        # AllenNLP's own mean leaves out the batches from before the run was killed.
-        metrics.update(self._losses.means(reset=True))
         # No loss follows the last update, and without validation data nothing else looks at what it has made.
         for player in self.optimizer.players:
             finite = [torch.isfinite(parameter).all() for parameter in self.optimizer.parameters(player)]
             if not bool(torch.stack(finite).all()):
                 what = f"{player}'s weights are not finite"
-                raise player_diverged(what, [player], self._after_batch(), self._last_good_checkpoint)
+                raise player_diverged(what, [player], self._after_batch(), self.last_good_checkpoint)
         return metrics
 
     def epoch_measured(self, metrics: dict[str, Any], epoch: int) -> None:
-        """Receives AllenNLP's metrics of an epoch before its checkpoint is written."""
-        self._record = metrics
-        start = len(_VALIDATION)
-        self.phases.count({name[start:]: v for name, v in metrics.items() if name.startswith(_VALIDATION)}, epoch)
+        super().epoch_measured(metrics, epoch)
+        start = len(VALIDATION)
+        self.phases.count({name[start:]: v for name, v in metrics.items() if name.startswith(VALIDATION)}, epoch)
 
     def _validation_loss(self, epoch: int) -> tuple[float, Optional[float], int]:
         if LOSS_NET in self.optimizer.players and (self.plan.uses_energy or self.phases.phase.trains(LOSS_NET)):
@@ -331,13 +259,11 @@ class AlternatingTrainer(GradientDescentTrainer):
     def batch_outputs(self, batch: TensorDict, for_training: bool) -> dict[str, torch.Tensor]:
         if not for_training:
             return self._validation_outputs(batch)
-        self._worker_states.catch_up()
+        self.batch_begins()
         # AllenNLP's own autocast is for GPUs only.
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self._cpu_autocast):
             loss = self.training_loss(batch)
-        self._losses.add("loss", loss)
-        # The weights of this place have given a finite loss.
-        self._last_good_checkpoint.untried = (self._epochs_completed, self._batches_in_epoch_completed + 1)
+        self.batch_ends(loss)
         return {"loss": loss}
 
     def training_loss(self, batch: TensorDict) -> torch.Tensor:
@@ -349,11 +275,11 @@ class AlternatingTrainer(GradientDescentTrainer):
             updates = [(player, parts) for player in self.plan.order]
         try:
             for player, loss, completes, ends_turn, is_last in self.turns.losses(updates, self.plan, parts):
-                if completes and self._distributed:
+                if completes and self.is_distributed:
                     self._exchanges[player].begin()
                 if is_last:
                     break
-                scaled = loss if self._scaler is None else self._scaler.scale(loss)
+                scaled = loss if self.scaler is None else self.scaler.scale(loss)
                 with torch.autocast(self.cuda_device.type, enabled=False):
                     scaled.backward()
                 if completes:
@@ -370,11 +296,11 @@ class AlternatingTrainer(GradientDescentTrainer):
         """Makes an update after the backward pass, as AllenNLP's loop does for the last update of a batch."""
         self.rescale_gradients()
         self.clip_gradient()
-        if self._learning_rate_scheduler:
-            self._learning_rate_scheduler.step_batch(self._total_batches_completed + 1)
-        if self._scaler is not None:
-            self._scaler.step(self.optimizer)  # type: ignore[arg-type]
-            self._scaler.update()
+        if self.scheduler:
+            self.scheduler.step_batch(self.batches_completed + 1)
+        if self.scaler is not None:
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
         else:
             self.optimizer.step()
         # Under autocast, torch caches low-precision copies of the weights, which the update has made stale.
@@ -384,7 +310,7 @@ class AlternatingTrainer(GradientDescentTrainer):
     def rescale_gradients(self) -> Optional[float]:
         """Averages over workers, clips and logs the gradient of the player whose turn it is."""
         player = self.optimizer.turn
-        if self._distributed:
+        if self.is_distributed:
             # Before they are unscaled: an overflow in one worker must skip the update in all.
             self._exchanges[player].finish()
         self.optimizer.pauses = all(parameter.grad is None for parameter in self.optimizer.parameters())
@@ -392,8 +318,8 @@ class AlternatingTrainer(GradientDescentTrainer):
             # Clipping by value and a scaler want to see a gradient in every update.
             first = self.optimizer.parameters()[0]
             first.grad = torch.zeros_like(first)
-        if self._scaler is not None:
-            self._scaler.unscale_(self.optimizer)  # type: ignore[arg-type]
+        if self.scaler is not None:
+            self.scaler.unscale_(self.optimizer)
         limit = self._players.grad_norms[player]
         parameters = list(self.optimizer.parameters())
         norm = get_total_norm([p.grad for p in parameters if p.grad is not None])
@@ -404,7 +330,7 @@ class AlternatingTrainer(GradientDescentTrainer):
             return length
         if math.isfinite(length):
             self.model.monitors.add(f"grad_norm_{player}", length)
-        elif self._scaler is None:  # With a scaler such an update is skipped.
+        elif self.scaler is None:  # With a scaler such an update is skipped.
             raise self._diverged(f"{player}'s gradient is {length}", *self.turns.blamed(player, self.plan))
         return length
 
@@ -421,72 +347,15 @@ class AlternatingTrainer(GradientDescentTrainer):
             players = list(self.optimizer.players)
             predicting = [player for player in players if self.phases.prediction_depends_on([player])]
             place = self._after_batch()
-            raise validation_diverged(error, predicting, players, place, self._last_good_checkpoint) from error
+            raise validation_diverged(error, predicting, players, place, self.last_good_checkpoint) from error
 
     def _diverged(self, what: str, *players: str) -> NonFiniteLoss:
-        place = f"at batch {self._batches_in_epoch_completed + 1} of epoch {self._epochs_completed}"
-        return player_diverged(what, players, place, self._last_good_checkpoint)
+        epochs, batches = self.place
+        return player_diverged(what, players, f"at batch {batches + 1} of epoch {epochs}", self.last_good_checkpoint)
 
     def _after_batch(self) -> str:
-        return f"after batch {self._batches_in_epoch_completed} of epoch {self._epochs_completed}"
-
-    # Checkpoints.
-
-    def get_checkpoint_state(self) -> Optional[TrainerCheckpoint]:
-        optimizer, states = self.optimizer, None
-        if isinstance(optimizer, ShardedOptimizer):
-            states = optimizer.whole_state(self._primary)
-        workers = self._worker_states.gathered(mid_epoch=self._batches_in_epoch_completed > 0)
-        checkpoint = super().get_checkpoint_state()
-        if checkpoint is not None:
-            state = checkpoint.trainer_state
-            state.update(workers=workers, total_batches_completed=self._total_batches_completed)
-            for part in self.kept:
-                state.update(part.state_dict())
-            if isinstance(optimizer, ShardedOptimizer):
-                state["optimizer"] = states
-            if self._scaler is not None:
-                state["scaler"] = self._scaler.state_dict()
-        return checkpoint
-
-    def _maybe_restore_checkpoint(self) -> None:
-        super()._maybe_restore_checkpoint()
-        paths = None if self._checkpointer is None else self._checkpointer.find_latest_checkpoint()
-        if paths is None:
-            return
-        if self._best_model_filename is not None:
-            # The run's folder may have been moved, or be named from another working directory.
-            name = os.path.basename(self._best_model_filename)
-            self._best_model_filename = os.path.join(self._serialization_dir, name)
-        state = torch.load(paths[1], map_location="cpu")
-        if "workers" not in state:
-            raise RuntimeError(f"{paths[1]} is another trainer's.")
-        self._worker_states.restore(state["workers"])
-        for part in self.kept:
-            part.load_state_dict(state)
-        # Its weights have not been tried by this process.
-        self._last_good_checkpoint.untried = (state["epochs_completed"], state["batches_in_epoch_completed"])
-        # The batches of the epoch in progress are counted again as they are skipped.
-        self._total_batches_completed = state["total_batches_completed"] - state["batches_in_epoch_completed"]
-        if self._scaler is not None and "scaler" in state:
-            self._scaler.load_state_dict(state["scaler"])
-        self.averages.restored()
-        if self._metric_tracker.should_stop_early():
-            self._num_epochs = self._start_after_epochs_completed
-        finished_epoch = state["epochs_completed"] > 0 and state["batches_in_epoch_completed"] == 0
-        if finished_epoch and self._metric_tracker.is_best_so_far():
-            self._keep_as_best()
-
-    def _keep_as_best(self) -> None:
-        """Saves the best weights: a run may be killed before AllenNLP does so, after the epoch's checkpoint."""
-        self._best_model_filename = os.path.join(self._serialization_dir, "best.th")
-        if not self._primary:
-            return
-        if os.path.exists(self._best_model_filename):
-            # It may be a hard link to a checkpoint, which must not be overwritten.
-            os.remove(self._best_model_filename)
-        with self.averages.applied():
-            self._save_model_state(self._best_model_filename)
+        epochs, batches = self.place
+        return f"after batch {batches} of epoch {epochs}"
 
     # Construction.
 
@@ -578,13 +447,6 @@ class AlternatingTrainer(GradientDescentTrainer):
             **{**vars(run), **changed},
             **settings,
         )
-
-
-class _CountEpochs(TrainerCallback):
-    """Passes the metrics of an epoch to the trainer. It must be the last callback."""
-
-    def on_epoch(self, trainer, metrics, epoch, is_primary=True, **kwargs):
-        trainer.epoch_measured(metrics, epoch)
 
 
 def _check_settings(

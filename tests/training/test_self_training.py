@@ -91,10 +91,10 @@ def test_the_better_one_is_kept(tmp_path, unlabelled, monkeypatch, better):
 
 
 def test_what_is_compared_is_what_is_predicted():
-    trainer = SimpleNamespace(_metric_tracker=MetricTracker("+f1"))
+    trainer = SimpleNamespace(metric_tracker=MetricTracker("+f1"))
     metrics = {"best_validation_f1": 60.0, "best_validation_loss": 1.0, "training_f1": 99.0}
     assert self_training._score(trainer, metrics) == 60
-    trainer = SimpleNamespace(_metric_tracker=MetricTracker("+f1_tuned"))
+    trainer = SimpleNamespace(metric_tracker=MetricTracker("+f1_tuned"))
     metrics["best_validation_f1_tuned"] = 65.0
     assert self_training._score(trainer, metrics) == 65
     assert self_training._score(trainer, {**metrics, "best_validation_f1_decided": 70.0}) == 60

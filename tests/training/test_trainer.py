@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from seal.training import devices
+from seal.training import mixed_precision
 from tests.mixed_precision import needs_bfloat16_lstms
 from tests.training.runs import (
     LINEAR,
@@ -763,7 +763,7 @@ def test_no_grad(tmp_path):
     ],
 )
 def test_a_wrong_setting_is_named(tmp_path, monkeypatch, more, named):
-    monkeypatch.setattr(devices, "has_bfloat16_lstms", lambda: False)
+    monkeypatch.setattr(mixed_precision, "has_bfloat16_lstms", lambda: False)
     told = sentence(config(**more), tmp_path)
     assert all(name in told for name in named)
 

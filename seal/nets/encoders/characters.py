@@ -1,3 +1,7 @@
+"""The character network of words, computed once for each distinct word of a batch."""
+
+from typing import Any
+
 import torch
 from allennlp.modules import TokenEmbedder
 from allennlp.modules.seq2vec_encoders import CnnEncoder
@@ -87,7 +91,7 @@ def convolved(encoder: CnnEncoder, embedded: torch.Tensor, mask: torch.Tensor) -
 
     `torch.FloatTensor`, `(rows, encoder.get_output_dim())`
     """
-    layers = [getattr(encoder, f"conv_layer_{place}") for place in range(len(encoder._ngram_filter_sizes))]
+    layers: list[Any] = [layer for name, layer in encoder.named_children() if name.startswith("conv_layer_")]
     widths = [layer.kernel_size[0] for layer in layers]
     widest, number = max(widths), embedded.shape[1] - min(widths) + 1
     with torch.autocast(embedded.device.type, enabled=False):  # As in `seal.allennlp.compat`.

@@ -14,7 +14,7 @@ from seal.common.setting_checks import check_choice
 INDEXER = "pretrained_transformer_mismatched"
 #: The two ways to split words: as inside their sentence, or each word as if it were a text of its own.
 IN_SENTENCE, ALONE = "in_sentence", "alone"
-# What may stand before a word to see its pieces inside a sentence.
+# Words to put before a word, to see its pieces inside a sentence.
 _BEFORE = ("a", "the", "1", ".")
 # The number of words whose pieces are kept.
 _MOST_KEPT = 2**16

@@ -13,7 +13,7 @@ import torch.distributed as dist
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from seal.training.devices import GradientExchange, ShardedOptimizer, take_from_first_worker
+from seal.training.distributed import GradientExchange, ShardedOptimizer, take_from_first_worker
 from seal.two_player import TwoPlayerOptimizer
 from tests.training.runs import (
     LINEAR,
