@@ -1,3 +1,5 @@
+"""Keeps parts of a net in full precision under mixed precision, and others in bfloat16."""
+
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext

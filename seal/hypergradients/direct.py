@@ -1,3 +1,7 @@
+"""
+Solvers that invert the Hessian or an approximation of it in closed form: exact, diagonal, low-rank and Fisher-type.
+"""
+
 from collections.abc import Callable, Iterable
 from typing import Optional
 

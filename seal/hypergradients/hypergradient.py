@@ -1,3 +1,5 @@
+"""The gradient of an outer loss through the minimum of an inner loss, by the implicit function theorem."""
+
 import contextlib
 import math
 from collections.abc import Mapping

@@ -1,3 +1,5 @@
+"""Shortens the linear system of a hypergradient for nets whose first layer is wide."""
+
 import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator

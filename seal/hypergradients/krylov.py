@@ -1,3 +1,5 @@
+"""Solvers that search a Krylov space: conjugate gradients and MINRES."""
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Optional

@@ -1,3 +1,5 @@
+"""Solvers by a truncated Neumann series, and by a multiple of the identity."""
+
 from collections.abc import Callable
 from typing import Optional, Union
 

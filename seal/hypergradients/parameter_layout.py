@@ -1,3 +1,5 @@
+"""Converts between named parameters and one flat vector."""
+
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Optional

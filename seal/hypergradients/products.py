@@ -1,3 +1,5 @@
+"""Products of vectors with second derivatives of the inner loss, by autograd or by finite differences."""
+
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence

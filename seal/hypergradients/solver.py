@@ -1,3 +1,5 @@
+"""The base class of solvers of `(H + damping I) q = v`, their input and their result."""
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,3 +1,5 @@
+"""The gradient of an outer loss through unrolled steps of gradient descent on an inner loss."""
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Optional

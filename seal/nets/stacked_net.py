@@ -1,3 +1,5 @@
+"""The cost-augmented net `stacked`: a small function of the task-net's output and gold."""
+
 from typing import Optional
 
 import torch

@@ -1,3 +1,5 @@
+"""The task-net `unrolled`: the end of a gradient descent on an energy, trained through its steps."""
+
 import math
 from collections.abc import Iterable
 from contextlib import nullcontext

@@ -1,3 +1,5 @@
+"""The sampler `correlated_draws`: masks in which the errors of neighbouring pixels are correlated."""
+
 import math
 
 import torch

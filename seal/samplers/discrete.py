@@ -1,3 +1,5 @@
+"""The sampler `discrete`: independent draws from the task-net's distribution."""
+
 import torch
 
 from seal.common.setting_checks import check_range, require

@@ -1,3 +1,5 @@
+"""The sampler `gradient_based_inference`: gradient descent on the energy of relaxed outputs."""
+
 import inspect
 from collections.abc import Callable
 from typing import Any, Optional, Union

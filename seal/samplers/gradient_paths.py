@@ -1,3 +1,5 @@
+"""Lets the gradient of a loss on candidates reach the logits from which the candidates were drawn."""
+
 import math
 from dataclasses import replace
 from typing import Optional

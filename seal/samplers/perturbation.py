@@ -1,3 +1,5 @@
+"""Samplers that add noise to the task-net's output."""
+
 import torch
 
 from seal.common.setting_checks import check_choice, check_range

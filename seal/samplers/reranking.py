@@ -1,3 +1,5 @@
+"""The sampler `rerank`: the output of least energy among the task-net's best output and its draws."""
+
 import torch
 
 from seal.common.random_states import RandomStream

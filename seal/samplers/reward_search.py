@@ -1,3 +1,5 @@
+"""A random local search for an output of high reward."""
+
 import torch
 
 from seal.output_spaces import TagSequence

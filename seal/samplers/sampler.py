@@ -1,3 +1,8 @@
+"""
+The base class of samplers, their input, and samplers that return the output of a net, gold, or several samplers'
+candidates.
+"""
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Optional

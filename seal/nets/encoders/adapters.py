@@ -1,3 +1,5 @@
+"""Adapters: small trainable layers inside a frozen transformer."""
+
 from typing import cast
 
 import torch

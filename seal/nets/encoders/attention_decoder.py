@@ -1,3 +1,5 @@
+"""The encoder `attention_decoder`: an LSTM decoder with attention, which reads a tree symbol by symbol."""
+
 from typing import Any, NamedTuple, Optional
 
 import torch

@@ -1,3 +1,5 @@
+"""The encoder `coupling_convolution`: coupling steps of convolutions at several scales of an image."""
+
 from typing import Any, Optional
 
 import torch

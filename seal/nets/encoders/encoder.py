@@ -1,3 +1,5 @@
+"""The base class of encoders, and the encoder of feature vectors."""
+
 from typing import Any, Optional, Union
 
 import torch

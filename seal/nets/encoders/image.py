@@ -1,3 +1,5 @@
+"""The encoders of images."""
+
 from typing import Any, Optional
 
 import torch

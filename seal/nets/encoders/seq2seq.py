@@ -1,3 +1,5 @@
+"""The encoders of words and texts that use AllenNLP's embedders and encoders."""
+
 from typing import Any, Optional
 
 import torch

@@ -1,3 +1,5 @@
+"""The encoders of words and texts that use a pretrained transformer."""
+
 from typing import Any, Optional
 
 import torch
@@ -120,7 +122,7 @@ class TransformerWordEncoder(Encoder):
         bfloat16_prediction: bool = False,
     ) -> None:
         super().__init__()
-        self._bfloat16_prediction = bfloat16_prediction
+        self._bfloat16_prediction, self._max_length = bfloat16_prediction, max_length
         self._embedder = PretrainedTransformerMismatchedEmbedder(
             model_name,
             max_length=max_length,  # type: ignore[arg-type]  # `None` is its default, against its own annotation.
@@ -141,7 +143,7 @@ class TransformerWordEncoder(Encoder):
 
     def forward(self, inputs: dict[str, Any]) -> torch.Tensor:
         (pieces,) = inputs["tokens"].values()
-        if ("segment_concat_mask" in pieces) != (self._embedder._matched_embedder._max_length is not None):
+        if ("segment_concat_mask" in pieces) != (self._max_length is not None):
             raise ConfigurationError(
                 "encoder.max_length: the reader's token indexer 'pretrained_transformer_mismatched' must have the same "
                 "max_length, a number in both or null in both."
@@ -165,13 +167,12 @@ class TransformerWordEncoder(Encoder):
         The position of each piece as `offsets` count it, `(pieces,)`. They count as if a long sentence were not cut,
         whereas every window of `token_ids` has special tokens of its own; these have the position -1.
         """
-        embedder = self._embedder._matched_embedder
+        embedder, most = self._embedder._matched_embedder, self._max_length
         position = torch.arange(token_ids.shape[1], device=token_ids.device)
-        if embedder._max_length is None:
+        if most is None:
             return position
-        window, place = position // embedder._max_length, position % embedder._max_length
-        inside = place >= embedder._num_added_start_tokens
-        inside &= place < embedder._max_length - embedder._num_added_end_tokens
+        window, place = position // most, position % most
+        inside = (place >= embedder._num_added_start_tokens) & (place < most - embedder._num_added_end_tokens)
         return torch.where(inside, position - window * embedder._num_added_tokens, -1)
 
 
