@@ -38,7 +38,7 @@ class CompareNetworks(Subcommand):
     an archive from before the tuning, and `F^c` is the task-net in there.
     """
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+    def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
         subparser = parser.add_parser(
             self.name,
             description="Show where a tagger's cost-augmented network leaves what its task-net has right.",

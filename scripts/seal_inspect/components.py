@@ -98,7 +98,7 @@ class ComponentsCommand(Subcommand):
     their types and defaults. The list is as long as what is registered, so that it cannot be out of date.
     """
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+    def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
         about = "List what a config can name, with its options."
         subparser = parser.add_parser(self.name, description=about, help=about)
         subparser.add_argument("kind", nargs="?", help="a kind, such as 'sampler', or else a name of any kind")

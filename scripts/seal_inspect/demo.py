@@ -47,7 +47,7 @@ class DemoCommand(Subcommand):
     Several models of one task answer side by side. Control-C ends it.
     """
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+    def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
         subparser = parser.add_parser(
             self.name,
             description="Try a model, or several side by side, on a page in the browser.",

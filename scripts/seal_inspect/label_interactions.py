@@ -51,7 +51,7 @@ class LabelInteractions(Subcommand):
     For a model without a loss-net only the first files and the tables of co-occurrence are written.
     """
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+    def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
         subparser = parser.add_parser(
             self.name,
             description="Show which labels a multi-label model's energy wants together, beside the data.",

@@ -33,7 +33,7 @@ class ReportCommand(Subcommand):
     Markdown file (a model card) with its figures beside it as SVG files.
     """
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+    def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
         subparser = parser.add_parser(
             self.name,
             description="Write a page about one run, or about several side by side.",

@@ -39,7 +39,7 @@ class TagInteractions(Subcommand):
       which are arbitrary in an energy of pairs.
     """
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+    def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
         subparser = parser.add_parser(
             self.name,
             description="Show which tags a tagger's energy wants next to each other, beside the data.",

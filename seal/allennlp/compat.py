@@ -1,8 +1,8 @@
 """
-Every workaround that AllenNLP 2.10.1 needs on current libraries, and nothing else.
+The patches that AllenNLP 2.10.1 needs to run on current libraries.
 
-AllenNLP is imported inside the functions, because the first patch silences warnings that AllenNLP's own
-imports raise.
+The functions import AllenNLP themselves, because `silence_known_warnings` must run first: AllenNLP's imports raise
+warnings.
 """
 
 import importlib.util
@@ -18,7 +18,7 @@ from seal.allennlp.replacing import replace_once
 
 logger = logging.getLogger(__name__)
 
-# (message, category, module) of warnings that a user of seal can do nothing about.
+# Warnings that a user cannot avoid: (message, category, module).
 KNOWN_WARNINGS = [
     # AllenNLP's trainer opens `torch.cuda.amp.autocast` around every batch, on or off.
     (
@@ -45,9 +45,9 @@ KNOWN_WARNINGS = [
 
 def silence_known_warnings() -> None:
     """
-    Hides `KNOWN_WARNINGS`, each by its message and the module that raises it: deprecation warnings of AllenNLP's own
-    code in the middle of the progress bars. The `allennlp` command imports AllenNLP before any plugin, so what those
-    imports raise is hidden only where `seal.plugin` is imported first; `make demo` hides it with `PYTHONWARNINGS`.
+    Hides `KNOWN_WARNINGS`, deprecation warnings of AllenNLP's own code that would appear between the progress bars. The
+    command `allennlp` imports AllenNLP before any plugin, so it still shows the warnings of these imports; `make demo`
+    hides them by `PYTHONWARNINGS`.
     """
     for message, category, module in KNOWN_WARNINGS:
         warnings.filterwarnings("ignore", message=message, category=category, module=module)
@@ -79,8 +79,8 @@ def keep_tracked_metrics_plain() -> None:
     """
     Patches: `allennlp.training.metric_tracker.MetricTracker.state_dict`.
 
-    Symptom: a metric that returns a numpy scalar puts it in the training state, and `allennlp train --recover` ends
-    in an `UnpicklingError`. The state is made plain when it is saved; loading stays as strict as torch made it.
+    Symptom: a metric that returns a NumPy scalar puts it into the training state, and `allennlp train --recover` ends
+    in an `UnpicklingError`. The patch converts the state when it is saved; torch loads it as strictly as before.
 
     Can go: when AllenNLP keeps the tracked values as Python numbers.
     """
@@ -98,9 +98,9 @@ def forget_pretrained_files_in_lists() -> None:
     """
     Patches: `allennlp.common.params.remove_keys_from_params`, also where `allennlp.models.model` has it.
 
-    Symptom: an archived model whose config has a `pretrained_file` inside a list (an energy term, say) looks
-    for that file again when it is loaded, though its own weights hold what was read from it. AllenNLP drops
-    the key from nested dictionaries, but does not look into lists.
+    Symptom: an archived model whose config has a `pretrained_file` inside a list, for example in a list of energies,
+    needs that file again when it is loaded, although its weights contain the file's values. AllenNLP drops the key from
+    nested dictionaries, but not from lists.
 
     Can go: when AllenNLP looks into lists.
     """
@@ -122,9 +122,9 @@ def encode_by_convolutions_in_full_precision() -> None:
     """
     Patches: `allennlp.modules.seq2vec_encoders.CnnEncoder.forward`.
 
-    Symptom: with `use_amp`, the features of a word or text shorter than a filter are -65504. AllenNLP marks activations
-    of padding by adding the smallest number of their type, half precision. The sum is of full precision, in which it
-    then looks for the smallest number of that type, and so does not find the marks.
+    Symptom: with `use_amp`, the features of a word or text that is shorter than a filter are -65504. AllenNLP marks the
+    activations of padding by adding the smallest number of half precision. The sum has full precision, and AllenNLP
+    then searches it for the smallest number of full precision, so that it does not find the marks.
 
     Can go: when AllenNLP's encoder fills by a mask.
     """
@@ -143,17 +143,15 @@ def encode_by_convolutions_in_full_precision() -> None:
 
 def find_submodules_without_importing() -> None:
     """
-    Patches: the name `pkgutil` in `allennlp.common.util`, of which `import_module_and_submodules` calls
-    `walk_packages`; and `sys.modules`, where `checklist` is marked as not there if it is not installed.
+    Patches: the name `pkgutil` in `allennlp.common.util`, whose function `import_module_and_submodules` calls
+    `pkgutil.walk_packages`; and the entry `checklist` of `sys.modules`, if that library is not installed.
 
-    Symptom: where plugins or `--include-package` are imported, a package's submodules are sought by
-    `pkgutil.walk_packages` without the package's name, which imports every sub-package by its bare name, with the
-    working folder on the path: a user's own `losses.py` or `training.py` there is run in the place of
-    `seal.training`. The function itself goes into sub-packages, so the modules of one folder are enough. It also tries
-    to import the library `checklist` anew for each module; Python seeks it on the whole path each time, for two seconds
-    of every command.
+    Symptom: `walk_packages` gets no package name, and so imports each sub-package by its bare name, with the working
+    folder on the path. A user's own `losses.py` or `training.py` there runs in place of `seal.training`. (AllenNLP's
+    function visits sub-packages itself, so that `iter_modules` of one folder is enough.) For each module, AllenNLP also
+    tries to import the library `checklist`; Python searches the whole path each time, two seconds in every command.
 
-    Can go: when AllenNLP passes the package's name as the prefix, and asks for that library once.
+    Can go: when AllenNLP passes the package's name as the prefix, and tries to import that library once.
     """
     from allennlp.common import util
 
@@ -164,21 +162,23 @@ def find_submodules_without_importing() -> None:
 
 def start_log_writers() -> None:
     """
-    Patches: `allennlp.training.callbacks.LogWriterCallback.on_start` (of TensorBoard and W&B).
+    Patches: `allennlp.training.callbacks.LogWriterCallback.on_start`, which the callbacks `tensorboard` and `wandb`
+    use.
 
-    Symptom: of W&B, `AttributeError: module 'wandb.util' has no attribute 'generate_id'` at the start of training, and
-    a warning that `anonymous` has no effect. Of both, `AssertionError` at the first batch with
-    `distribution_interval: 1`, and after `--recover` wherever the next batch is one to log: the parameters before a
-    batch, from which its updates are counted, are kept at the end of the batch before it.
+    Symptom: with `wandb`, training ends at its start in `AttributeError: module 'wandb.util' has no attribute
+    'generate_id'`, and a warning says that `anonymous` has no effect. With both callbacks, training ends in an
+    `AssertionError` at the first batch if `distribution_interval` is 1, and after `--recover` if the next batch is
+    logged: the size of an update needs the parameters from before it, which AllenNLP copies at the end of the previous
+    batch.
 
-    Can go: when AllenNLP asks the current wandb for a run id, and keeps the parameters at the start of training, too.
+    Can go: when AllenNLP gets a run id from the current wandb, and copies the parameters at the start of training.
     """
     from allennlp.training.callbacks import WandBCallback
     from allennlp.training.callbacks.log_writer import LogWriterCallback
 
     def on_start(original, self, trainer, is_primary: bool = True, **kwargs) -> None:
         if is_primary and isinstance(self, WandBCallback):
-            import wandb.util  # Only where it is used.
+            import wandb.util  # Slow, and often not installed.
             from wandb.sdk.lib import runid
 
             vars(wandb.util).setdefault("generate_id", runid.generate_id)

@@ -1,4 +1,4 @@
-"""The library of configs by a name that is the same everywhere: `import 'seal/srl.libsonnet'`."""
+"""Configs import the library of configs by the same name in every folder: `import 'seal/srl.libsonnet'`."""
 
 from pathlib import Path
 
@@ -9,28 +9,29 @@ from seal.allennlp.replacing import replace_once
 from seal.allennlp.safe_archives import config_of_archive
 from seal.common.setting_checks import suggest
 
-#: What a config writes before the name of a file of the library.
+#: The prefix of the files of the library in imports.
 PREFIX = "seal/"
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def library_folder() -> Path:
-    """The folder of the library's files: in an installed package a part of it, in a clone beside it."""
+    """The folder of the library: inside an installed package, or beside the package in a clone."""
     installed = _PACKAGE / "config_library"
     return installed if installed.is_dir() else _PACKAGE.parent / "training_configs" / "lib"
 
 
 def find_import(folder: str, name: str) -> tuple[str, bytes]:
     """
-    What a config imports, as jsonnet's `import_callback`: a file beside it, or `seal/NAME` of the library.
+    Finds the file that a config imports: a file beside the config, or `seal/NAME` of the library. It is jsonnet's
+    `import_callback`.
 
     # Parameters
 
     folder : `str`
-        That of the file that imports, with `/` at its end; empty for the working folder.
+        The folder of the importing file, with a final `/`; empty for the working folder.
     name : `str`
-        As it stands after `import`, `importstr` or `importbin`.
+        The string after `import`, `importstr` or `importbin`.
 
     # Returns
 
@@ -38,7 +39,7 @@ def find_import(folder: str, name: str) -> tuple[str, bytes]:
 
     # Raises
 
-    `RuntimeError` if there is no such file, or it cannot be read; jsonnet says where it is imported.
+    `RuntimeError` if there is no such file, or it cannot be read. Jsonnet adds the place of the import.
     """
     path = Path(folder, name)
     if name.startswith(PREFIX) and not path.exists():
@@ -55,14 +56,15 @@ def find_import(folder: str, name: str) -> tuple[str, bytes]:
 
 def import_the_library_by_name() -> None:
     """
-    Patches: `allennlp.common.params.evaluate_file` and `evaluate_snippet`, which overrides are read by.
+    Patches: `allennlp.common.params.evaluate_file`, which reads configs, and `evaluate_snippet`, which reads overrides.
 
-    Symptom: `couldn't open import "seal/srl.libsonnet"`: a config has to give the path from its own folder to the
-    library, which in an installed package lies among the packages. A command that is stopped while it reads its config
-    is told that as well. The config of an archive is evaluated as jsonnet, which may import files and take all memory.
+    Symptom: `couldn't open import "seal/srl.libsonnet"`. A config would need the path from its own folder to the
+    library, which an installed package has among the packages. A command that is stopped while it reads its config
+    reports an error of the config. The config of an archive is evaluated as jsonnet, which may import files and take
+    all memory.
 
-    Can go: when AllenNLP lets a plugin name folders of configs. (Jsonnet's `jpathdir` alone would need a folder `seal`
-    that has the files.)
+    Can go: when AllenNLP lets a plugin name folders of configs. (Jsonnet's `jpathdir` would need these files in a
+    folder `seal`.)
     """
 
     def evaluate_snippet(original, *args, **kwargs):
@@ -78,13 +80,13 @@ def import_the_library_by_name() -> None:
         try:
             return original(*args, **{"import_callback": find, **kwargs})
         except RuntimeError:
-            # Jsonnet makes whatever its callback raises an error of the config.
+            # Jsonnet reports any error of its callback as an error of the config.
             if stops:
                 raise stops[0] from None
             raise
 
     def evaluate_file(original, filename, *args, **kwargs):
-        # Of an archive it was found to be JSON when it was unpacked, and is not evaluated.
+        # The config of an archive was found to be JSON when it was unpacked. It is not evaluated.
         text = config_of_archive(filename)
         return evaluate_snippet(original, filename, *args, **kwargs) if text is None else text
 

@@ -1,6 +1,6 @@
 """
-The order of training data is the same in every run with the same seeds, and a run that is recovered goes on in it.
-Processes that load data end with the one that has started them.
+Loads training data in the same order in every run with the same seeds. A recovered run continues in that order.
+Processes that load data end with the process that started them.
 """
 
 import ctypes
@@ -27,8 +27,8 @@ from seal.common.setting_checks import require
 
 class WorkerQueues:
     """
-    A queue for each loading process, of which the reader takes one item after the other in turn, so that their order
-    does not depend on which process is faster.
+    A queue for each loading process. The reader takes one item from each queue in turn, so that the order of items does
+    not depend on the speed of the processes.
     """
 
     def __init__(self, queues: list[Any]) -> None:
@@ -38,7 +38,7 @@ class WorkerQueues:
         self._taken: Optional[Any] = None
 
     def get(self) -> Any:
-        """The next item; `(None, None)` at the end of each process."""
+        """The next item; `(None, None)` when a process has ended."""
         self._turn %= len(self._waiting)
         queue = self._waiting[self._turn]
         item = queue.get()
@@ -50,7 +50,7 @@ class WorkerQueues:
         return item
 
     def task_done(self) -> None:
-        """Reports the last item as done or, after the last item, the end to each process that waits for it."""
+        """Reports the last item as done. After the last item, it reports this to each process that waits for it."""
         queue, self._taken = self._taken, None
         if queue is not None:
             return queue.task_done()
@@ -65,7 +65,7 @@ class WorkerQueues:
 
 
 class _Loader(Protocol):
-    """What is read of AllenNLP's loader of several processes here, and what is added to it."""
+    """The attributes of AllenNLP's loader that are used here, and the attributes that are added to it."""
 
     reader: DatasetReader
     num_workers: int
@@ -83,20 +83,20 @@ def load_in_turns() -> None:
     Patches: `allennlp.data.data_loaders.MultiProcessDataLoader._start_instance_workers`, `_start_batch_workers`,
     `_instance_worker` and `_batch_worker`.
 
-    Symptom: with `num_workers`, instances and batches come in the order in which the processes happen to give them,
-    and spawned processes draw random numbers of their own, so that no two runs are the same. With `start_method:
-    "spawn"`, `RuntimeError: A SemLock created in a fork context is being shared with a process in a spawn context`: the
-    lock of progress bars is made in the default context. Where one process fails, AllenNLP ends the others by SIGTERM;
-    they inherit the command's handler, which raises an error, so each prints its own traceback. And a process looks for
-    the one that has started it only before it hands out an instance, so that where that is killed, one that waits for a
-    lock, or reads, stays for ever.
+    Symptom: with `num_workers`, instances and batches arrive in the order in which the processes finish them, and
+    spawned processes are not seeded, so that two runs differ. With `start_method: "spawn"`, training ends in
+    `RuntimeError: A SemLock created in a fork context is being shared with a process in a spawn context`, because the
+    lock of progress bars is made in the default context. If one process fails, AllenNLP ends the others by SIGTERM;
+    they inherit the command's handler, which raises an error, so that each prints a traceback. If the command is
+    killed, a process that reads or waits for a lock stays for ever: it looks for the command only before it hands out
+    an instance.
 
-    Can go: when AllenNLP's loader takes from its processes in turn, seeds them, and ends them in order.
+    Can go: when AllenNLP's loader takes items from its processes in turn, seeds the processes, and ends them in order.
     """
 
     def start(original: Callable, self: _Loader, queue: Any, context: Any) -> Any:
         if self.start_method == "fork" or type(self.reader).__module__.startswith("seal."):
-            # Another process imports what its reader needs, and may know nothing of this patch.
+            # A spawned process imports only what its reader needs. If the reader is not seal's, it lacks this patch.
             queue = _queues(self, queue, context)
         module = vars(multiprocess_data_loader)
         before, module["mp"] = module["mp"], SimpleNamespace(RLock=context.RLock)
@@ -125,8 +125,8 @@ def load_in_turns() -> None:
 
 
 def _queues(loader: _Loader, queue: Any, context: Any) -> list[Any]:
-    """A queue for each process; the loader reads them in turn, from the queue that it has made."""
-    # Without a change of the generator's state.
+    """Makes a queue for each process, and lets the loader's own `queue` read them in turn."""
+    # A copy of the generator: its state must not change.
     generator = random.Random()
     generator.setstate(random.getstate())
     loader.worker_seed = generator.getrandbits(31)
@@ -137,18 +137,18 @@ def _queues(loader: _Loader, queue: Any, context: Any) -> list[Any]:
     return queues
 
 
-# Of `prctl` of Linux, in `linux/prctl.h`.
+# The option of `prctl`, from `linux/prctl.h`.
 _PR_SET_PDEATHSIG = 1
 
 
 def end_with_the_parent(start_method: str, seconds: float = 1.0) -> None:
     """
-    From now on this process is killed where the one that has started it has ended, in whatever way: by a thread, which
-    looks after it, and where it can be by Linux, as a thread does not run while other code keeps Python's lock.
+    Makes this process end when its parent ends. A thread checks for the parent every few `seconds`. On Linux the system
+    also kills a forked process, because a thread does not run while other code holds Python's lock.
     """
     parent = require(multiprocessing.parent_process(), "a process that has started this one")
-    # Workers that are forked keep each other's ends of the pipe that `is_alive` looks at. A fork server is the parent
-    # of its processes, and is none of ours.
+    # `is_alive` reads a pipe, of which forked workers hold each other's ends, so the parent's id is compared instead.
+    # The parent of a process of a fork server is that server.
     is_child = os.getppid() == parent.pid
 
     def watch() -> None:
@@ -156,7 +156,7 @@ def end_with_the_parent(start_method: str, seconds: float = 1.0) -> None:
             time.sleep(seconds)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    # Linux tells of the end of the thread that has forked, which may end before its process, if it is not the main one.
+    # Linux reports the end of the forking thread. Only the main thread lives as long as its process.
     by_main_thread = threading.current_thread().name == "MainThread"
     if sys.platform == "linux" and start_method == "fork" and is_child and by_main_thread:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -167,10 +167,9 @@ def remember_passes() -> None:
     """
     Patches: `allennlp.data.data_loaders.MultiProcessDataLoader._iter_batches`.
 
-    Symptom: with `batches_per_epoch` a pass over the data spans several epochs, and a run that is recovered begins a
-    new one.
+    Symptom: with `batches_per_epoch` a pass over the data spans several epochs, and a recovered run begins a new pass.
 
-    Can go: when AllenNLP's checkpoints have the place in the pass.
+    Can go: when AllenNLP's checkpoints contain the position in the pass.
     """
 
     def _iter_batches(original: Callable, self: _Loader) -> Iterator[TensorDict]:
@@ -187,8 +186,8 @@ def remember_passes() -> None:
 
 def place_in_pass(loader: Any) -> Optional[dict[str, Any]]:
     """
-    How far a loader is in a pass over its data that spans several epochs: the generators' states at its start, and the
-    number of batches since. `None` for a loader whose epochs are whole passes.
+    The position of a loader in a pass over its data that spans several epochs: the states of the random generators at
+    the start of the pass, and the number of batches since then. `None` if the loader's epochs are whole passes.
     """
     if getattr(loader, "_batch_generator", None) is None:
         return None
@@ -196,7 +195,7 @@ def place_in_pass(loader: Any) -> Optional[dict[str, Any]]:
 
 
 def go_to_place(loader: Any, place: dict[str, Any]) -> None:
-    """Brings a loader to the place that `place_in_pass` has returned. Changes the generators' states."""
+    """Moves a loader to a result of `place_in_pass`. It changes the states of the random generators."""
     set_random_state(place["start"])
     loader._batch_generator = loader._iter_batches()
     for _ in range(place["taken"]):

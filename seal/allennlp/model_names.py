@@ -1,6 +1,6 @@
 """
-Models by their name, wherever an archive is taken: `english-srl`, an archive that comes with this package, and
-`hf://USER/MODEL`, one of the hub of Hugging Face.
+Finds the archive of a model by its name: `english-srl`, a model that comes with this package, or `hf://USER/MODEL`, a
+model of the hub of Hugging Face. Every command and function that takes an archive also takes such a name.
 """
 
 import os
@@ -16,7 +16,7 @@ from seal.allennlp.replacing import replace_once
 
 HUB = "hf://"
 ENDING = ".tar.gz"
-#: The folder of the models that come with the package: each archive is a model of that name.
+#: The folder of the models that come with the package. The name of an archive is the name of the model.
 READY_MODELS = Path(__file__).resolve().parents[1] / "ready_models"
 
 
@@ -26,7 +26,7 @@ def ready_models() -> dict[str, str]:
 
 
 def ready_model(name: str) -> Optional[str]:
-    """The archive of a model that comes with the package; `None` where a file has this name, or no model."""
+    """The archive of a model that comes with the package; `None` if there is none, or if a file has this name."""
     return None if os.path.exists(name) else ready_models().get(name)
 
 
@@ -37,14 +37,15 @@ def model_path(name: Any, cache_dir: Any = None) -> str:
     # Parameters
 
     name : `str`
-        An existing path is taken literally. Otherwise the name of a model that comes with the package, `hf://USER/MODEL`
-        or a URL, which are downloaded.
+        An existing path is taken literally. Otherwise it is the name of a model that comes with the package, or
+        `hf://USER/MODEL` or a URL, whose archive is downloaded.
     cache_dir : `str`, optional (default = `None`)
         The folder of downloads.
 
     # Raises
 
-    `ConfigurationError` if there is no model of this name, here or on the hub; `FileNotFoundError` for a path.
+    `ConfigurationError` if there is no model of this name, here or on the hub; `FileNotFoundError` if a path does not
+    exist.
     """
     return archival.cached_path(os.fspath(name), cache_dir)
 
@@ -53,12 +54,12 @@ def take_models_by_name() -> None:
     """
     Patches: `allennlp.models.archival.cached_path`.
 
-    Symptom: `english-srl` is a file that does not exist. `hf://USER/MODEL` downloads all that is in the repository and
-    reads it as a folder, whose config is evaluated as jsonnet and may name any class; `safe_archives` guards archives.
-    For a name that the hub does not know there is a traceback, and without a network one after half a minute of
-    attempts, each with two warnings.
+    Symptom: AllenNLP reports that the file `english-srl` does not exist. For `hf://USER/MODEL` it downloads the whole
+    repository and reads it as a folder, whose config is evaluated as jsonnet and may name any class; `safe_archives`
+    checks archives only. A name that is not on the hub ends in a traceback. Without a network the traceback comes after
+    half a minute of attempts, each with two warnings.
 
-    Can go: when AllenNLP takes the archive alone, and says what is wrong.
+    Can go: when AllenNLP downloads the archive alone, and reports what is wrong.
     """
 
     def cached_path(original: Callable, path: Any, cache_dir: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -67,7 +68,7 @@ def take_models_by_name() -> None:
             return name
         if name.startswith(HUB):
             return _of_the_hub(name, cache_dir)
-        # With a folder, or `://`, it is a path or a URL.
+        # A name with a slash is a path or a URL.
         if "/" in name or os.sep in name:
             return original(path, cache_dir, *args, **kwargs)
         found = ready_model(name)
@@ -116,14 +117,14 @@ def _of_the_hub(path: str, cache_dir: Any) -> str:
 
 
 def _hub_answers() -> bool:
-    """Whether the hub can be reached: asked once, where a download would be tried six times."""
+    """Whether the hub answers one request. A download would be tried six times."""
     from huggingface_hub import constants
     from huggingface_hub.utils import get_session
 
     try:
         get_session().head(constants.ENDPOINT, timeout=5)
     except OSError:
-        # requests' errors are those, and that of HF_HUB_OFFLINE.
+        # Also the errors of requests, and the error that HF_HUB_OFFLINE causes.
         return False
     return True
 

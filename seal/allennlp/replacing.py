@@ -1,4 +1,4 @@
-"""How AllenNLP is patched: its functions are replaced by others that may call them."""
+"""Patches a function: replaces it by another function that may call the original."""
 
 import functools
 from collections.abc import Callable
@@ -7,9 +7,9 @@ from typing import Any
 
 def replace_once(owner: Any, name: str, replacement: Callable) -> None:
     """
-    Makes every call `owner.name(*args, **kwargs)` a call `replacement(original, *args, **kwargs)`. Done a second time,
-    this changes nothing; several patches may replace one function. The original stays reachable as `__wrapped__`, which
-    also lets `inspect.signature` (and so `FromParams`) see the original's parameters.
+    Turns every call `owner.name(*args, **kwargs)` into `replacement(original, *args, **kwargs)`. A second call with the
+    same replacement changes nothing. Several patches may replace one function. The original stays available as
+    `__wrapped__`, from which `inspect.signature`, and so `FromParams`, reads the parameters.
 
     # Parameters
 
@@ -18,7 +18,7 @@ def replace_once(owner: Any, name: str, replacement: Callable) -> None:
     name : `str`
         A function of the module, or a method or class method of the class, but not a static method or property.
     replacement : `Callable`
-        Its first parameter is the original; the others are those of the original (of a class method, also the class).
+        It takes the original, then (for a class method) the class, then the arguments of the call.
     """
     found = vars(owner).get(name)
     of_class = isinstance(found, classmethod)

@@ -1,12 +1,11 @@
 """
-A model's archive may come from anybody, and may be damaged on its way. Opening one writes nothing outside its temporary
-folder, runs none of its code, and takes a bounded part of the disk; nothing is made of one that is not whole.
+Opens archives of models safely. An archive may come from a stranger, or be damaged. Opening it writes nothing outside a
+temporary folder, runs no code of the archive, and takes a bounded part of the disk. A damaged archive is refused.
 """
 
 import functools
 import gzip
 import hashlib
-import io
 import json
 import os
 import re
@@ -28,32 +27,32 @@ from allennlp.common.meta import META_NAME, Meta
 from allennlp.common.params import parse_overrides, with_overrides
 from allennlp.data import Vocabulary
 from allennlp.models import archival
-from allennlp.modules.token_embedders import embedding
 
 from seal.allennlp.error_sentences import describe
 from seal.allennlp.model_names import model_path, ready_model
 from seal.allennlp.replacing import replace_once
 from seal.common.setting_checks import check_that
 from seal.files.atomic_files import FULL
-from seal.files.text_lines import bounded
 from seal.files.weights import check_finite, check_is_whole
 
-#: What an archive may unpack to: this many bytes, or as many times its own size, whichever is more.
+#: An archive may unpack to this many bytes, or to this many times its own size, whichever is more.
 MOST_BYTES, MOST_RATIO = 2**30, 50
-#: How many members it may have.
+#: The most members of an archive.
 MOST_MEMBERS = 1000
-#: The bytes of a header, which holds a long name, and of all headers together: they are read into memory.
+#: The most bytes of one header, which holds a name, and of all headers together. Headers are read into memory.
 MOST_HEADER, MOST_HEADERS = 2**13, 2**21
-#: The bytes of its config, and of each other file of JSON or digests.
+#: The most bytes of the config, and of each other file of JSON or digests.
 MOST_CONFIG = 2**20
-#: The member with the SHA-256 of what a model is made of, as `sha256sum` writes and checks it. gzip's checksum tells
-#: that the archive is as it was packed; this one also that what was packed is what training has written.
+#: The member with the SHA-256 digests of the model's files, in the format of `sha256sum`. The checksum of gzip detects
+#: a change after packing; the digests also detect a change between training and packing.
 DIGESTS = "SHA256SUMS"
+#: The member with the weights.
+WEIGHTS = "weights.th"
 
-# The errors raised by reading a file that is not a `.tar.gz`, or not a complete one, or has headers that make no sense.
+# The errors of reading a file that is not a `.tar.gz`, is not complete, or has damaged headers.
 _DAMAGED = (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ArithmeticError, RecursionError, ValueError)
 
-# The archives by the folders that they are unpacked to, and the one whose parts are being constructed.
+# The path of each unpacked archive, by its folder; and the archive whose parts are being constructed.
 _unpacked: dict[str, str] = {}
 _opening: ContextVar[Optional[str]] = ContextVar("opening", default=None)
 
@@ -61,14 +60,22 @@ _opening: ContextVar[Optional[str]] = ContextVar("opening", default=None)
 @contextmanager
 def extracted_archive(path: str, cleanup: bool = True, with_config: bool = False) -> Iterator[str]:
     """
-    A temporary folder with what an archive has; with `cleanup` it is removed at the end. An error inside that is about
-    a file of the folder names the archive in its place. Weights or a vocabulary alone need no config.
+    A context with a temporary folder that holds the files of an archive. In an error about one of these files, the path
+    of the archive replaces the folder.
+
+    # Parameters
+
+    path : `str`
+    cleanup : `bool`, optional (default = `True`)
+        Whether the folder is removed at the end.
+    with_config : `bool`, optional (default = `False`)
+        Whether the archive must have a config, which weights or a vocabulary alone do not need.
 
     # Raises
 
-    `ConfigurationError` if the file is no archive, or a damaged one, down to the checksum at its end; if a file in it
-    is not the one that its digest was taken of; if a member would lie outside the folder, is a device, or links to what
-    is not in the archive; if there is too much, or no room for it; or if `config.json` is not plain JSON.
+    `ConfigurationError` if the file is not an archive or is damaged, checked up to the checksum at its end; if a file
+    differs from its digest; if a member would lie outside the folder, is a device, or links to a file outside the
+    archive; if the content is too large, or there is no room for it; or if `config.json` is not plain JSON.
     """
     folder = tempfile.mkdtemp()
     done = False
@@ -109,8 +116,8 @@ def open_archive(
     check: Optional[Callable[[dict[str, Any]], None]] = None,
 ) -> archival.Archive:
     """
-    A trained model, as `allennlp.models.archival.load_archive` gives it, which reads the config of an archive by the
-    clients of remote storage: half a second.
+    Loads a trained model, like `allennlp.models.archival.load_archive`, but half a second faster: AllenNLP's function
+    imports clients of remote storage to read the config.
 
     # Parameters
 
@@ -119,15 +126,15 @@ def open_archive(
     cuda_device : `int`, optional (default = `-1`)
         A GPU; -1 for the CPU.
     overrides : `str`, optional (default = `""`)
-        Changes of its config, as JSON.
+        Changes of the config, as JSON.
     weights_file : `str`, optional (default = `None`)
-        Weights in place of its own.
+        A file of weights that replaces the model's own weights.
     check : `Callable[[dict[str, Any]], None]`, optional (default = `None`)
-        What raises an error for a config that is overridden wrongly; it is given the config as it was trained.
+        Receives the config of the training. It may raise an error for overrides that do not fit it.
 
     # Raises
 
-    `ConfigurationError` as for `model_path` and `extracted_archive`, or where weights or config do not fit.
+    `ConfigurationError` as for `model_path` and `extracted_archive`, or if weights and config do not fit each other.
     """
     path = model_path(name)
     with nullcontext(path) if os.path.isdir(path) else extracted_archive(path, with_config=True) as folder:
@@ -149,7 +156,7 @@ def open_archive(
 
 @contextmanager
 def _naming(folder: str) -> Iterator[None]:
-    """An error about a file of an unpacked archive names the archive, not the folder, which will be gone."""
+    """A context in which an error about a file of the folder names the archive, since the folder will be removed."""
     try:
         yield
     except Exception as error:
@@ -168,29 +175,29 @@ def _unpack(path: str, folder: str) -> None:
             with tarfile.open(fileobj=unpacked, mode="r:") as archive:  # type: ignore[call-overload]
                 archive.extractall(folder, filter=functools.partial(unpacked.allow, archive))
         finally:
-            # What is damaged may look like anything else.
+            # A damaged archive may look like a valid one until the checksum is read.
             unpacked.read_to_the_checksum()
 
 
 class _Unpacked:
     """
-    The bytes of an archive, which are read forwards: the content of members that are allowed, and their headers, which
-    are few and small.
+    The decompressed bytes of an archive, as a file that can be read forwards only. It limits the number and size of
+    headers and members.
     """
 
     def __init__(self, file: gzip.GzipFile, path: str) -> None:
         self._file, self._path = file, path
         self._most = max(MOST_BYTES, MOST_RATIO * os.path.getsize(path))
         self._of_headers = self._of_members = self._members = 0
-        # Where the content of the last member that is allowed ends.
+        # The end of the content of the last allowed member.
         self._content_end = 0
 
     def allow(self, archive: tarfile.TarFile, member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
-        """The filter of `extractall`."""
+        """Checks a member before it is extracted: the `filter` of `extractall`."""
         self._members += 1
         if self._members > MOST_MEMBERS:
             raise ConfigurationError(f"{self._path}: it has more than {MOST_MEMBERS:,} files; this is no model.")
-        # The header was read last, and the next one begins where the content ends. A sparse file is larger than that.
+        # After a header is read, `archive.offset` is the end of the member's content. A sparse file may be larger.
         self._of_members += max(member.size, archive.offset - self.tell())
         if self._of_members > self._most:
             raise ConfigurationError(
@@ -222,13 +229,13 @@ class _Unpacked:
         return self._file.tell()
 
     def read_to_the_checksum(self) -> None:
-        """What follows the last member, as far as an archive may unpack; at the end, gzip looks at its checksum."""
+        """Reads to the end, but at most the allowed size. At the end, gzip compares its checksum."""
         while self.tell() <= self._most + 2 * MOST_HEADERS and self._file.read(2**20):
             pass
 
 
 def _check_json(path: str, folder: str) -> None:
-    """Of the config and of AllenNLP's version."""
+    """Checks that the config and the file with AllenNLP's version are small files with JSON objects."""
     for name, what in ((archival.CONFIG_NAME, "config"), (META_NAME, META_NAME)):
         text = _small_text(path, folder, name, what)
         try:
@@ -253,22 +260,22 @@ def _small_text(path: str, folder: str, name: str, what: str) -> Optional[str]:
         raise ConfigurationError(f"{path}: its {what} is not plain JSON or text in UTF-8.") from None
 
 
-def digests_of(folder: str, weights: str = archival._WEIGHTS_NAME) -> dict[str, str]:
+def digests_of(folder: str, weights: str = WEIGHTS) -> dict[str, str]:
     """
-    What `SHA256SUMS` has of the model in a folder: the digests of its config, its weights and each file of its
-    vocabulary, by the names that they have in an archive.
+    The SHA-256 digests of the config, the weights and each file of the vocabulary of a model, by their names in an
+    archive.
 
     # Parameters
 
     folder : `str`
-        That of an archive that was unpacked, or of a run.
+        The folder of an unpacked archive, or of a run.
     weights : `str`, optional (default = `"weights.th"`)
-        The file of weights in it; a run has another one.
+        The file of weights in the folder. It has another name in a run.
     """
     vocabulary = os.path.join(folder, "vocabulary")
     words = os.listdir(vocabulary) if os.path.isdir(vocabulary) else []
     files = {f"vocabulary/{name}": f"vocabulary/{name}" for name in words if not name.startswith(".")}
-    files |= {archival.CONFIG_NAME: archival.CONFIG_NAME, archival._WEIGHTS_NAME: weights}
+    files |= {archival.CONFIG_NAME: archival.CONFIG_NAME, WEIGHTS: weights}
     found = {}
     for name in sorted(files):
         path = os.path.join(folder, files[name])
@@ -279,7 +286,7 @@ def digests_of(folder: str, weights: str = archival._WEIGHTS_NAME) -> dict[str, 
 
 
 def _check_digests(path: str, folder: str) -> None:
-    """Archives of before, and those of other packages, have none."""
+    """Compares the files with the archive's digests, if it has any: archives of AllenNLP have none."""
     text = _small_text(path, folder, DIGESTS, DIGESTS)
     if text is None:
         return
@@ -295,7 +302,7 @@ def _check_digests(path: str, folder: str) -> None:
 
 
 def config_of_archive(path: str) -> Optional[str]:
-    """The text of a file in the folder of an archive that was unpacked, as it is; `None` of any other file."""
+    """The text of a file in the folder of an unpacked archive; `None` for any other file."""
     folder = os.path.dirname(path)
     if folder not in _unpacked:
         return None
@@ -305,15 +312,16 @@ def config_of_archive(path: str) -> Optional[str]:
 
 def unpack_safely() -> None:
     """
-    Patches: `allennlp.models.archival.extracted_archive`, and `allennlp.data.Vocabulary.from_files`, which unpacks
-    archives, too.
+    Patches: `allennlp.models.archival.extracted_archive`, and `allennlp.data.Vocabulary.from_files`, which also unpacks
+    archives.
 
-    Symptom: members of an archive are written outside the temporary folder, a pipe in place of the weights hangs, and
-    a small file may fill the disk, or memory by the names in it. Its config is evaluated as jsonnet, which may import
-    files and take all memory. A damaged archive ends in a traceback, or gives another model: nobody reads its checksum.
+    Symptom: AllenNLP writes members of an archive outside the temporary folder, and hangs if a pipe replaces the
+    weights. A small archive may fill the disk, or memory by long names. The config is evaluated as jsonnet, which may
+    import files and take all memory. A damaged archive ends in a traceback, or gives a different model, because the
+    checksum is not read.
 
     Can go: when AllenNLP unpacks with the `data` filter, to a bounded size and to the end of the file, reads the config
-    as JSON, and names the archive.
+    as JSON, and names the archive in errors.
     """
     archival.extracted_archive = functools.partial(extracted_archive, with_config=True)
 
@@ -336,7 +344,7 @@ def unpack_safely() -> None:
 
 @contextmanager
 def opening(archive: Optional[str]) -> Iterator[None]:
-    """Inside, what is constructed is of this archive, or the user's own (`None`)."""
+    """A context in which parts of this archive are constructed; `None` stands for the user's own config."""
     token = _opening.set(archive)
     try:
         yield
@@ -346,15 +354,15 @@ def opening(archive: Optional[str]) -> Iterator[None]:
 
 def construct_registered_classes_only() -> None:
     """
-    Patches: `Registrable.resolve_class_name`, `_load_dataset_readers` and `_load_model` of
-    `allennlp.models.archival`, and `allennlp.commands.evaluate.evaluate_from_archive`, which constructs further parts.
+    Patches: `allennlp.common.Registrable.resolve_class_name`; `_load_dataset_readers` and `_load_model` of
+    `allennlp.models.archival`; and `allennlp.commands.evaluate.evaluate_from_archive`, which constructs further parts.
 
-    Symptom: a class path in an archive's config, such as `evil.Model` or `subprocess.Popen`, is imported from the
-    working folder or from anywhere, and called. Damaged weights are loaded, as PyTorch does not look at the checksums
-    of the file that it writes, and so are those that are no numbers. Weights that do not fit the config, as where
-    overrides change the model, end in a traceback with the names of all of them.
+    Symptom: AllenNLP imports and calls any class that the config of an archive names by its path, such as `evil.Model`
+    or `subprocess.Popen`. It loads damaged weights, because PyTorch does not compare the checksums of its files, and
+    weights that are not finite. If the weights do not fit the config, for example after overrides of the model, a
+    traceback lists the names of all weights.
 
-    Can go: when AllenNLP constructs only registered classes of archives.
+    Can go: when AllenNLP constructs only registered classes for archives, and checks the weights.
     """
 
     def load(original: Callable, config: Any, *args: Any, **kwargs: Any) -> Any:
@@ -364,7 +372,7 @@ def construct_registered_classes_only() -> None:
             return original(config, *args, **kwargs)
 
     def evaluate_from_archive(original: Callable, archive_file: Any, *args: Any, **kwargs: Any) -> Any:
-        # The folder of a run is the user's own.
+        # The user has made the folder of a run; an archive may come from a stranger.
         with opening(None if os.path.isdir(archive_file) else str(archive_file)):
             return original(archive_file, *args, **kwargs)
 
@@ -394,7 +402,7 @@ def construct_registered_classes_only() -> None:
 
 
 def _load_whole(load: Callable, config: Any, weights_path: Any, *args: Any, **kwargs: Any) -> Any:
-    """AllenNLP's loading of a model, with a look at its weights."""
+    """Loads a model by AllenNLP's `load`, and checks that its weights are undamaged, fit the config and are finite."""
     check_is_whole(weights_path)
     try:
         model = load(config, weights_path, *args, **kwargs)
@@ -416,23 +424,4 @@ def _load_whole(load: Callable, config: Any, weights_path: Any, *args: Any, **kw
     return model
 
 
-def bound_unpacked_vectors() -> None:
-    """
-    Patches: the attribute `_handle` of `allennlp.modules.token_embedders.embedding.EmbeddingsTextFile`.
-
-    Symptom: a small compressed file of word vectors may unpack to more than memory holds, in one line.
-
-    Can go: when AllenNLP bounds what it unpacks.
-    """
-
-    def set_handle(self: Any, handle: Any) -> None:
-        # Of a file that is not compressed, the buffer is Python's own.
-        if type(handle.buffer) is not io.BufferedReader:
-            path = cached_path(embedding.parse_embeddings_file_uri(self.uri)[0], cache_dir=self._cache_dir)
-            handle = io.TextIOWrapper(bounded(handle.detach(), path), encoding=self._encoding)
-        self.__dict__["_handle"] = handle
-
-    embedding.EmbeddingsTextFile._handle = property(lambda self: self.__dict__["_handle"], set_handle)
-
-
-PATCHES = (unpack_safely, bound_unpacked_vectors, construct_registered_classes_only)
+PATCHES = (unpack_safely, construct_registered_classes_only)

@@ -1,3 +1,5 @@
+"""Reads the weights of a trained model, from which a new model starts."""
+
 import os
 from contextlib import nullcontext
 from typing import Optional
@@ -17,8 +19,7 @@ def trained_weights(
     path: str, key: str, namespace: str, labels: list[str], inputs: Optional[Vocabulary] = None
 ) -> dict[str, torch.Tensor]:
     """
-    The weights of the best epoch of a trained model, by name, from which a part of a new model is initialised. It is an
-    error if there is no such model, or its labels or inputs differ.
+    Reads the weights of the best epoch of a trained model, to initialise a part of a new model.
 
     # Parameters
 
@@ -31,14 +32,22 @@ def trained_weights(
     labels : `list[str]`
         The labels of the new model. The trained model's namespace must have the same ones, in the same order.
     inputs : `Vocabulary`, optional (default = `None`)
-        The vocabulary of the new model, where the part reads words or attributes by their indices. Every other
-        namespace that both vocabularies have must be the same in both, in the same order.
+        The vocabulary of the new model, if the part reads words or attributes by their indices. Each namespace of both
+        vocabularies must have the same entries in the same order.
+
+    # Returns
+
+    `dict[str, torch.Tensor]`: the weights by name.
+
+    # Raises
+
+    `ConfigurationError` if there is no such model, or its labels or inputs differ.
     """
     path = user_path(path)
     try:
         found = model_path(path)
         with nullcontext(found) if os.path.isdir(found) else extracted_archive(found) as folder:
-            # An older model has copies of its output space in its nets.
+            # Older models have copies of the output space in their nets.
             weights = {name: value for name, value in _read(folder).items() if ".output_space." not in name}
             vocab = Vocabulary.from_files(os.path.join(folder, "vocabulary"))
     except (ConfigurationError, FileNotFoundError) as error:
