@@ -11,13 +11,13 @@ import torch
 
 def digest(*parts: Union[bytes, numpy.ndarray]) -> int:
     """
-    A number from 0 to 2^64 - 1 that is the same for equal contents; 0.0 and -0.0 are equal. Of a hundred million
-    different contents two have the same with a probability of 0.0003; they then count as equal.
+    A hash from 0 to 2^64 - 1 of bytes and arrays; 0.0 and -0.0 have the same hash. Among a hundred million different
+    contents, two have the same hash with a probability of 0.0003, and then count as equal.
     """
     found = hashlib.blake2b(digest_size=8)
     for part in parts:
         if isinstance(part, numpy.ndarray):
-            # Of -0.0 this makes 0.0, whose bytes are others.
+            # Adding 0.0 turns -0.0 into 0.0, which has other bytes.
             part = (part + 0.0 if part.dtype.kind in "fc" else part).tobytes()
         found.update(part)
     return int.from_bytes(found.digest(), "little")
@@ -31,17 +31,17 @@ def numbered(contents: Iterable[Hashable]) -> torch.Tensor:
 
 def content(value: Any, exact: bool = False) -> Optional[int]:
     """
-    A number that is the same for equal inputs: text, numbers, and lists, arrays and dictionaries of them.
+    A hash of an input: of text, numbers, and lists, arrays and dictionaries of them.
 
     # Parameters
 
     value : `Any`
     exact : `bool`, optional (default = `False`)
-        Whether texts that differ in case or white space alone differ.
+        Whether case and white space of texts count.
 
     # Returns
 
-    `int`, 0 to 2^64 - 1, or `None` where something else is in it
+    `int`, 0 to 2^64 - 1; `None` if the input contains an object of another type
     """
     try:
         return digest(json.dumps(_plain(value, exact), sort_keys=True).encode())

@@ -16,8 +16,8 @@ MOST_PAIRS = 2**22
 
 class Size(NamedTuple):
     """
-    The size of a sentence: its number of words, the number of characters of the longest one, and the number of pieces
-    into which an encoder cuts the sentence, 0 where it reads words.
+    The size of a sentence: its number of words, the number of characters of the longest word, and the number of pieces
+    that the encoder reads; 0 if it reads words.
     """
 
     words: int
@@ -26,7 +26,7 @@ class Size(NamedTuple):
 
 
 def pieces_of(padding_lengths: Mapping[str, int]) -> int:
-    """The number of pieces of a sentence, by the padding lengths of its indexed text; 0 where none are read."""
+    """The number of pieces of a sentence, from the padding lengths of its indexed text; 0 if it has no pieces."""
     return max((length for name, length in padding_lengths.items() if name.endswith("___token_ids")), default=0)
 
 

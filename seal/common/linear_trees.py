@@ -13,18 +13,18 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, Optional
 
-#: Begins the symbol that opens a constituent; its label follows.
+#: The prefix of the symbol that opens a constituent; its label follows.
 OPEN = "("
 CLOSE = ")"
 WORD = "XX"
 #: The parts of speech of punctuation that the scoring of brackets leaves out.
 PUNCTUATION = frozenset({",", ":", "``", "''", "."})
 
-# The root around a sentence, in the treebanks and parsers that write one; and labels that count as another.
+# The labels of the root around a sentence, which do not count, and labels that count as others.
 _NOT_COUNTED = ("TOP", "S1", "ROOT")
 _EQUAL = {"PRT": "ADVP"}
 
-#: A label, the index of the first word, and that behind the last word.
+#: A label, the index of the first word, and the index after the last word.
 Bracket = tuple[str, int, int]
 
 
@@ -34,12 +34,12 @@ def linearised(tree: Any) -> list[str]:
 
     # Parameters
 
-    tree : `nltk.Tree`, or what is like it
-        A sequence of children with a method `label`; words are strings. A node whose only child is a word is that
-        word's part of speech, and has no bracket.
+    tree : `nltk.Tree`, or an object with its interface
+        A sequence of children with a method `label`; words are strings. A node whose only child is a word is the part
+        of speech of that word, and gets no bracket.
     """
     symbols: list[str] = []
-    # What is still to be written, the next at the end; `None` closes a constituent.
+    # The nodes that are still to be written, the next one last; `None` closes a constituent.
     todo = [tree]
     while todo:
         node = todo.pop()
@@ -56,11 +56,11 @@ def linearised(tree: Any) -> list[str]:
 
 def brackets_of(symbols: Sequence[str]) -> list[Bracket]:
     """
-    The constituents of a tree, each before those inside it.
+    The constituents of a tree. A constituent comes before the constituents inside it.
 
     # Raises
 
-    `ValueError` where the symbols are not one tree.
+    `ValueError` if the symbols are not one tree.
     """
     brackets: list[Bracket] = []
     open_: list[int] = []
@@ -89,11 +89,7 @@ def brackets_of(symbols: Sequence[str]) -> list[Bracket]:
 
 
 def check_tree(symbols: Sequence[str], num_words: int) -> None:
-    """
-    # Raises
-
-    `ValueError` where the symbols are not one tree over `num_words` words.
-    """
+    """Raises a `ValueError` if the symbols are not one tree over `num_words` words."""
     found = brackets_of(symbols)[0][2]
     if found != num_words:
         raise ValueError(f"the tree has {found} words, and the sentence has {num_words}.")
@@ -101,16 +97,16 @@ def check_tree(symbols: Sequence[str], num_words: int) -> None:
 
 def counted_brackets(symbols: Sequence[str], tags: Sequence[str]) -> Counter:
     """
-    The constituents of a tree as the program `evalb` counts them with its parameters `COLLINS.prm` (S. Sekine and
-    M. Collins, 1997): how often each label has the same words. Punctuation, by the parts of speech `tags`, is taken out
-    first; `PRT` is `ADVP`. The root `TOP`, `S1` or `ROOT` and what has punctuation alone are left out.
+    Counts the constituents of a tree, by label and span of words, like the program `evalb` with its parameters
+    `COLLINS.prm` (S. Sekine and M. Collins, 1997). Punctuation, which the parts of speech `tags` show, is removed
+    first. `PRT` counts as `ADVP`. The root `TOP`, `S1` or `ROOT` and constituents of punctuation alone do not count.
 
     # Raises
 
-    `ValueError` where the symbols are not one tree over as many words as there are parts of speech.
+    `ValueError` if the symbols are not one tree over as many words as there are parts of speech.
     """
     check_tree(symbols, len(tags))
-    # How many words that are counted stand before each word.
+    # The number of words without punctuation before each word.
     places = list(accumulate((tag not in PUNCTUATION for tag in tags), initial=0))
     counts: Counter = Counter()
     for label, start, end in brackets_of(symbols):
@@ -128,13 +124,13 @@ def as_brackets(symbols: Sequence[str], words: Sequence[str], tags: Optional[Seq
 
     symbols : `Sequence[str]`
     words : `Sequence[str]`
-        In a word, a bracket is written `-LRB-` or `-RRB-`, and a blank `_`.
+        Brackets in a word become `-LRB-` and `-RRB-`, and blanks `_`.
     tags : `Optional[Sequence[str]]`
-        The part of speech of each word; without it, `XX`.
+        The part of speech of each word; `None`: `XX`.
 
     # Raises
 
-    `ValueError` where the symbols are not one tree over the words, or the tags are not as many as the words.
+    `ValueError` if the symbols are not one tree over the words, or the numbers of tags and words differ.
     """
     check_tree(symbols, len(words))
     if tags is None:
@@ -146,7 +142,7 @@ def as_brackets(symbols: Sequence[str], words: Sequence[str], tags: Optional[Seq
 
 
 def without_unknown_tags(tree: str) -> str:
-    """A tree in brackets on one line, without those around words whose part of speech is not known (`XX`)."""
+    """Removes the brackets around words with an unknown part of speech (`XX`) from a tree on one line."""
     return re.sub(rf"\({WORD} ([^()\s]+)\)", r"\1", tree)
 
 

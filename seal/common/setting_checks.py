@@ -24,18 +24,18 @@ def check_range(
     below: Optional[float] = None,
 ) -> None:
     """
-    Refuses a number that is out of range or not finite.
+    Checks that a number is finite and in a range.
 
     # Parameters
 
     key : `str`
         The key of the setting, for the message.
     value : `float`, optional
-        `None`, a setting that is not given, is accepted.
+        `None`, which stands for a missing setting, is accepted.
     least, above : `float`, optional
-        The lower end, included or not.
+        The lower end: the number must be at least `least`, or above `above`.
     most, below : `float`, optional
-        The upper end, included or not.
+        The upper end: the number must be at most `most`, or below `below`.
 
     # Raises
 
@@ -54,7 +54,7 @@ def check_range(
 
 def check_whole(key: str, value: Any, least: int) -> None:
     """
-    Refuses what is no whole number of at least so much.
+    Checks that a value is a whole number of at least `least`.
 
     # Raises
 
@@ -66,7 +66,7 @@ def check_whole(key: str, value: Any, least: int) -> None:
 
 def check_choice(key: str, value: Any, choices: Collection[Optional[str]]) -> None:
     """
-    Refuses what is not one of the choices; `None` is called `null`.
+    Checks that a value is one of the choices. The message writes `None` as `null`.
 
     # Raises
 
@@ -79,7 +79,7 @@ def check_choice(key: str, value: Any, choices: Collection[Optional[str]]) -> No
 
 def check_that(holds: bool, key: str, wanted: str, found: Any) -> None:
     """
-    Refuses a value that is not what is `wanted`.
+    Raises an error unless `holds`. `wanted` describes the required value.
 
     # Raises
 

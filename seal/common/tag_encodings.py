@@ -62,14 +62,14 @@ def tags_to_spans(tags: Sequence[str]) -> list[Span]:
 
 def arguments_of(spans: Sequence[Span]) -> list[tuple]:
     """
-    The arguments that the spans of a frame are, as the CoNLL-2005 program `srl-eval.pl` takes them: a span `C-X` is a
-    further piece of the last argument `X` to its left; without one it is itself an argument `X`. The predicate, `V`
-    with its `C-V`, is none.
+    Joins the spans of a frame to arguments, like the CoNLL-2005 program `srl-eval.pl`: a span `C-X` continues the last
+    argument `X` to its left; without such an argument it is an argument `X` itself. The predicate, `V` with its `C-V`,
+    is left out.
 
     # Returns
 
     `list[tuple]`
-        `(role, first, last, first of piece 2, last of piece 2, ...)` of each, inclusive.
+        For each argument `(role, first, last, first of piece 2, last of piece 2, ...)`, inclusive.
     """
     if not any(span[0][:2] == "C-" for span in spans):
         return [span for span in spans if span[0] != "V"]
@@ -105,7 +105,7 @@ def spans_to_bio(spans: Sequence[Span], length: int) -> list[str]:
     # Raises
 
     `ValueError`
-        Where a span leaves the sequence, ends before it starts, has no label, or overlaps another one.
+        If a span leaves the sequence, ends before it starts, has no label, or overlaps another one.
     """
     tags = ["O"] * length
     for label, start, end in spans:
@@ -180,7 +180,7 @@ def convert_tags(tags: Sequence[str], source: str, target: str) -> list[str]:
     # Raises
 
     `ConfigurationError`
-        Where an encoding is none of these, or the tags break `source`.
+        If an encoding is unknown, or the tags break `source`.
     """
     check_encoding(target)
     if target == "IOB1":
@@ -193,8 +193,8 @@ def convert_tags(tags: Sequence[str], source: str, target: str) -> list[str]:
 
 def repaired_tags(tags: Sequence[str], encoding: str) -> Optional[list[str]]:
     """
-    Legal tags with the spans that `tags_to_spans`, as `conlleval`, reads in those of a file that breaks its encoding in
-    a few places: an `I-X` that continues no span of `X` begins one. In `BIOES` also a span that is not ended ends.
+    Repairs tags that break their encoding in a few places: returns legal tags with the spans that `tags_to_spans`, and
+    so `conlleval`, reads. An `I-X` that continues no span of `X` begins one. In `BIOES`, an unfinished span ends.
 
     ```python
     repaired_tags(["O", "I-A", "I-A", "I-B"], "BIO")  # ["O", "B-A", "I-A", "B-B"]
@@ -209,7 +209,7 @@ def repaired_tags(tags: Sequence[str], encoding: str) -> Optional[list[str]]:
     # Returns
 
     `Optional[list[str]]`
-        As many tags as were given: these where they are legal. `None` where one of them is no tag of the encoding.
+        As many tags as were given; legal tags are unchanged. `None` if one of them is no tag of the encoding.
 
     # Raises
 

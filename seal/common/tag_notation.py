@@ -37,18 +37,21 @@ _Parsed = tuple[str, str, str]
 @dataclass(frozen=True)
 class TagNotation:
     """
+    The form in which a file writes the tags of spans.
+
     # Parameters
 
     encoding : `str`
         `"IOB1"`, `"BIO"` or `"BIOES"` (see `seal.common.tag_encodings`).
     letters : `str`, optional (default = `None`)
-        What is written for B and I, in BIOES for B, I, E and S: `"BMES"`. `None`: these letters themselves.
+        The letters of the file for B and I, or in BIOES for B, I, E and S, such as `"BMES"`. `None`: these letters
+        themselves.
     separator : `str`, optional (default = `"-"`)
         The character between letter and label; empty where tags have no label.
     label_first : `bool`, optional (default = `False`)
-        Whether the letter is behind the label: `PER-B`.
+        Whether the letter follows the label, as in `PER-B`.
     outside : `str`, optional (default = `"O"`)
-        The tag of a token outside of spans.
+        The tag of a token outside spans.
     """
 
     encoding: str
@@ -63,7 +66,7 @@ class TagNotation:
 
     @property
     def name(self) -> str:
-        """All of it in a line, such as `BIOES B-X M-X E-X S-X O`, which `named` reads."""
+        """The notation as text, such as `BIOES B-X M-X E-X S-X O`, which `named` parses."""
         return " ".join([self.encoding, *(self._tag(letter, "X") for letter in self.letters), self.outside or _EMPTY])
 
     @classmethod
@@ -75,26 +78,26 @@ class TagNotation:
 
     @property
     def learned(self) -> str:
-        """The encoding in which models learn such tags: `"BIO"` or `"BIOES"`."""
+        """The encoding in which models learn these tags: `"BIO"` or `"BIOES"`."""
         return "BIO" if self.encoding == "IOB1" else self.encoding
 
     def read(self, tags: Sequence[str]) -> list[str]:
-        """The tags as `O` and `B-<label>`, in the same encoding. A tag that is written otherwise stays as it is."""
+        """Converts tags to the forms `O` and `B-<label>`, in the same encoding. Tags in another notation stay."""
         return [tag if (found := self._plain(tag)) is None else found for tag in tags]
 
     def write(self, tags: Sequence[str], encoding: str) -> list[str]:
-        """Tags of BIO or BIOES, which `encoding` says, as the file writes their spans."""
+        """Converts tags of BIO or BIOES, given by `encoding`, to the notation of the file."""
         if encoding != self.encoding:
             tags = spans_to_tags(tags_to_spans(tags), len(tags), self.encoding)
         letters = dict(zip("BIES", self.letters))
         return [self.outside if tag == "O" else self._tag(letters[tag[0]], tag[2:]) for tag in tags]
 
     def converted(self, tags: Sequence[str], encoding: str) -> list[str]:
-        """Tags as the file writes them as `O` and `B-<label>` in another encoding: the inverse of `write`."""
+        """Converts tags of the file to `O` and `B-<label>` in another encoding: the inverse of `write`."""
         return spans_to_tags(tags_to_spans(self.read(tags)), len(tags), encoding)
 
     def fits(self, tags: Iterable[str]) -> bool:
-        """Whether each of the tags is written in this way."""
+        """Whether all tags have this notation."""
         return all(self._plain(tag) is not None for tag in tags)
 
     def _tag(self, letter: str, label: str) -> str:
@@ -103,7 +106,7 @@ class TagNotation:
         return f"{label}{self.separator}{letter}" if self.label_first else f"{letter}{self.separator}{label}"
 
     def _plain(self, tag: str) -> Optional[str]:
-        """A tag as `O` or `B-<label>`; `None` where it is not written in this way."""
+        """A tag as `O` or `B-<label>`; `None` if it has another notation."""
         if tag == self.outside:
             return "O"
         parsed = _parsed(tag, self.label_first) if self.separator else (tag, "", NO_LABEL)
@@ -114,8 +117,8 @@ class TagNotation:
 
 def notation_of(vocab: Vocabulary) -> Optional[TagNotation]:
     """
-    How a model's training data write tags of spans, most often where they differ; `None` where they write none, or
-    `vocab` is a list of labels.
+    The notation of span tags in a model's training data; the most frequent one if files differ. `None` if the data have
+    no span tags, or `vocab` is a list of labels.
     """
     namespaces = getattr(vocab, "get_namespaces", None)
     if isinstance(vocab, Sequence) or (namespaces is not None and NOTATIONS not in namespaces()):
@@ -125,7 +128,7 @@ def notation_of(vocab: Vocabulary) -> Optional[TagNotation]:
 
 
 class TagsSeen:
-    """The tags of a file and the pairs that follow each other, with their number and the first place of each."""
+    """The tags of a file with their counts, and the pairs of successive tags with the first place of each."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -140,20 +143,20 @@ class TagsSeen:
                 self.pairs[before, tag] = f"{path}:{line}"
 
     def place(self, tag: str) -> str:
-        """`file:line` of the first time that a tag is there."""
+        """`file:line` of the first occurrence of a tag."""
         return next(place for (_, other), place in self.pairs.items() if other == tag)
 
 
 def recognise(seen: TagsSeen, repair: bool = False) -> Optional[TagNotation]:
     """
-    How a file writes its tags; `None` where they do not look like tags of spans, as parts of speech do not.
+    Recognises the notation of a file's tags; `None` if they do not look like tags of spans, but like parts of speech.
 
     # Parameters
 
     seen : `TagsSeen`
         All tags of the file.
     repair : `bool`, optional (default = `False`)
-        Whether tags that mix IOB1 and BIO are taken for BIO, whose errors are then to be repaired.
+        Whether tags that mix IOB1 and BIO count as BIO with errors, which the caller repairs.
 
     # Raises
 
@@ -196,7 +199,8 @@ def _parsed(tag: str, label_first: bool) -> Optional[_Parsed]:
 
 def _spans_of(seen: TagsSeen, tags: Sequence[str], has_outside: bool) -> tuple[dict[str, _Parsed], bool]:
     """
-    Letter, separator and label of each tag, and whether the label is first; nothing where the tags look like no spans.
+    The letter, separator and label of each tag, and whether the label is first. Empty if the tags do not look like
+    spans.
     """
     letters = {tag.upper() for tag in tags}
     if any(letters <= set(known) for known in _LETTERS) and ("B" in letters or (has_outside and "I" in letters)):
@@ -220,7 +224,7 @@ def _spans_of(seen: TagsSeen, tags: Sequence[str], has_outside: bool) -> tuple[d
 
 
 def _check_one(seen: TagsSeen, tags: Iterable[str], key: Callable[[str], Any], relation: str) -> None:
-    """Refuses tags that differ in what `key` gives of them."""
+    """Raises a `ConfigurationError` if `key` has different values for the tags."""
     of_key: dict[Any, list[str]] = {}
     for tag in tags:
         of_key.setdefault(key(tag), []).append(tag)

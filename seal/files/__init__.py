@@ -1,4 +1,3 @@
 """
-Reads and writes files: text lines, columns, CSV and JSON records, compressed files, weights and matrices, atomic
-writes, and the cache of parsed arrays.
+Reads and writes files: text lines, columns, CSV and JSON records, compressed files, weights, runs and taxonomies.
 """

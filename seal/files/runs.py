@@ -67,27 +67,37 @@ class Run(NamedTuple):
 
     @property
     def best_epoch(self) -> int:
-        """Its number, from 0."""
+        """The number of the best epoch, from 0."""
         return int(self.epochs[-1].get("best_epoch", self.epochs[-1]["epoch"]))
 
     @property
     def has_own_scores(self) -> bool:
         """
-        Whether a structure was learned after the last epoch: scores of epochs are then of the task-net alone, and
-        `scores` of what is predicted with it, and of the task-net's own output under names that end in `_own`.
+        Whether a structure was learned after the last epoch. The scores of epochs are then those of the task-net alone.
+        `scores` has the scores with the structure, and those of the task-net's own output with the suffix `_own`.
         """
         return any(name.startswith("validation_") and name.endswith("_own") for name in self.scores)
 
     def series(self, name: str) -> tuple[list[int], list[float]]:
-        """The epochs that have a metric, from 1, and its values."""
+        """The values of a metric, and the numbers of their epochs, from 1."""
         found = [(epoch["epoch"] + 1, epoch[name]) for epoch in self.epochs if _is_number(epoch.get(name))]
         return [epoch for epoch, _ in found], [value for _, value in found]
 
 
 def read_run(path: str, name: str) -> Run:
     """
-    The run of a folder, or of the `model.tar.gz` in it. It is an error if no epoch in it has ended, or a file of it
-    cannot be read.
+    Reads the run of a folder, or of the `model.tar.gz` in it.
+
+    # Parameters
+
+    path : `str`
+        The folder, or the archive in it.
+    name : `str`
+        The name of the run in a report.
+
+    # Raises
+
+    `ConfigurationError` if the run has not finished an epoch, or a file of it cannot be read.
     """
     folder = os.path.dirname(path) or "." if os.path.basename(path) == ARCHIVE else path
     if not os.path.isdir(folder):
@@ -108,7 +118,7 @@ def read_run(path: str, name: str) -> Run:
 
 
 def files_of_epochs(folder: str) -> list[str]:
-    """The files with the metrics of each epoch of a run that has ended."""
+    """The metrics files of a run's finished epochs, in order."""
     return sorted(glob.glob(os.path.join(glob.escape(folder), "metrics_epoch_*.json")), key=_epoch_of)
 
 
@@ -121,7 +131,7 @@ def _is_number(value: Any) -> bool:
 
 
 def read_file(path: str) -> dict[str, Any]:
-    """The object of a file of a run."""
+    """Reads the JSON object in a file of a run."""
     try:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
@@ -135,7 +145,7 @@ def read_file(path: str) -> dict[str, Any]:
 
 
 def trainings(folder: str) -> list[dict[str, str]]:
-    """The record of each training of a run; empty for a run that is older than these records."""
+    """Reads the environments of a run's trainings; empty if the run has no such file."""
     try:
         with open(os.path.join(folder, ENVIRONMENT), encoding="utf-8") as file:
             return json.load(file)

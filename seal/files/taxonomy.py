@@ -15,7 +15,7 @@ from seal.registry import ConfigurationError
 
 #: The most pairs of a label and one of its ancestors. A chain of 4,500 labels has as many.
 MOST_PAIRS = 10_000_000
-# A sentence about a cycle names as many of its labels.
+# The most labels of a cycle that a message names.
 _NAMED = 5
 
 
@@ -65,7 +65,7 @@ class Taxonomy:
     # Raises
 
     `ConfigurationError`
-        Where a label comes twice, an edge names an unknown label, the edges contain a cycle (`CircularTaxonomy`), or
+        If a label occurs twice, an edge names an unknown label, the edges contain a cycle (`CircularTaxonomy`), or
         there are more than `MOST_PAIRS` pairs of a label and an ancestor.
     """
 
@@ -88,12 +88,12 @@ class Taxonomy:
         """Boolean sparse matrix, shape (labels, labels): row = a label, columns = itself and its ancestors."""
 
     def with_labels(self, labels: Iterable[str]) -> "Taxonomy":
-        """A taxonomy with the same edges whose labels are `labels`, in their order, and then the rest of its own."""
+        """A taxonomy with the same edges. Its labels are `labels`, followed by the others of this taxonomy."""
         named = [(self.labels[parent], self.labels[child]) for parent, child in self.edges]
         return Taxonomy(list(dict.fromkeys([*labels, *self.labels])), named)
 
     def ancestors(self, label: str) -> list[str]:
-        """All labels above a label, without itself, in the order of `labels`."""
+        """All ancestors of a label, in the order of `labels`."""
         if label not in self._column:
             raise ConfigurationError(f"The taxonomy has no label {label!r}.")
         column = self._column[label]

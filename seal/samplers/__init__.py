@@ -1,6 +1,6 @@
 """
-Where the loss-net's candidates come from, which it learns to tell from gold: draws, searches, networks, and stacks of
-these.
+Samplers, which generate the loss-net's candidates: draws, searches, outputs of networks, and combinations of these. The
+loss-net learns to tell the candidates from gold.
 """
 
 from seal.samplers.correlated_draws import CorrelatedDraws

@@ -17,7 +17,7 @@ from seal.registry import ConfigurationError, Registrable
 @dataclass
 class SamplingProblem:
     """
-    What a sampler may look at.
+    The input of a sampler: a batch with the task-net's output.
 
     # Parameters
 
@@ -49,14 +49,13 @@ class SamplingProblem:
 class Sampler(torch.nn.Module, Registrable):
     """A source of the candidate outputs that the loss-net is trained on."""
 
-    #: True where `Candidates` carry `log P_N`.
+    #: Whether its candidates have `log P_N`.
     gives_log_prob: bool = False
-    #: True where it finds one candidate an instance without knowing gold, and so can predict.
+    #: Whether it finds one candidate for each instance without gold, and so can predict.
     predicts: bool = False
-    #: True where the sampler cannot work with zeros in place of the task-net's logits. Only then do its outputs depend
-    #: on the task-net.
+    #: Whether its candidates depend on the task-net, so that zeros cannot replace the logits.
     needs_task_net: bool = False
-    #: True where it needs the model to have a cost-augmented network.
+    #: Whether the model must have a cost-augmented network.
     needs_cost_augmented: bool = False
 
     def forward(self, problem: SamplingProblem) -> Candidates:
@@ -64,7 +63,7 @@ class Sampler(torch.nn.Module, Registrable):
         # Returns
 
         `Candidates`
-            Constants, without gradient: with `gives_log_prob`, the noise's log-probabilities too.
+            Constants, without gradient. With `gives_log_prob` they have the noise's log-probabilities.
         """
         raise NotImplementedError
 
@@ -72,9 +71,8 @@ class Sampler(torch.nn.Module, Registrable):
 @Sampler.register("stack")
 class StackedSampler(Sampler):
     """
-    The candidates of several samplers together.
-
-    They have no noise log-probability: draws from a mixture of samplers are not draws from any one of them.
+    The candidates of several samplers. They have no noise log-probability, because draws from a mixture of samplers are
+    not draws from one of them.
 
     # Parameters
 
@@ -101,7 +99,7 @@ class StackedSampler(Sampler):
 
 @Sampler.register("gold")
 class GoldSampler(Sampler):
-    """Gold, one candidate an instance: a member of a `stack`, for regression losses that need one of score 1."""
+    """Gold, one candidate for each instance. In a `stack` it gives regression losses a candidate with score 1."""
 
     def forward(self, problem: SamplingProblem) -> Candidates:
         return Candidates(require(problem.gold, "gold").unsqueeze(1), sources=(CONSTANT,))
