@@ -1,4 +1,4 @@
-"""Shared by the sub-commands about an archived model: their arguments, and loading the model and its data."""
+"""The arguments of sub-commands that load an archived model, and functions that load the model and its data."""
 
 import argparse
 from collections.abc import Sequence
@@ -32,15 +32,15 @@ def archive_of(args: argparse.Namespace) -> Archive:
 
 def loader_of(archive: Archive, input_file: str, in_order: bool = False, quiet: bool = False) -> DataLoader:
     """
-    A loader of the data, set as for the model's validation; with `in_order` the rows keep the order of the file, and
-    `quiet` is without a progress bar.
+    Makes a data loader with the settings of the model's validation. With `in_order`, rows keep the order of the file.
+    With `quiet`, it shows no progress bar.
     """
     settings = archive.config.as_dict(quiet=True)
     settings = settings.get("validation_data_loader") or settings["data_loader"]
-    # A config may give a type's name alone.
+    # The settings may be the name of a type.
     settings = {"type": settings} if isinstance(settings, str) else deepcopy(settings)
     settings = _in_order(settings) if in_order else settings
-    if quiet and settings.get("type") != "tensors":  # That of tensors always is, and has no such option.
+    if quiet and settings.get("type") != "tensors":  # The loader `tensors` shows none, and lacks this option.
         settings = {"quiet": True, **settings}
     loader = DataLoader.from_params(Params(settings), reader=archive.validation_dataset_reader, data_path=input_file)
     loader.index_with(archive.model.vocab)
@@ -49,7 +49,7 @@ def loader_of(archive: Archive, input_file: str, in_order: bool = False, quiet: 
 
 
 def tensors_of(model: Model, reader: DatasetReader, instances: Sequence[Instance]) -> dict[str, Any]:
-    """Instances that the reader has made, as a batch on the model's device."""
+    """Makes a batch on the model's device from instances of the reader."""
     for instance in instances:
         reader.apply_token_indexers(instance)
     batch = Batch(instances)
@@ -58,7 +58,7 @@ def tensors_of(model: Model, reader: DatasetReader, instances: Sequence[Instance
 
 
 def _in_order(loader: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a loader that keeps the order of the file: a bucket sampler puts the shortest texts first."""
+    """The settings of a loader that keeps the order of the file. A bucket sampler sorts by length."""
     sampler = loader.get("batch_sampler")
     size = (sampler if isinstance(sampler, dict) else loader).get("batch_size") or 32
     return {"batch_size": size, **({"type": "tensors"} if loader.get("type") == "tensors" else {})}

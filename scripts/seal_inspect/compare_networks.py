@@ -1,4 +1,4 @@
-"""The `compare-networks` sub-command: on which words the task-net is right and the cost-augmented network is not."""
+"""The sub-command `compare-networks`: words on which the task-net is right and the cost-augmented network is not."""
 
 import argparse
 import os
@@ -19,7 +19,7 @@ from seal_inspect.tables import write_table
 from seal_inspect.taggers import Tagger
 
 _COMMAND = "compare-networks"
-#: The tags of a sentence: gold, those of the task-net `A`, and those of the cost-augmented network `F^c`.
+#: The tags of a sentence: gold, the tags of the task-net `A`, and the tags of the cost-augmented network `F^c`.
 _Tags = tuple[list[str], list[str], list[str]]
 
 
@@ -30,12 +30,12 @@ class CompareNetworks(Subcommand):
     Table 3), and writes:
 
     - `metrics.csv`: each metric of `A`, the same metric of `F^c`, and the first minus the second, all in percent.
-    - `confusions.csv`: how many words there are, for each pair of tags, where `A` is right with the first tag and `F^c`
-      predicts the second, largest count first; and to how many words `A` correctly gives the first tag.
-    - `confusions.png`: the first rows of that table, as many as `--most` says.
+    - `confusions.csv`: for each pair of tags, the number of words for which `A` correctly predicts the first tag and
+      `F^c` the second, largest number first; and the number of words for which `A` correctly predicts the first tag.
+    - `confusions.png`: the first `--most` rows of that table.
 
-    A margin-rescaled network is its own cost-augmented network until it is tuned for the test. `--cost-augmented` names
-    an archive from before the tuning, and `F^c` is the task-net in there.
+    A margin-rescaled network is its own cost-augmented network until it is fine-tuned. `--cost-augmented` names an
+    archive from before the fine-tuning, whose task-net is then `F^c`.
     """
 
     def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
@@ -83,7 +83,7 @@ def compare_networks_from_args(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _tags_of_one(tagger: Tagger, args: argparse.Namespace) -> Iterator[_Tags]:
-    """Those of a model with a cost-augmented network."""
+    """Yields the tags of a model with a cost-augmented network."""
     if not isinstance(tagger.model, TaggingModel) or tagger.model.cost_augmented_net is None:
         raise ConfigurationError(
             f"{args.archive_file}: '{_COMMAND}' is for 'seal_tagging' models with a cost_augmented_net; to compare "
@@ -93,7 +93,7 @@ def _tags_of_one(tagger: Tagger, args: argparse.Namespace) -> Iterator[_Tags]:
 
 
 def _tags_of_two(tagger: Tagger, args: argparse.Namespace) -> Iterator[_Tags]:
-    """Those of two models that must have learnt the same tags and read the same sentences."""
+    """Yields the tags of two models. They must have learnt the same tags and read the same sentences."""
     other = Tagger(argparse.Namespace(**{**vars(args), "archive_file": args.cost_augmented}), _COMMAND, in_order=True)
     for archive, model in ((args.archive_file, tagger.model), (args.cost_augmented, other.model)):
         if not isinstance(model, TaggingModel):
@@ -116,7 +116,7 @@ def _tags_of_two(tagger: Tagger, args: argparse.Namespace) -> Iterator[_Tags]:
 
 @torch.no_grad()
 def _predicted(tagger: Tagger, *names: str) -> Iterator[tuple[list[str], ...]]:
-    """The gold tags of each sentence, and the outputs of these names."""
+    """Yields the gold tags of each sentence, and the model's outputs `names`."""
     for batch in tagger.batches():
         output = tagger.model.make_output_human_readable(tagger.model(**batch))
         yield from zip([sentence["tags"] for sentence in batch["metadata"]], *(output[name] for name in names))
@@ -136,7 +136,8 @@ def _differences(tags: list[_Tags], spans: bool) -> list[tuple[str, float, float
 
 def _count(tags: list[_Tags]) -> tuple[Counter, Counter]:
     """
-    Counts the words where `A` is right: those where `F^c` differs, by `(tag of A, tag of F^c)`, and all, by the tag.
+    Counts the words for which `A` is right, by tag; and those of them for which `F^c` differs, by `(tag of A, tag of
+    F^c)`.
     """
     confusions: Counter = Counter()
     right: Counter = Counter()
@@ -149,12 +150,12 @@ def _count(tags: list[_Tags]) -> tuple[Counter, Counter]:
 
 
 def ranked(confusions: dict[tuple[str, str], int]) -> list[tuple[str, str, int]]:
-    """The rows `(tag of A, tag of F^c, words)`, largest count first, and equal counts by name."""
+    """The rows `(tag of A, tag of F^c, words)`, sorted by count and then by name."""
     return sorted(((*pair, count) for pair, count in confusions.items()), key=lambda row: (-row[2], row[:2]))
 
 
 def draw_confusions(rows: Sequence[tuple[str, str, int]], title: str, path: str) -> None:
-    """Draws bars: how often a correct tag of the task-net became another one in the cost-augmented network."""
+    """Draws a bar for each pair of a correct tag of the task-net and a different tag of the cost-augmented network."""
     drawing, (panel,) = figure(1, 6.4, max(2.2, 0.24 * len(rows) + 1.2))
     names = [verbatim(f"{right} → {wrong}") for right, wrong, _ in rows]
     bars = panel.barh(names, [row[2] for row in rows], color=BLUE)

@@ -1,6 +1,4 @@
-"""
-The `components` sub-command: the registered names that a config may use, with their options.
-"""
+"""The sub-command `components`: lists the registered names that a config may use, with their options."""
 
 import argparse
 import inspect
@@ -18,7 +16,7 @@ from allennlp.common.checks import ConfigurationError
 from seal.cli.models import write
 from seal.common.setting_checks import suggest
 
-#: The kinds by the names of their base classes: how a config or a user calls them, and where a config has them.
+#: For each base class, the name of its kind and the place of the kind in a config.
 KINDS = {
     "DatasetReader": ("dataset_reader", "`dataset_reader`"),
     "TokenIndexer": ("token_indexer", "`dataset_reader.token_indexers`"),
@@ -50,7 +48,7 @@ KINDS = {
     "Metric": ("metric", "from Python"),
     "Predictor": ("predictor", "`--predictor` of `seal predict`; options by `--predictor-args`"),
 }
-#: Arguments that no config gives: AllenNLP, or what contains the part, fills them in.
+#: Arguments that code fills in: AllenNLP, or the class that contains the part.
 _FILLED_IN = {
     *("vocab", "serialization_dir", "local_rank", "world_size", "distributed", "model", "model_parameters"),
     *("dataset_reader", "data_loader", "validation_data_loader", "reader", "data_path"),
@@ -73,7 +71,7 @@ An option without a default must be given. What other parts of a config, or Alle
 
 
 class Option(NamedTuple):
-    """An option of a component; `default` as a config writes it, or `None` for an option that must be given."""
+    """An option of a component; `default` is written as in a config, or `None` for a required option."""
 
     name: str
     kind: str
@@ -82,7 +80,7 @@ class Option(NamedTuple):
 
 
 class Component(NamedTuple):
-    """What is registered under a name; `text` is the first paragraph of its docs."""
+    """A registered class; `text` is the first paragraph of its docstring."""
 
     kind: str
     name: str
@@ -94,8 +92,8 @@ class Component(NamedTuple):
 @Subcommand.register("components")
 class ComponentsCommand(Subcommand):
     """
-    Lists what this package registers: the kinds; with a kind, what there is of it; with a name, its options with
-    their types and defaults. The list is as long as what is registered, so that it cannot be out of date.
+    Lists what this package registers: without arguments the kinds, with a kind its names, with a name its options with
+    their types and defaults. It reads the registry, so that it is always up to date.
     """
 
     def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
@@ -109,7 +107,7 @@ class ComponentsCommand(Subcommand):
 
 
 def components_from_args(args: argparse.Namespace) -> str:
-    """Prints what was asked for, and returns it."""
+    """Prints or writes the list, and returns it."""
     found = components()
     if args.out:
         text = page(found)
@@ -133,26 +131,26 @@ def components() -> list[Component]:
 
 
 def kind_of(base: type) -> str:
-    """How a user calls the kind of a base class."""
+    """The name of the kind of a base class."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", base.__name__).lower()
     return KINDS.get(base.__name__, (words,))[0]
 
 
 def _kinds(found: list[Component]) -> dict[str, str]:
-    """The kinds that there is something of, with where a config has them."""
+    """The kinds of the components, with their places in a config."""
     there = dict.fromkeys(one.kind for one in found)
     known = {kind: where for kind, where in KINDS.values() if kind in there}
     return known | {kind: "where AllenNLP takes it" for kind in there if kind not in known}
 
 
 def page(found: list[Component]) -> str:
-    """The page of the docs: a table for each kind."""
+    """The page of the docs, with a table for each kind."""
     parts = [_HEAD]
     for kind, where in _kinds(found).items():
         ours = [component for component in found if component.kind == kind]
         rows = ["| name | what it is | options and defaults |", "|---|---|---|"]
         for one in ours:
-            # What is in backquotes stays code; a stroke would end the cell even there.
+            # A `|` would end the cell, even inside backquotes.
             text = _sentence(one.text).replace("|", "\\|")
             rows.append(f"| `{one.name}` | {text} | {', '.join(map(_short, one.options)) or '–'} |")
         parts += [f"## `{kind}`", f"Where: {where}.", "\n".join(rows)]
@@ -164,7 +162,7 @@ def _short(option: Option) -> str:
 
 
 def _sentence(text: str) -> str:
-    """The first sentence, or its part before a colon that a list follows."""
+    """The first sentence, or its part before the colon of a list."""
     end = re.search(r"(?<![A-Z])[.:](?=\s+[A-Z`]|\s*$)", text)
     return text[: end.start()] if end else text
 
@@ -234,20 +232,20 @@ def _options(cls: type, constructor: Optional[str], kind: str) -> list[Option]:
 
 
 def _option_texts(cls: type) -> dict[str, str]:
-    """What the docs of a class, or else of those that it inherits from, say about each option."""
+    """The description of each option in the docstring of a class or of its base classes."""
     texts: dict[str, str] = {}
     indented = r"((?:[ \t]+[^\n]*\n?|\n(?=[ \t]))*)"
     for base in reversed(cls.__mro__):
         docs = inspect.cleandoc(vars(base).get("__doc__") or "")
         section = re.search(r"^# Parameters\n(.*?)(?=^# |\Z)", docs, re.DOTALL | re.MULTILINE)
         for names, text in re.findall(rf"^(\w+(?:, \w+)*) :[^\n]*\n{indented}", section[1] if section else "", re.M):
-            if text.strip():  # Else it is "as for" a class that it inherits from.
+            if text.strip():  # Otherwise a base class describes it.
                 texts.update((name, inspect.cleandoc(text)) for name in names.split(", "))
     return texts
 
 
 def type_name(annotation: Any) -> str:
-    """A type as a config has its values: `whole number or null`, `list of energy`."""
+    """Describes a type by its values in a config: `whole number or null`, `list of energy`."""
     simple = {bool: "true or false", int: "whole number", float: "number", str: "string", type(None): "null"}
     if annotation in simple:
         return simple[annotation]
@@ -277,7 +275,7 @@ def _json(value: Any) -> str:
 
 
 def escaped(text: Any) -> str:
-    """Plain text so that Markdown shows it as it is, also in a table."""
-    # Of several _ at an end of a word each: the second of __a__ would make the rest slanted.
+    """Escapes plain text for Markdown, also in a table."""
+    # Every _ at the end of a word is escaped: the second one of __a__ would make the rest slanted.
     marks = r"[\\`*[<|~&]|\b_+|_+\b"
     return re.sub(marks, lambda found: "".join(f"\\{mark}" for mark in found.group()), " ".join(str(text).split()))

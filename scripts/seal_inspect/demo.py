@@ -1,4 +1,4 @@
-"""The `demo` sub-command: a page in the browser, served by this machine, to try a model."""
+"""The sub-command `demo`: serves a page in the browser to try a model."""
 
 import argparse
 import json
@@ -25,13 +25,13 @@ from seal_inspect.runs import names_of
 
 logger = logging.getLogger(__name__)
 
-# Of the standard library, not Gradio: that needs newer versions of huggingface_hub than transformers here takes, and
-# a dozen further packages.
+# The server is that of the standard library: Gradio needs a newer huggingface_hub than transformers takes here, and a
+# dozen further packages.
 _PAGE = Path(__file__).with_name("demo_page.html")
 _ADDRESS = "127.0.0.1"
-#: The most bytes of a question: a picture of a camera.
+#: The most bytes of a request: a photograph.
 _MOST_BYTES = 20 * 2**20
-#: What the page may do: nothing but run its own script and ask this server.
+#: The page may only run its own script and send requests to this server.
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -41,10 +41,10 @@ _POLICY = (
 @Subcommand.register("demo")
 class DemoCommand(Subcommand):
     """
-    Serves a page to try models, to this machine alone and without a network: text in; frames, entities or tags as
-    coloured spans, labels as bars with their thresholds, masks over the image. For tags it also shows what competed:
-    the task-net's best outputs with their log-probability, and what the energy, with each of its terms, says of each.
-    Several models of one task answer side by side. Control-C ends it.
+    Serves a page to try models, to this machine only and without a network. The page shows frames, entities or tags as
+    coloured spans, labels as bars with their thresholds, and masks over the image. It also shows the other candidates:
+    the task-net's best outputs with their log-probability, and the energy of each with its terms. Several models of one
+    task answer side by side. Control-C ends it.
     """
 
     def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
@@ -72,7 +72,7 @@ def demo_from_args(args: argparse.Namespace) -> None:
     """Serves until Control-C."""
     check_range("--port", args.port, least=0, most=65535)
     check_for_gpu(args.cuda_device)
-    # Before the models are loaded, as that takes a while.
+    # A taken port is reported before the models are loaded, which takes a while.
     server = DemoServer(args.port)
     with server:
         server.answers = _load(args.models, args.cuda_device, args.predicates_from)
@@ -100,12 +100,12 @@ def _load(models: list[str], cuda_device: int, predicates_from: Optional[str] = 
 
 class DemoServer(ThreadingHTTPServer):
     """
-    The page and the answers of models, on this machine alone.
+    Serves the page and the answers of models, to this machine only.
 
     # Parameters
 
     port : `int`
-        0: any that is free.
+        0: any free port.
 
     # Raises
 
@@ -122,7 +122,7 @@ class DemoServer(ThreadingHTTPServer):
                 f"--port: {port} cannot be used ({error.strerror}); name another, or 0 for any that is free."
             ) from error
         self.answers: list[Answers] = []
-        #: Models are not made for several threads.
+        #: Only one thread at a time uses the models.
         self.one_at_a_time = threading.Lock()
 
     @property
@@ -131,7 +131,7 @@ class DemoServer(ThreadingHTTPServer):
 
 
 class _RefusedError(Exception):
-    """A request that is not answered by a model."""
+    """A request that is refused."""
 
     def __init__(self, status: HTTPStatus, message: str) -> None:
         super().__init__(message)
@@ -140,7 +140,7 @@ class _RefusedError(Exception):
 
 class _Handler(BaseHTTPRequestHandler):
     server: DemoServer
-    #: A client that sends less than it has promised.
+    #: The seconds after which an incomplete request ends.
     timeout = 60
 
     def do_GET(self) -> None:
@@ -169,12 +169,12 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(json.dumps(line, allow_nan=False).encode() + b"\n")
                 self.wfile.flush()
         except ConnectionError:
-            pass  # Who asked has left, so nothing more is predicted.
+            pass  # The client has left, so nothing more is predicted.
 
     def _is_for_us(self) -> bool:
         """
-        Whether the request names this server. A page of elsewhere that has its own name point here, to read what the
-        models say, does not.
+        Whether the request names this server. The request of a foreign page whose host name resolves to this machine
+        does not.
         """
         port = self.server.server_address[1]
         if self.headers.get("Host") in (f"{_ADDRESS}:{port}", f"localhost:{port}"):
@@ -183,9 +183,9 @@ class _Handler(BaseHTTPRequestHandler):
         return False
 
     def _lines(self, answers: Answers, given: str) -> Iterator[Any]:
-        """The answer, a line for each sentence as soon as it is there. Other questions get their turn in between."""
+        """Yields the answer, a line for each sentence as soon as it is predicted. Other requests run in between."""
         try:
-            # What comes as JSON was decoded, so that none stands for a byte, as in lines of files.
+            # JSON is decoded already: a surrogate does not stand for a byte, as it may in a line of a file.
             check_text(given, "the input")
             lines = answers.answer(given)
             while True:
@@ -201,15 +201,15 @@ class _Handler(BaseHTTPRequestHandler):
             yield {"error": f"the model failed: {type(error).__name__}: {error}"}
 
     def _asked(self) -> tuple[Answers, str]:
-        """The model that is asked, and its input. Raises `_RefusedError` where there is something else."""
+        """The requested model and its input. Raises `_RefusedError` if the request is malformed."""
         if self.path != "/predict":
             raise _RefusedError(HTTPStatus.NOT_FOUND, f"there is no page {self.path}.")
-        # A form of another page can send no JSON without asking first, which nothing here allows.
+        # A foreign page needs a permission to send JSON, which this server does not give.
         if self.headers.get_content_type() != "application/json":
             raise _RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send JSON.")
         lengths = self.headers.get_all("Content-Length", [])
         if len(lengths) != 1 or re.fullmatch("[0-9]+", lengths[0]) is None:
-            # What follows is not read, so no other request can be.
+            # The rest is not read, so this connection cannot be reused.
             self.close_connection = True
             status = HTTPStatus.BAD_REQUEST if lengths else HTTPStatus.LENGTH_REQUIRED
             raise _RefusedError(status, "send one Content-Length, the number of bytes.")
@@ -236,7 +236,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def _send_head(self, status: HTTPStatus, kind: str, length: Optional[int] = None) -> None:
-        """Without a length, the content ends where the connection is closed."""
+        """Sends the header. Without a length, the end of the connection ends the content."""
         self.send_response(status)
         self.send_header("Content-Type", kind)
         if length is not None:
@@ -247,4 +247,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: Any) -> None:
-        """Nothing is logged: what a person tries is nobody's business."""
+        """Logs nothing, to keep inputs private."""

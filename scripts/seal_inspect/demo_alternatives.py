@@ -1,4 +1,4 @@
-"""The outputs that competed with a prediction, the scores of each, and why the model chose as it did."""
+"""The other candidates for a prediction, their scores, and the reason for the model's choice."""
 
 from collections.abc import Iterator
 from typing import Any, Optional
@@ -11,36 +11,36 @@ from seal.structure.structure import Structure
 from seal.tasks.base.predictor import finite
 from seal.tasks.base.seal_model import SealModel
 
-#: How many other outputs are shown.
+#: The number of other outputs that are shown.
 ALTERNATIVES = 6
 _EXPECTED = "expected_score"
-#: The column of how likely an output is to be right.
+#: The column with the probability that an output is right.
 PROBABILITY = "probability"
 
 
 def structure_of(model: SealModel) -> Optional[Structure]:
-    """The structure that chooses; `None` without one, or where it has not been learned."""
+    """The model's structure; `None` without one, or before it has been learned."""
     return model.structure if model.has_learned_structure else None
 
 
 def scores_of(model: SealModel, log_prob: torch.Tensor, candidates: Any, score: str) -> dict[str, torch.Tensor]:
     """
-    What scores the outputs that compete for one input.
+    The scores of the candidates for one input.
 
     # Parameters
 
     model : `SealModel`
     log_prob : `torch.Tensor`, `(1, candidates)`
     candidates : `CandidateBatch`
-        Not read where the model has no structure.
+        Not used if the model has no structure.
     score : `str`
-        That for which the structure decides.
+        The score for which the structure decides.
 
     # Returns
 
     `dict[str, torch.Tensor]`
-        By the names of columns, `(candidates,)` each: the task-net's log-probability, the structure's energy and each
-        of its terms, how probable it is by both, calibrated, and, where that decides, the expected score.
+        Columns by name, `(candidates,)` each: the task-net's log-probability, the structure's energy and each of its
+        terms, the calibrated probability by both and, if the structure decides by it, the expected score.
     """
     columns, structure = {"log-probability": log_prob[0]}, structure_of(model)
     if structure is None:
@@ -48,7 +48,7 @@ def scores_of(model: SealModel, log_prob: torch.Tensor, candidates: Any, score: 
     terms = {_words(energy): term[0] for energy, term in zip(structure.joint.energies, structure.terms(candidates))}
     columns["energy"] = sum(terms.values(), torch.zeros_like(log_prob[0]))
     columns |= terms
-    # Outputs that a rule excludes are not chosen, whatever they have.
+    # Outputs that a rule excludes are never chosen.
     excluded = structure.joint_scores(candidates).isneginf()
     columns[PROBABILITY] = structure.calibrated(candidates).masked_fill(excluded, torch.nan)[0]
     if _option(structure, score) == _EXPECTED:
@@ -58,8 +58,8 @@ def scores_of(model: SealModel, log_prob: torch.Tensor, candidates: Any, score: 
 
 def broken(model: SealModel, outputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> dict[str, torch.Tensor]:
     """
-    How far outputs of one input, `(1, candidates, ...)`, break each rule that is declared anywhere in the model:
-    `(candidates,)` by the names of columns, 0 where the rule is kept.
+    The violations of each declared rule of the model by the outputs for one input, `(1, candidates, ...)`: columns by
+    name, `(candidates,)` each, 0 for an output that keeps the rule.
     """
     return {
         f"breaks {name}": violations
@@ -70,7 +70,7 @@ def broken(model: SealModel, outputs: torch.Tensor, mask: Optional[torch.Tensor]
 
 
 def why(model: SealModel, score: str) -> str:
-    """A sentence or two on how the chosen output was chosen."""
+    """Explains the choice in a sentence or two."""
     structure = structure_of(model)
     if structure is None:
         return "The task-net predicts alone; what else is here had no say."
@@ -95,7 +95,7 @@ def why(model: SealModel, score: str) -> str:
 
 
 def deciding_column(model: SealModel, score: str) -> Optional[str]:
-    """The column of `scores_of` whose highest number is chosen; `None` where none of them decides."""
+    """The column of `scores_of` whose maximum is chosen; `None` if the choice follows none of them."""
     structure = structure_of(model)
     option = OWN if structure is None else _option(structure, score)
     names = {OWN: "log-probability", "likeliest": PROBABILITY, _EXPECTED: _expected_name(score)}
@@ -103,7 +103,7 @@ def deciding_column(model: SealModel, score: str) -> Optional[str]:
 
 
 def draws_of(model: SealModel, logits: torch.Tensor, number: int) -> torch.Tensor:
-    """Draws from the task-net, the same each time: `(1, number, ...)`, after its best output."""
+    """The task-net's best output and draws from its distribution, the same each time: `(1, 1 + number, ...)`."""
     space = model.output_space
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -112,7 +112,7 @@ def draws_of(model: SealModel, logits: torch.Tensor, number: int) -> torch.Tenso
 
 
 def rows_of(columns: dict[str, torch.Tensor]) -> Iterator[dict[str, Optional[float]]]:
-    """The numbers of each output, by column; `None` for one that is not finite."""
+    """Yields the numbers of each output by column; `None` for a number that is not finite."""
     for values in zip(*(column.tolist() for column in columns.values())):
         yield dict(zip(columns, map(finite, values)))
 
@@ -127,6 +127,6 @@ def _expected_name(score: str) -> str:
 
 
 def _words(energy: Any) -> str:
-    """The name of a term of a structure: `RoleCounts` is `role counts`."""
+    """The name of a structure's term in words: `RoleCounts` is `role counts`."""
     name = type(energy).__name__
     return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()

@@ -1,4 +1,4 @@
-"""Gradient and Hessian of an energy with respect to a label set; they show how the energy treats pairs of labels."""
+"""The gradient and Hessian of an energy with respect to a label set, which show how it treats pairs of labels."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from seal.nets import LossNet
 
 def global_energy(loss_net: LossNet, features: list[Any], outputs: torch.Tensor) -> torch.Tensor:
     """
-    The sum of a loss-net's terms in which labels interact, which are all but the local one: `(batch, samples)`.
+    The sum of a loss-net's terms in which labels interact, all except the local one: `(batch, samples)`.
 
     # Parameters
 
     features : `list[Any]`
-        What `loss_net.encode` returned.
+        The result of `loss_net.encode`.
     outputs : `torch.Tensor`, `(batch, samples, labels)`
 
     # Raises
@@ -41,9 +41,9 @@ def mean_hessian(loss_net: LossNet, features: list[Any], outputs: torch.Tensor) 
     # Parameters
 
     features : `list[Any]`
-        What `loss_net.encode` returned.
+        The result of `loss_net.encode`.
     outputs : `torch.Tensor`, `(batch, labels)`
-        The points `y_n` at which it is taken.
+        The points `y_n`.
     """
     outputs = outputs.detach().requires_grad_()
     with torch.enable_grad():
@@ -67,9 +67,9 @@ def pair_gradient(
     # Parameters
 
     features : `list[Any]`
-        What `loss_net.encode` returned, of one row.
+        The result of `loss_net.encode` for one row.
     others : `torch.Tensor`, `(labels,)`
-        The values of the other labels; what it holds at `first` and `second` is not used.
+        The values of the other labels; its values at `first` and `second` are not used.
     first, second : `int`
         The labels `i` and `k`.
     steps : `int`

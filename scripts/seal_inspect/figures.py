@@ -1,4 +1,4 @@
-"""Drawing functions that several sub-commands share. matplotlib is slow to import, so it is imported only to draw."""
+"""Drawing functions for several sub-commands. They import matplotlib themselves, because its import is slow."""
 
 from typing import TYPE_CHECKING, Optional
 
@@ -11,7 +11,7 @@ BLUE, PALE = "#2f5d8a", "#9db8d2"
 
 
 def figure(columns: int, width: float, height: float) -> tuple["Figure", numpy.ndarray]:
-    """A figure that is not shown in a window, and the array of its panels, which stand in a row."""
+    """A figure without a window, and the array of its panels, which form a row."""
     from matplotlib.figure import Figure
 
     result = Figure(figsize=(width * columns, height), layout="constrained")
@@ -19,7 +19,7 @@ def figure(columns: int, width: float, height: float) -> tuple["Figure", numpy.n
 
 
 def grid(number: int, width: float, height: float) -> tuple["Figure", numpy.ndarray]:
-    """The same with its panels in rows of three; the array has the empty ones of the last row, too."""
+    """A figure without a window, and the array of its panels, which form rows of three. The last ones may be empty."""
     from matplotlib.figure import Figure
 
     columns = min(3, number)
@@ -29,7 +29,7 @@ def grid(number: int, width: float, height: float) -> tuple["Figure", numpy.ndar
 
 
 def verbatim(name: str) -> str:
-    """A name escaped for a figure: matplotlib reads what stands between two `$` as TeX."""
+    """Escapes a name for a figure: matplotlib reads text between two `$` as TeX."""
     return name.replace("$", r"\$")
 
 
@@ -47,12 +47,12 @@ def draw_matrices(
     # Parameters
 
     matrices : `dict[str, numpy.ndarray]`
-        By title; each `(names, names)`.
+        Matrices `(names, names)` by title.
     axes : `tuple[str, str]`
-        What rows and columns stand for.
+        The labels of rows and columns.
     share : `float`
-        The share of the values, by magnitude, that the colour scale covers: a few values far beyond all others would
-        leave these white.
+        The quantile of the absolute values that gets the strongest colour. With 1, a few extreme values would leave all
+        others white.
     """
     size = max(4.2, 0.2 * len(names) + 1.4)
     rotation = 90 if max(map(len, names)) > 2 else 0

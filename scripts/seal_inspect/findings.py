@@ -1,6 +1,6 @@
 """
-What a report says about a trained model on data with gold: examples, mistakes, counts by label, and how far its
-probabilities can be trusted.
+The results of a trained model on data with gold, for a report: examples, mistakes, counts by label, and the calibration
+of probabilities.
 """
 
 from collections import Counter
@@ -11,24 +11,24 @@ import numpy
 
 from seal_inspect.significance import Statistic
 
-#: What stands for an argument, a span or a label that the other side lacks.
+#: The entry for an argument, a span or a label that the other side lacks.
 NOTHING = "(nothing)"
-#: What is counted of trees.
+#: The unit of counts for trees.
 CONSTITUENT = "constituent"
 
 
 class Choice(NamedTuple):
     """
-    What a structure made of the task-net's own output. Its energies are low where it finds an output good; `None` is
-    that of one that did not compete.
+    The choice of a structure for one input. Low energies are good; the energy of an output that was not a candidate is
+    `None`.
     """
 
     #: The task-net's own output.
     own: str
-    #: How near to gold it and the chosen output are: F1, or accuracy of tags that are no spans, in percent.
+    #: The scores of the own and of the chosen output: F1, or accuracy for tags without spans, in percent.
     own_score: float
     score: float
-    #: Whether gold was among the outputs that competed.
+    #: Whether gold was among the candidates.
     competes: bool
     energy_of_gold: Optional[float] = None
     energy_of_own: Optional[float] = None
@@ -40,25 +40,25 @@ class Example(NamedTuple):
 
     #: `file:line`.
     source: str
-    #: Empty where `gold` has all its words.
+    #: Empty if `gold` contains all words.
     text: str
     gold: str
     predicted: str
-    #: Whether all of the prediction is.
+    #: Whether the whole prediction is right.
     right: bool
-    #: Cross-entropy of the task-net, in nats; `None` where the energy predicts.
+    #: The task-net's cross-entropy, in nats; `None` if the energy predicts.
     loss: Optional[float] = None
-    #: Of the loss-net; `None` without one.
+    #: Energies of the loss-net; `None` without one.
     energy_of_gold: Optional[float] = None
     energy_of_predicted: Optional[float] = None
-    #: `None` without a structure that has been learned.
+    #: `None` without a learned structure.
     choice: Optional[Choice] = None
 
 
 class Picture(NamedTuple):
     """
-    An image, `(H, W, 3)` in [0, 1], with the masks `(H, W)` of gold and of the prediction, their IoU in percent, and
-    the energies of both, `None` without a loss-net.
+    An image, `(H, W, 3)` in [0, 1], with the masks `(H, W)` of gold and prediction, their IoU in percent, and their
+    energies, which are `None` without a loss-net.
     """
 
     source: str
@@ -71,7 +71,7 @@ class Picture(NamedTuple):
 
 
 class LabelCounts(NamedTuple):
-    """How often a label or role is in gold and in predictions, and how often both agree on it."""
+    """The numbers of occurrences of a label or role in gold, in predictions, and in both."""
 
     gold: int
     predicted: int
@@ -79,7 +79,7 @@ class LabelCounts(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """In percent, as `recall` and `f1`; each is 0 where it would divide by 0."""
+        """In percent, like `recall` and `f1`; 0 instead of a division by 0."""
         return 100 * self.correct / max(self.predicted, 1)
 
     @property
@@ -96,30 +96,30 @@ class Findings:
     # Attributes
 
     unit : `str`
-        What `by_label` counts: a role, an entity, a tag, a constituent or a label. Empty of masks.
-
+        The unit of the counts of `by_label`: a role, an entity, a tag, a constituent or a label. Empty for masks.
     examples : `list[Example]`
         In the order of the data.
     confusions : `Counter`
-        How often gold `a` was predicted as `b`, by `(a, b)`, where these differ.
+        The number of times that gold `a` was predicted as another label `b`, by `(a, b)`.
     confidences, hits : `list[numpy.ndarray]`
-        The probability of each decision, and whether it was right: of a whole tag sequence, or of each label or pixel.
+        The probability of each decision, and whether the decision was right. A decision is a whole tag sequence, a
+        label or a pixel.
     f1_at : `dict[float, float]`
-        Of label sets: the mean F1 of rows, in percent, by the least probability of a predicted label.
+        For label sets: the mean F1 of rows, in percent, by the threshold of a label's probability.
     pictures : `list[Picture]`
-        Of masks: the images with the least overlap of gold and prediction, that one first.
+        For masks: the images with the least overlap of gold and prediction, the least first.
     preferred : `list[Picture]`
-        Of masks: the images whose prediction has an energy below gold's, the furthest below first.
+        For masks: the images whose prediction has a lower energy than gold, the largest difference first.
     why : `str`
-        With a structure: how it chooses. Otherwise empty.
+        The explanation of a structure's choices; empty without a structure.
     statistics : `dict[str, Statistic]`
-        The scores that another run on the same examples may be compared in, by name, and what they are of `counts`.
+        The scores for comparisons with another run on the same examples, by name, as functions of `counts`.
     counts : `list[dict[str, float]]`
-        What each example adds to the scores.
+        The contribution of each example to the scores.
     own_counts : `list[dict[str, float]]`
-        With a structure: the same of the task-net's own outputs. Otherwise empty.
+        The same for the task-net's own outputs; empty without a structure.
     keys : `list[str]`
-        What tells whether another run has the same examples: the line and gold of each.
+        The line and gold of each example, which identify the examples of a run.
     """
 
     def __init__(self) -> None:
@@ -139,26 +139,26 @@ class Findings:
         self.keys: list[str] = []
 
     def count(self, source: str, gold: str, /, **counts: float) -> None:
-        """Adds what an example adds to the scores."""
+        """Adds the contribution of an example to the scores."""
         self.keys.append(f"{str(source).rpartition(':')[2]} {gold}")
         self.counts.append(counts)
 
     def count_labels(self, gold: Iterable[str], predicted: Iterable[str], correct: Iterable[str]) -> None:
-        """Adds the labels of gold and of a prediction, and those on which both agree, each as often as it is there."""
+        """Adds the labels of gold, of a prediction, and of both, once for each occurrence."""
         for counter, labels in zip(self._of_label, (gold, predicted, correct)):
             counter.update(labels)
 
     def by_label(self) -> dict[str, LabelCounts]:
-        """The counts of each label that is in gold or in a prediction, the most frequent in gold first."""
+        """The counts of each label of gold and predictions, the most frequent label of gold first."""
         gold, predicted, correct = self._of_label
         names = sorted(gold.keys() | predicted.keys(), key=lambda name: (-gold[name], -predicted[name], name))
         return {name: LabelCounts(gold[name], predicted[name], correct[name]) for name in names}
 
     def calibration(self, bins: int = 10) -> tuple[list[tuple[float, float, int]], float]:
         """
-        How far confidences can be trusted: for each of `bins` equal parts of [0, 1] that has decisions, their mean
-        confidence, the share that was right and their number; and the expected calibration error (ECE), the mean of the
-        differences over all decisions, 0 to 1.
+        The calibration of confidences: for each of `bins` equal parts of [0, 1] with decisions, their mean confidence,
+        the share of right decisions and their number; and the expected calibration error (ECE), the mean difference
+        over all decisions, from 0 to 1.
         """
         confidences, hits = (numpy.concatenate([*parts, numpy.zeros(0)]) for parts in (self.confidences, self.hits))
         places = numpy.minimum((confidences * bins).astype(int), bins - 1)
@@ -171,17 +171,17 @@ class Findings:
         return found, error / max(len(confidences), 1)
 
     def hardest(self, number: int) -> list[Example]:
-        """The examples with the largest loss, that one first."""
+        """The examples with the largest losses, the largest first."""
         scored = [example for example in self.examples if example.loss is not None]
         return sorted(scored, key=lambda example: -example.loss)[:number]
 
     def misjudged(self, number: int) -> list[Example]:
-        """Wrong predictions whose energy is below gold's, the furthest below first: the loss-net is wrong, too."""
+        """Wrong predictions with a lower energy than gold, the largest difference first: the loss-net is wrong, too."""
         gaps = {place: energy_gap(one) for place, one in enumerate(self.examples) if not one.right}
         return self._below(gaps)[:number]
 
     def misjudged_by_structure(self, number: int) -> list[Example]:
-        """The same of the structure's energy, where gold competed."""
+        """Wrong predictions with a lower energy of the structure than gold, if gold was a candidate."""
         gaps = {
             place: energy_gap(one.choice)
             for place, one in enumerate(self.examples)
@@ -199,13 +199,13 @@ class Findings:
         return self.unit == CONSTITUENT
 
     def changed(self) -> list[Example]:
-        """Where the structure chose another output than the task-net's own, that which it mended most first."""
+        """The examples for which the structure changed the output, the largest improvement first."""
         there = [one for one in self.examples if one.choice is not None and one.choice.own != one.predicted]
         return sorted(there, key=lambda one: one.choice.own_score - one.choice.score)
 
 
 def energy_gap(one: Union[Example, Choice, Picture]) -> Optional[float]:
-    """How far the energy of the prediction is above gold's; `None` without both."""
+    """The energy of the prediction minus that of gold; `None` if one is missing."""
     if one.energy_of_gold is None or one.energy_of_predicted is None:
         return None
     return one.energy_of_predicted - one.energy_of_gold

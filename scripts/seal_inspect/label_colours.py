@@ -1,10 +1,10 @@
-"""A colour for each label: far from those of the others, and light enough for black text."""
+"""Colours for labels: they differ clearly, and are light enough for black text."""
 
 import math
 from collections.abc import Iterable
 from functools import cache
 
-#: Of what is no argument but what the arguments are of, and the page behind the colours.
+#: The colour of the predicate, and the background of the page.
 _GREY, _PAGE = (0xDD, 0xDD, 0xDD), (0xFF, 0xFF, 0xFF)
 _NOT_COLOURED = ("V", "C-V")
 #: More labels than this share colours.
@@ -13,8 +13,8 @@ MOST = 64
 
 def colours_of(labels: Iterable[str]) -> dict[str, str]:
     """
-    `#rrggbb` by label: another one for each of 64 labels, on which black text has a contrast of at least 7. The first
-    labels get the colours that are the easiest to tell apart. The predicate itself, `V`, is grey.
+    A colour `#rrggbb` for each label; 64 labels have different ones. Black text on them has a contrast of at least 7.
+    The first labels get the colours that differ most. The predicate, `V`, is grey.
     """
     coloured = [label for label in dict.fromkeys(labels) if label not in _NOT_COLOURED]
     found = _palette()[: len(coloured)]
@@ -24,7 +24,7 @@ def colours_of(labels: Iterable[str]) -> dict[str, str]:
 
 @cache
 def _palette() -> list[tuple[int, int, int]]:
-    """`MOST` colours, each as far as may be from those before it, from grey and from the page."""
+    """`MOST` colours. Each is as far as possible from those before it, from grey and from the background."""
     cells = [
         rgb
         for lightness in (0.92, 0.87, 0.82, 0.77)
@@ -49,7 +49,7 @@ def contrast_with_black(rgb: tuple[int, int, int]) -> float:
 
 
 def _oklab(rgb: tuple[int, int, int]) -> tuple[float, float, float]:
-    """In Ottosson's Oklab, where distances are about those that are seen."""
+    """Converts a colour to Ottosson's Oklab, in which distances approximate perceived differences."""
     red, green, blue = map(_linear, rgb)
     long = math.cbrt(0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue)
     medium = math.cbrt(0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue)
@@ -62,7 +62,7 @@ def _oklab(rgb: tuple[int, int, int]) -> tuple[float, float, float]:
 
 
 def _rgb(lightness: float, chroma: float, hue: float) -> tuple[int, int, int] | None:
-    """The colour of a place in Oklab; `None` where screens have none."""
+    """Converts a point of Oklab to a colour; `None` if screens cannot show it."""
     a, b = chroma * math.cos(math.radians(hue)), chroma * math.sin(math.radians(hue))
     long = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3
     medium = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3

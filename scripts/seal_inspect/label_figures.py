@@ -7,7 +7,7 @@ from seal_inspect.label_statistics import LabelSets
 
 
 def draw_label_sets(sets: LabelSets, path: str) -> None:
-    """Draws how many labels the rows have, and how many rows each label has, alone and with other labels."""
+    """Draws the numbers of labels of the rows, and the numbers of rows of the labels, alone and with other labels."""
     drawing, (left, right) = figure(2, 5.2, 3.6)
     left.bar(range(len(sets.sizes)), sets.sizes, color=BLUE)
     left.set(xlabel="labels of a row", ylabel="rows", title=f"{sets.summary['different_sets']} different sets")
@@ -25,15 +25,16 @@ def draw_label_sets(sets: LabelSets, path: str) -> None:
 
 def draw_surfaces(surfaces: dict[str, numpy.ndarray], axes: dict[str, list[str]], path: str) -> None:
     """
-    Draws gradients over the two outputs of a pair of labels. Those of an energy, all but the first, share one scale.
+    Draws gradients over the two outputs of a pair of labels. All except the first, which are of an energy, share one
+    scale.
 
     # Parameters
 
     surfaces : `dict[str, numpy.ndarray]`
-        By title, that of cross-entropy first: `(steps, steps)`, with a row for each value of the first output, from 0
-        to 1, and a column for each value of the second.
+        Gradients `(steps, steps)` by title, cross-entropy's first. A row stands for a value of the first output, from 0
+        to 1, and a column for a value of the second.
     axes : `dict[str, list[str]]`
-        By title: the names of the two outputs.
+        The names of the two outputs by title.
     """
     drawing, panels = figure(len(surfaces), 4.4, 3.9)
     energies = list(surfaces.values())[1:]

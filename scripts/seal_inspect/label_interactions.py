@@ -1,6 +1,6 @@
 """
-The `label-interactions` sub-command: how a multi-label model's energy treats pairs of labels, beside how often they go
-together in the data.
+The sub-command `label-interactions`: compares how a multi-label model's energy treats pairs of labels with how often
+the labels occur together in data.
 """
 
 import argparse
@@ -37,14 +37,14 @@ class LabelInteractions(Subcommand):
     """
     Writes tables (CSV) and figures (PNG) about a `seal_multilabel` or `seal_text_multilabel` model and a data set:
 
-    - `label_sets`, `labels.csv`: how large and how varied the label sets are, and how often each label occurs alone.
+    - `label_sets`, `labels.csv`: the size and variety of the label sets, and how often each label occurs alone.
     - `negative_hessian.csv`, `co_occurrence.csv`, `pointwise_mutual_information.csv`, `interactions.png`: the Hessian
-      of the global energy in the outputs, taken at the model's predictions and averaged over the rows, beside how often
-      labels go together. The Hessian is written with its sign turned: low energy is good, so where the energy favours
-      two labels together the Hessian is negative and the written value positive.
-    - `pair_gradients`: the gradient of the global energy in one label of a pair, over the outputs of both, for a pair
-      that belongs together and one that does not, beside the gradient of cross-entropy, `-1 / y_k` where label `k` is
-      true, with a `y_k` below 0.05 taken as 0.05. Where it is negative, the label is raised.
+      of the global energy at the model's predictions, averaged over the rows, and how often labels occur together. The
+      Hessian has its sign changed. Low energy is good, so if the energy favours two labels together, the Hessian is
+      negative and the written value positive.
+    - `pair_gradients`: the gradient of the global energy with respect to one label of a pair, over the outputs of both,
+      for a related and an unrelated pair; and the gradient of cross-entropy, `-1 / y_k` for a true label `k`, with
+      `y_k` at least 0.05. A negative gradient raises the label.
     - `summary.json`: the statistics of the label sets, the labels of the two pairs, and Spearman's correlation of the
       negative Hessian with co-occurrence and with pointwise mutual information, over pairs of different labels.
 
@@ -102,7 +102,7 @@ def label_interactions_from_args(args: argparse.Namespace) -> dict[str, Any]:
 
 
 class _Data(NamedTuple):
-    """The labels of all rows, `(rows, labels)`; of the loss-net, the mean Hessian and the features of the first row."""
+    """The labels of all rows, `(rows, labels)`; the loss-net's mean Hessian, and its features of the first row."""
 
     gold: numpy.ndarray
     hessian: Optional[torch.Tensor]
@@ -235,7 +235,7 @@ class _Interactions:
 
 
 def _spearman(first: numpy.ndarray, second: numpy.ndarray) -> Optional[float]:
-    """Spearman's correlation over the pairs of different labels for which both matrices have a value."""
+    """Spearman's correlation over pairs of different labels with values in both matrices."""
     above = numpy.triu_indices(len(first), k=1)
     left, right = first[above], second[above]
     there = numpy.isfinite(left) & numpy.isfinite(right)

@@ -1,4 +1,4 @@
-"""Pairs of labels to look at: one that belongs together, and one that does not."""
+"""Chooses pairs of labels for figures: a related pair, and an unrelated one."""
 
 from collections.abc import Iterable, Sequence
 from typing import Optional
@@ -11,14 +11,14 @@ from seal_inspect import label_statistics
 
 class LabelPairs:
     """
-    Finds pairs of a model's labels, by the taxonomy and by how labels go together in data.
+    Chooses pairs of a model's labels, by the taxonomy and by the labels' association in data.
 
     # Parameters
 
     names : `Sequence[str]`
         The model's labels.
     taxonomy : `Optional[Taxonomy]`
-        Of these labels and any others; `None`: pairs are found by the data alone.
+        A taxonomy with these labels and any others; `None`: pairs are chosen by the data alone.
     gold : `numpy.ndarray`, `(rows, labels)`
         Boolean: the labels of the data.
     """
@@ -33,8 +33,8 @@ class LabelPairs:
 
     def related(self) -> Optional[list[int]]:
         """
-        The most associated child and parent of the taxonomy or, without such a pair, of all pairs of labels. Of a label
-        and its ancestor, the label comes first, however many rows have each. `None` where no two labels go together.
+        The most associated child and parent of the taxonomy or, without such a pair, the most associated pair of
+        labels. A label comes before its ancestor. `None` if no two labels are associated.
         """
         if self._above is None:
             return label_statistics.most_associated(self._gold)
@@ -44,8 +44,8 @@ class LabelPairs:
 
     def unrelated(self, related: Sequence[int]) -> Optional[list[int]]:
         """
-        A pair with the same second label, after the least associated label that is neither its ancestor nor its
-        descendant, nor in the related pair; `None` where no label is left.
+        The second label of the related pair, preceded by the least associated label that is neither its ancestor nor
+        its descendant, nor in the related pair; `None` if there is none.
         """
         excluded = set(related)
         if self._above is not None:
@@ -54,7 +54,7 @@ class LabelPairs:
         return None if other is None else [other, related[1]]
 
     def _marked(self, taxonomy: Taxonomy, pairs: Iterable[tuple[int, int]]) -> numpy.ndarray:
-        """Pairs of the taxonomy's labels, marked in a Boolean table of the model's labels, `(labels, labels)`."""
+        """A Boolean table of the model's labels, `(labels, labels)`, True at the given pairs of the taxonomy."""
         columns = {name: column for column, name in enumerate(self._names)}
         table = numpy.zeros((len(columns), len(columns)), dtype=bool)
         for pair in pairs:

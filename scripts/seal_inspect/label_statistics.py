@@ -1,4 +1,4 @@
-"""Statistics of a table of labels: its label sets, and which labels go together."""
+"""Statistics of a table of labels: its label sets, and the association of labels."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, Optional, Union
@@ -54,8 +54,8 @@ def co_occurrence(gold: numpy.ndarray) -> numpy.ndarray:
 
 def pointwise_mutual_information(gold: numpy.ndarray) -> numpy.ndarray:
     """
-    `log(P(both) / (P(one) P(other)))` of each pair of labels, in nats: `(labels, labels)`; above 0 where they go
-    together, NaN where they never do and on the diagonal.
+    `log(P(both) / (P(one) P(other)))` of each pair of labels, in nats: `(labels, labels)`. It is above 0 for labels
+    that occur together more often than by chance; NaN for labels that never do, and on the diagonal.
     """
     share = gold.mean(axis=0)
     with numpy.errstate(divide="ignore", invalid="ignore"):
@@ -66,10 +66,9 @@ def pointwise_mutual_information(gold: numpy.ndarray) -> numpy.ndarray:
 
 def most_associated(gold: numpy.ndarray, among: Optional[numpy.ndarray] = None) -> Optional[list[int]]:
     """
-    The most strongly associated pair of labels, of those `among` which to choose, `(labels, labels)`: by `P(both)
-    log(P(both) / (P(one) P(other)))`. That measure is low for pairs that hardly ever occur, and for pairs with a label
-    that always occurs. The rarer label comes first, because it is more likely to be the child of the two. `None` where
-    no pair is positively associated.
+    The pair of labels with the largest `P(both) log(P(both) / (P(one) P(other)))`, among the pairs that are True in
+    `among`, `(labels, labels)`. This measure is low for rare pairs, and for pairs with a label that always occurs. The
+    rarer label comes first, because it is more likely to be the child. `None` if no pair has a positive value.
     """
     association = co_occurrence(gold) * pointwise_mutual_information(gold)
     if among is not None:
@@ -83,8 +82,8 @@ def most_associated(gold: numpy.ndarray, among: Optional[numpy.ndarray] = None) 
 
 def least_associated(gold: numpy.ndarray, label: int, excluded: Iterable[int] = (), least: int = 5) -> Optional[int]:
     """
-    The label that is closest to independent of `label`, by pointwise mutual information, among the labels that at least
-    `least` rows have and that are not `excluded`; `None` where there is none.
+    The label whose pointwise mutual information with `label` is closest to 0, among the labels of at least `least` rows
+    that are not `excluded`; `None` if there is none.
     """
     distance = numpy.abs(pointwise_mutual_information(gold)[label])
     distance[gold.sum(axis=0) < least] = numpy.nan

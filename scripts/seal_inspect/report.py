@@ -1,4 +1,4 @@
-"""The `report` sub-command: writes a page about one run, or about several side by side."""
+"""The sub-command `report`: writes a page about one run, or about several side by side."""
 
 import argparse
 import os
@@ -26,11 +26,11 @@ _ENDINGS = (".html", ".md")
 @Subcommand.register("report")
 class ReportCommand(Subcommand):
     """
-    Writes one page about a run, or about several side by side: the curves of both players, energies and gradient norms
-    over epochs; the scores, also by label or role; whether runs differ by more than chance; how far the probabilities
-    can be trusted; what is confused with what, and the examples with the largest loss; the settings and the difference
-    between runs; commit, versions and machine. The page is an HTML file that needs no other file and no network, or a
-    Markdown file (a model card) with its figures beside it as SVG files.
+    Writes one page about a run, or about several side by side: the losses of both players, energies and gradient norms
+    over epochs; the scores, also by label or role; the significance of differences; the calibration of probabilities;
+    confusions, and the examples with the largest losses; the settings and their differences; commit, versions and
+    machine. The page is one HTML file, which needs no network, or a Markdown file (a model card) with figures in SVG
+    files.
     """
 
     def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
@@ -108,20 +108,20 @@ def _check(args: argparse.Namespace) -> None:
 
 
 class _Figures:
-    """The figures of a page, by the names of the files from which Markdown reads them."""
+    """The figures of a page, by the names of their files."""
 
     def __init__(self, page: str) -> None:
         self._stem = os.path.splitext(os.path.basename(page))[0]
         self.drawn: dict[str, str] = {}
 
     def add(self, drawing: Any, kind: str) -> str:
-        """Keeps a figure, and returns its name."""
+        """Adds a figure, and returns its name."""
         name = f"{self._stem}_{kind}.svg"
         self.drawn[name] = as_svg(drawing, kind)
         return name
 
     def write(self, page: str, text: str) -> None:
-        """Writes the page with its figures, which are inside HTML and beside Markdown."""
+        """Writes the page. HTML contains the figures; Markdown has them in files."""
         if page.endswith(".html"):
             write(page, as_html(text, self.drawn))
             return
@@ -131,7 +131,7 @@ class _Figures:
 
 
 def card(folder: str) -> str:
-    """The report of a run without figures and examples, as Markdown, to stand in its archive and beside it."""
+    """The report of a run without figures and examples, in Markdown: the model card of its archive."""
     report = Report([read_run(folder, *names_of([folder]))])
     report.add_summary(archived=True)
     report.add_scores()
@@ -142,7 +142,7 @@ def card(folder: str) -> str:
 
 
 def _add_significance(report: Report, runs: list[Run], found: dict[str, Findings]) -> None:
-    """Whether each run differs from the first one by more than chance."""
+    """Adds the significance of each run's difference from the first run."""
     first, rows, why_not = runs[0].name, [], []
     for run in runs[1:]:
         one, other = found.get(first), found.get(run.name)
@@ -176,7 +176,7 @@ _LIKED = f"Those whose energy is the furthest below gold's; low is good. {_MASKS
 
 
 def _findings(runs: list[Run], args: argparse.Namespace):
-    """What `examine` finds of each run, and why it finds nothing, by the runs' names."""
+    """The findings of `examine` for each run, and the reasons for missing ones, by the runs' names."""
     found: dict[str, Findings] = {}
     missing: dict[str, str] = {}
     for run in runs if args.examples else ():
@@ -192,7 +192,7 @@ def _findings(runs: list[Run], args: argparse.Namespace):
                 archive = load_archive(run.archive, cuda_device=args.cuda_device)
                 found[run.name] = examine(archive, path, args.instances)
             except ConfigurationError as error:
-                # A wrong --data is a mistake of this command; other files may have gone since the run.
+                # A wrong --data is an error of this command. Other files may have been deleted since the run.
                 if args.data is not None and args.data in str(error):
                     raise
                 missing[run.name] = str(error)

@@ -1,4 +1,4 @@
-"""The parts of a report that are about examples: scores by label, mistakes, and where an energy errs."""
+"""The sections of a report about examples: scores by label, mistakes, and errors of an energy."""
 
 from typing import Optional
 
@@ -22,13 +22,13 @@ _P = (
 
 def add_scores_by_label(report: Report, found: dict[str, Findings]) -> None:
     """
-    Precision, recall and F1 of each label or role, with its counts: side by side of runs that were seen on the same
-    examples, and otherwise a table for each run.
+    Adds precision, recall and F1 of each label or role, with its counts. Runs on the same examples share a table;
+    otherwise each run has its own.
 
     # Parameters
 
     found : `dict[str, Findings]`
-        By the names of runs.
+        The findings by the names of runs.
     """
     found = {name: findings for name, findings in found.items() if findings.unit}
     same = len({(findings.unit, *findings.keys) for findings in found.values()}) == 1
@@ -65,7 +65,7 @@ def _add_labels(report: Report, start: str, findings: Findings, header: list[str
 
 
 def add_examples(report: Report, start: str, findings: Findings, most: int) -> None:
-    """What is confused with what, and examples of mistakes, at most `most` of a kind."""
+    """Adds confusions and examples of mistakes, at most `most` of each kind."""
     confusions = findings.confusions.most_common(most)
     if confusions:
         rows = [[gold, predicted, count] for (gold, predicted), count in confusions]
@@ -90,7 +90,7 @@ def add_examples(report: Report, start: str, findings: Findings, most: int) -> N
 
 
 def _add_structure(report: Report, start: str, findings: Findings, most: int) -> None:
-    """Where a structure changed the task-net's own output, whether that helped, and where its energy errs."""
+    """Adds the outputs that a structure changed, the effect of these changes, and errors of its energy."""
     if not findings.why:
         return
     changed, examples = findings.changed(), findings.examples
@@ -174,7 +174,7 @@ def _examples(examples: list[Example], findings: Findings) -> str:
 
 
 def _outputs(findings: Findings, gold: str, *others: str) -> list[str]:
-    """Cells with outputs for one input: gold, and others, of which an empty one is as gold."""
+    """The cells of one input: gold, and other outputs, which are empty if they equal gold."""
     others = tuple(other or gold for other in others)
     shown_ones = differing_brackets(gold, *others) if findings.has_trees else [gold, *others]
     first, *rest = [_cut(text) for text in shown_ones]
@@ -182,7 +182,7 @@ def _outputs(findings: Findings, gold: str, *others: str) -> list[str]:
 
 
 def _table_with_texts(header: list[str], rows: list[list], examples: list[Example]) -> str:
-    """A table with a column for the texts of examples, where they have some, before the others; `–` for `None`."""
+    """Adds a table. Its first column has the texts of the examples, if they have any; `–` stands for `None`."""
     rows = [[NONE if cell is None else cell for cell in row] for row in rows]
     if any(example.text for example in examples):
         header, rows = ["text", *header], [[_cut(example.text), *row] for example, row in zip(examples, rows)]
@@ -194,7 +194,7 @@ def _change(before: Optional[float], after: Optional[float]) -> str:
 
 
 def _short(source: str) -> str:
-    """`file:line` without the file's folder, since that is the same for all examples."""
+    """`file:line` without the folder, which is the same for all examples."""
     return source.rpartition("/")[2]
 
 

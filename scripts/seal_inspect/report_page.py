@@ -1,4 +1,4 @@
-"""The text of a report of runs in Markdown, and its HTML: one text, so that both say the same."""
+"""Writes the text of a report in Markdown, and converts it to HTML."""
 
 import json
 import re
@@ -13,34 +13,34 @@ from seal.version import VERSION
 from seal_inspect.components import escaped
 from seal_inspect.runs import MISSING, differences, durations, settings
 
-#: What stands for a value that a run does not have.
+#: The entry for a missing value.
 NONE = "–"
 
-#: The most characters of a cell of a table that is not broken into lines.
+#: The most characters of a table cell without line breaks.
 _SHORT = 20
-#: The most characters of a word that is not broken.
+#: The most characters of a word without breaks.
 _LONG_WORD = 30
-#: The parts that a page shows folded: the longest ones. A heading may begin with the name of a run.
+#: The headings of long sections, which a page shows folded. The name of a run may precede them.
 _FOLDED = re.compile("(^|: )(Examples|Settings|Environment|More)")
 _PAGE = Path(__file__).with_name("report_page.html")
 
 
 class Report:
-    """The text of a report, part by part."""
+    """Collects the sections of a report."""
 
     def __init__(self, runs: list[Run]) -> None:
         self._runs = runs
         self._parts: list[str] = []
 
     def text(self) -> str:
-        """All parts so far, as Markdown."""
+        """All sections so far, in Markdown."""
         return "\n\n".join(self._parts) + "\n"
 
     def add(self, *parts: str) -> None:
         self._parts += parts
 
     def add_summary(self, archived: bool = False) -> None:
-        """What was run, for how long, and what came out; `archived`: it stands beside models."""
+        """Adds the runs with their durations and best scores. `archived` is True for a model card."""
         runs = self._runs
         title = f"Run {runs[0].name}" if len(runs) == 1 else f"Runs {', '.join(run.name for run in runs)}"
         self.add(f"# {escaped(title)}")
@@ -66,7 +66,7 @@ class Report:
                 self.add(start + gap)
 
     def add_scores(self) -> None:
-        """The scores of the best epoch, those of labels or roles in a table of their own."""
+        """Adds the scores of the best epoch, with a separate table for labels or roles."""
         for data in ("validation", "test"):
             names = dict.fromkeys(
                 name.removeprefix(f"{data}_") for run in self._runs for name in run.scores if name.startswith(data)
@@ -87,11 +87,11 @@ class Report:
                 self.add(f"### F1 of each label, on {data} data", self._table("label", of_one))
 
     def add_figure(self, heading: str, caption: str, name: str) -> None:
-        """A figure, which Markdown reads from a file; `as_html` puts the SVG in its place."""
+        """Adds a figure from a file. `as_html` replaces it by SVG."""
         self.add(f"## {heading}", caption, f"![{heading}]({name})")
 
     def add_settings(self) -> None:
-        """The settings in which runs differ, and all settings of each."""
+        """Adds the settings in which runs differ, and all settings of each run."""
         if len(self._runs) > 1:
             rows = differences(self._runs)
             self.add("## Settings that differ")
@@ -103,7 +103,7 @@ class Report:
             self.add(f"## Settings{name}", table(["setting", "value"], rows))
 
     def add_environment(self) -> None:
-        """The commit, the versions and the machine that each run was trained with."""
+        """Adds the commit, the versions and the machine of each run."""
         self.add("## Environment")
         last = [run.trainings[-1] if run.trainings else {} for run in self._runs]
         keys = dict.fromkeys(key for record in last for key in record)
@@ -118,7 +118,7 @@ class Report:
         self.add(self._table("", rows))
 
     def add_more(self) -> None:
-        """How this was made, and where else to look."""
+        """Adds the command of this report, and links."""
         folders = " ".join(run.folder for run in self._runs)
         self.add(
             "## More",
@@ -133,7 +133,7 @@ class Report:
 
 
 def table(header: Iterable[Any], rows: Iterable[Iterable[Any]]) -> str:
-    """A table in Markdown. Numbers that are not whole have four digits or two decimals."""
+    """A table in Markdown. Fractions have four digits or two decimals."""
     header = [escaped(cell) for cell in header]
     lines = [header, ["---"] * len(header), *([escaped(shown(value)) for value in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -141,8 +141,8 @@ def table(header: Iterable[Any], rows: Iterable[Iterable[Any]]) -> str:
 
 def as_html(text: str, figures: dict[str, str]) -> str:
     """
-    A report as one HTML page, which needs no other file and no network; `figures` are the SVG elements that stand in
-    the place of images, by the images' addresses.
+    Converts a report to one HTML page, which needs no other file and no network. `figures` has the SVG element for each
+    address of an image.
     """
     from jinja2 import Template
     from markdown_it import MarkdownIt
@@ -152,7 +152,7 @@ def as_html(text: str, figures: dict[str, str]) -> str:
         return figures[tokens[place].attrs["src"]]
 
     def cell(renderer, tokens, place, options, environment):
-        # A label or a pair of numbers stays on a line; a long key or path may break anywhere.
+        # Labels and pairs of numbers have no line breaks; long keys and paths may break anywhere.
         text = tokens[place + 1].content
         if len(text) <= _SHORT:
             return '<td class="short">'
@@ -176,25 +176,25 @@ def as_html(text: str, figures: dict[str, str]) -> str:
 
 
 def _sections(tokens: list[Any]) -> list[list[Any]]:
-    """The tokens of a text's title and summary, and those of each part with its heading, which has three tokens."""
+    """Splits the tokens of a text into its beginning and its sections. A heading has three tokens."""
     starts = [place for place, token in enumerate(tokens) if token.type == "heading_open" and token.tag in ("h1", "h2")]
     return [tokens[start:end] for start, end in zip(starts, [*starts[1:], len(tokens)])]
 
 
 def _plain(text: str) -> str:
-    """A heading without the backslashes of Markdown."""
+    """Removes the backslashes of Markdown from a heading."""
     return re.sub(r"\\(.)", r"\1", text)
 
 
 def shown(value: Any) -> Any:
-    """A number of a table: of one that is not whole four digits or two decimals. Other values as they are."""
+    """Formats a value of a table: a fraction has four digits or two decimals; other values are unchanged."""
     if isinstance(value, float) and not value.is_integer():
         return f"{value:.2f}" if abs(value) >= 10 else f"{value:.4g}"
     return int(value) if isinstance(value, float) else value
 
 
 def _code(text: str, language: str = "") -> str:
-    """A block of code, whatever the text has in it."""
+    """A block of code in Markdown, for any text."""
     fence = "```"
     while fence in text:
         fence += "`"
@@ -221,7 +221,7 @@ def _epochs(run: Run, archived: bool) -> str:
 
 
 def _time(run: Run) -> str:
-    """How long a run and the trainings inside it took, without parts of seconds."""
+    """The durations of a run and of the trainings inside it, in whole seconds."""
     of_run, inside = durations(run)
     if of_run is None:
         return NONE
@@ -235,7 +235,7 @@ def _whole(duration: timedelta) -> str:
 
 
 def _energy_gap(run: Run) -> Optional[str]:
-    """A sentence on what the loss-net prefers after the last epoch."""
+    """A sentence about the preference of the loss-net after the last epoch."""
     last = run.epochs[-1]
     gold, predicted = last.get("training_energy_gold"), last.get("training_energy_prediction")
     if gold is None or predicted is None:

@@ -1,4 +1,4 @@
-"""The curves of runs over their epochs, as a matplotlib figure and as SVG."""
+"""Figures of runs: curves over epochs, calibration, and masks."""
 
 import fnmatch
 import io
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 #: Okabe and Ito's colours, which colour-blind readers tell apart, in an order in which neighbours differ in lightness.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#000000")
 _DASHES = ("-", "--", ":", "-.")
-#: Lines are seen through it.
+#: The transparency of lines.
 _LEGEND: dict[str, Any] = {"fontsize": 8, "framealpha": 0.6, "edgecolor": "none"}
 
 
 class Panel(NamedTuple):
     """
-    A panel of the figure: its title, the metrics that it draws (names or patterns), and whether its axis is
-    logarithmic. A metric is drawn in the first panel that wants it.
+    A panel of the figure: its title, the names or patterns of its metrics, and whether its axis is logarithmic. A
+    metric is drawn in the first panel that matches it.
     """
 
     title: str
@@ -52,14 +52,14 @@ _PANELS = (
 
 def curves(runs: list[Run]) -> "Figure":
     """
-    A figure of the metrics of runs over epochs, with those panels that the runs have values of. Of one run, each metric
-    has a colour; of several, each run has a colour and each metric a dash. In the first panel, that of the metric by
-    which the first run's best epoch is chosen, a dot marks the best epoch.
+    A figure of the metrics of runs over epochs, with the panels for which the runs have values. For one run, each
+    metric has a colour; for several, each run has a colour and each metric a dash. The first panel has the metric that
+    chooses the first run's best epoch, which a dot marks.
     """
     from matplotlib.ticker import LogFormatter, MaxNLocator
 
     drawn = _drawn(runs)
-    # As wide as the page, so that its letters are not made smaller.
+    # The width of the page, so that text keeps its size.
     drawing, axes = grid(len(drawn), 10.0 / 3, 2.7)
     several = len(runs) > 1
     for axis, (panel, metrics) in zip(axes, drawn.items()):
@@ -67,7 +67,7 @@ def curves(runs: list[Run]) -> "Figure":
             for number, run in enumerate(runs):
                 epochs, values = run.series(metric)
                 style = _style(number, kind) if several else _style(kind, 0)
-                # Of a single epoch no line could be seen.
+                # A line of a single epoch would be invisible.
                 axis.plot(epochs, values, marker="." if len(epochs) == 1 else "", **style)
                 if axis is axes[0] and run.best_epoch + 1 in epochs:
                     best = epochs.index(run.best_epoch + 1)
@@ -107,7 +107,7 @@ def _line(style: dict[str, Any]) -> Any:
 
 
 def _drawn(runs: list[Run]) -> dict[Panel, list[str]]:
-    """The panels that runs have values of, with the metrics that each draws."""
+    """The panels for which the runs have values, with their metrics."""
     chosen_by = runs[0].validation_metric
     of_whom = ", the task-net alone" if any(run.has_own_scores for run in runs) else ""
     left = dict.fromkeys(name for run in runs for epoch in run.epochs for name in epoch if run.series(name)[0])
@@ -122,8 +122,8 @@ def _drawn(runs: list[Run]) -> dict[Panel, list[str]]:
 
 def trust(found: dict[str, Findings]) -> "Figure":
     """
-    How far the probabilities of models can be trusted, by the names of runs: the share of decisions that are right over
-    their probability, and of label sets the mean F1 over the threshold.
+    A figure of the calibration of models, by the names of runs: the share of right decisions over their probability,
+    and for label sets the mean F1 over the threshold.
     """
     with_thresholds = any(findings.f1_at for findings in found.values())
     drawing, axes = figure(2 if with_thresholds else 1, 4.4, 3.4)
@@ -145,7 +145,7 @@ def trust(found: dict[str, Findings]) -> "Figure":
 
 
 def masks(pictures: list[Picture]) -> "Figure":
-    """Images with the outlines of gold (white) and of the prediction (orange)."""
+    """A figure of images with the outlines of gold (white) and of the prediction (orange)."""
     from matplotlib.patheffects import withStroke
 
     drawing, axes = grid(len(pictures), 2.8, 3.3)
@@ -167,8 +167,8 @@ def masks(pictures: list[Picture]) -> "Figure":
 
 def as_svg(drawing: "Figure", name: str) -> str:
     """
-    The figure as an SVG element, always the same text for the same figure. Its ids begin with `name`, so that a page
-    may hold several figures.
+    Converts a figure to an SVG element; the same figure gives the same text. Its ids begin with `name`, so that a page
+    can contain several figures.
     """
     import matplotlib
 

@@ -1,4 +1,4 @@
-"""Runs side by side: what tells them apart, the settings in which they differ, and how long they took."""
+"""Compares runs: their names, the settings in which they differ, and their durations."""
 
 import glob
 import os
@@ -13,8 +13,8 @@ from seal.registry import ConfigurationError
 
 def durations(run: Run) -> tuple[Optional[timedelta], dict[str, timedelta]]:
     """
-    How long its epochs took, `None` where that is not known; and those of the trainings inside it, of folds and of
-    a student, by these names.
+    The duration of a run's epochs, `None` if unknown; and the durations of the trainings inside it, by the names
+    `folds` and `a student`.
     """
     inside = {}
     for name, folders in {"folds": "folds/*", "a student": "student"}.items():
@@ -26,7 +26,7 @@ def durations(run: Run) -> tuple[Optional[timedelta], dict[str, timedelta]]:
 
 
 def _duration(epoch: dict[str, Any]) -> Optional[timedelta]:
-    """How long a training took until the end of an epoch, as AllenNLP writes it; `None` where that is not known."""
+    """The duration of a training until the end of an epoch, from AllenNLP's metrics; `None` if unknown."""
     duration = epoch.get("training_duration")
     found = re.fullmatch(r"(?:(\d+) days?, )?(\d+):(\d+):(\d+)(?:\.\d*)?", str(duration))
     if found is None:
@@ -36,11 +36,11 @@ def _duration(epoch: dict[str, Any]) -> Optional[timedelta]:
 
 
 def names_of(paths: list[str]) -> list[str]:
-    """What tells runs apart: the ends of their paths, as short as may be."""
-    # Of `.` or `..` the path itself says nothing.
+    """Distinct names for runs: the shortest different ends of their paths."""
+    # `.` and `..` are resolved first.
     parts = [os.path.normpath(os.path.abspath(path) if path.startswith(".") else path).split(os.sep) for path in paths]
     parts = [part[:-1] if part[-1] == ARCHIVE else part for part in parts]
-    # That of scripts/reproduce.py is the folder `model` of a folder with the method's name.
+    # scripts/reproduce.py writes a run to the folder `model` inside a folder with the method's name.
     parts = [part[:-1] if part[-1] == "model" and len(part) > 1 else part for part in parts]
     for length in range(1, max(map(len, parts)) + 1):
         names = ["/".join(part[-length:]) for part in parts]
@@ -50,7 +50,7 @@ def names_of(paths: list[str]) -> list[str]:
 
 
 def settings(config: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The settings of a config by their dotted keys, in order; a list counts as one value."""
+    """The settings of a config by their dotted keys, in order; a list is one value."""
     if isinstance(config, dict) and config:
         for key, value in config.items():
             yield from settings(value, f"{path}.{key}" if path else key)
@@ -59,12 +59,12 @@ def settings(config: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def differences(runs: list[Run]) -> dict[str, list[Any]]:
-    """The settings in which runs differ, by key: the value of each run, `MISSING` where it has none."""
+    """The settings in which runs differ, by key: a value for each run, or `MISSING`."""
     flat = [dict(settings(run.config)) for run in runs]
     keys = dict.fromkeys(key for config in flat for key in config)
     table = {key: [config.get(key, MISSING) for config in flat] for key in keys}
     return {key: values for key, values in table.items() if any(value != values[0] for value in values)}
 
 
-#: The value of a setting that a run does not have.
+#: The value of a missing setting.
 MISSING = object()

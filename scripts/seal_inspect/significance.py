@@ -1,4 +1,4 @@
-"""Whether a difference between two systems is more than chance: a paired bootstrap over the examples of a split."""
+"""Tests the significance of a difference between two systems by a paired bootstrap over examples."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ Totals = dict[str, numpy.ndarray]
 
 @dataclass(frozen=True)
 class Statistic:
-    """A score that is a function of sums over examples. `value` maps the sums of the columns, elementwise, to it."""
+    """A score as a function of sums over examples. `value` maps the sums of the columns, elementwise, to the score."""
 
     columns: tuple[str, ...]
     value: Callable[[Totals], numpy.ndarray]
 
     def of(self, sums: numpy.ndarray) -> numpy.ndarray:
-        """The score of sums whose last axis has the columns in their order."""
+        """The score of sums whose last axis has the columns in order."""
         return self.value({name: sums[..., index] for index, name in enumerate(self.columns)})
 
 
@@ -36,7 +36,7 @@ def mean_f1(name: str) -> Statistic:
 
 
 def f1_of_counts(suffix: str = "") -> Statistic:
-    """F1, in percent, of the counts `correct` and `predicted`, both with `suffix`, and `gold`; 0 where all are 0."""
+    """F1, in percent, of the counts `correct` and `predicted`, both with `suffix`, and `gold`; 0 if all are 0."""
     correct, predicted = f"correct{suffix}", f"predicted{suffix}"
     return Statistic(
         (correct, predicted, "gold"),
@@ -51,7 +51,7 @@ EXACT = mean_of("exact", "sentence")
 
 
 class Comparison(NamedTuple):
-    """The difference of a method's score from the baseline's, and how likely chance makes one as large."""
+    """The difference between the scores of a method and the baseline, with its p-value."""
 
     difference: float
     p_value: float
@@ -78,11 +78,11 @@ def paired_bootstrap(
     first, second = numpy.asarray(baseline, float), numpy.asarray(method, float)
     observed = float(statistic.of(second.sum(axis=0)) - statistic.of(first.sum(axis=0)))
     both = numpy.concatenate([first, second], axis=1)
-    # One product for many draws at once.
+    # One product serves many draws.
     sums = numpy.concatenate([counts @ both for counts in _draws(len(first), resamples, seed)])
     columns = len(statistic.columns)
     differences = statistic.of(sums[:, columns:]) - statistic.of(sums[:, :columns])
-    # The tolerance is for draws that are exactly as far away as the bound: rounding must not put them a little nearer.
+    # The tolerance covers rounding of draws that lie exactly on the bound.
     extreme = numpy.abs(differences - observed) >= abs(observed) - 1e-9
     return Comparison(observed, float((1 + extreme.sum()) / (1 + resamples)))
 
@@ -90,7 +90,7 @@ def paired_bootstrap(
 def compared(
     baseline: Sequence[dict[str, float]], method: Sequence[dict[str, float]], statistic: Statistic
 ) -> tuple[float, float, Comparison]:
-    """The scores of both systems, of what each example adds to them, by column; and their comparison."""
+    """The scores of both systems, from the contributions of each example by column; and their comparison."""
     tables = [
         numpy.array([[row[name] for name in statistic.columns] for row in side], float) for side in (baseline, method)
     ]
@@ -101,8 +101,9 @@ def compared(
 @lru_cache(maxsize=2)
 def _draws(examples: int, resamples: int, seed: int) -> list[numpy.ndarray]:
     """
-    How often each example is drawn, `(draws, examples)`; in parts of a small integer type, to bound the memory. Cached,
-    since drawing takes far longer than its use, and every method on a split is tested with the same draws.
+    The number of times that each example is drawn, `(draws, examples)`, in parts of a small integer type to bound
+    memory. The draws are cached, because they take far longer than the test, and every method on a split uses the same
+    ones.
     """
     generator = numpy.random.default_rng(seed)
     even = numpy.full(examples, 1 / examples)

@@ -1,5 +1,5 @@
 """
-For examples with gold: the task-net's own output, whether gold competed, and the structure's energy of each output.
+For examples with gold: the task-net's own output, whether gold is a candidate, and the structure's energies.
 """
 
 from collections.abc import Sequence
@@ -16,18 +16,18 @@ from seal.two_player.objectives import TaskState
 
 
 class Weighed(NamedTuple):
-    #: The task-net's own output of one input, in the form of the model's.
+    #: The task-net's own output for one input, in the form of the model's outputs.
     own: Any
-    #: Whether gold was among the outputs that competed.
+    #: Whether gold is among the candidates.
     competes: bool
-    #: The structure's of gold, of `own` and of the prediction; `None` of one that did not compete.
+    #: The structure's energies of gold, of `own` and of the prediction; `None` for an output that is not a candidate.
     energies: Sequence[Optional[float]]
 
 
 def weighed_tags(
     model: Any, state: TaskState, predicted: torch.Tensor, metadata: list[dict[str, Any]]
 ) -> list[Weighed]:
-    """For each output of `predicted`, `(batch, tokens)`, a frame in SRL; `own` has the same form."""
+    """Yields a choice for each output of `predicted`, `(batch, tokens)`, such as a frame; `own` has the same form."""
     structure, gold, mask = model.structure, require(state.gold, "gold"), state.mask
     tags, _ = model.output_space.k_best(state.logits, structure.num_candidates, mask)
     own = tags[:, 0] * mask if model.chooses else predicted
@@ -39,7 +39,7 @@ def weighed_tags(
 
 
 def weighed_trees(model: ParsingModel, batch: dict[str, Any], predicted: list[list[str]]) -> list[Weighed]:
-    """For the trees, as symbols, that the model has just predicted of a batch; `own` has the same form."""
+    """Yields a choice for each tree, as symbols, that the model has just predicted; `own` has the same form."""
     beam = model.last_beam if model.chooses else model.search(batch["tokens"], for_structure=True)
     found = model.best_trees(beam, batch["metadata"])
     gold = [item["symbols"] for item in batch["metadata"]]
@@ -54,7 +54,7 @@ def weighed_trees(model: ParsingModel, batch: dict[str, Any], predicted: list[li
 def weighed_sets(
     model: MultilabelModel, logits: torch.Tensor, gold: torch.Tensor, predicted: torch.Tensor
 ) -> list[Weighed]:
-    """For each row of `(batch, labels)`; `own` is `(labels,)`, boolean: by the threshold that is best for the score."""
+    """Yields a choice for each row of `(batch, labels)`; `own`, `(labels,)`, is by the best threshold for the score."""
     structure = model.structure
     own = structure.task_net_labels(logits, model.score)
     outputs = torch.stack([gold.bool(), own, predicted.bool()], dim=1)

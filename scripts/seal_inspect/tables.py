@@ -1,4 +1,4 @@
-"""The tables that sub-commands write, and the rank correlation of two of them."""
+"""Writes tables as CSV, and computes the rank correlation of two tables."""
 
 import csv
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ def write_matrix(path: str, corner: str, names: Iterable[str], matrix: Union[num
 
 
 def spearman(first: numpy.ndarray, second: numpy.ndarray) -> Optional[float]:
-    """Spearman's rank correlation; `None` for fewer than two pairs, and where one side is constant."""
+    """Spearman's rank correlation; `None` for fewer than two pairs, or if one side is constant."""
     if len(first) < 2 or first.max() == first.min() or second.max() == second.min():
         return None
     from scipy.stats import spearmanr  # It takes a while to import.

@@ -1,4 +1,4 @@
-"""The `tag-interactions` sub-command: which tags a tagger's energy favours next to each other, beside the data."""
+"""The sub-command `tag-interactions`: compares the neighbouring tags that a tagger's energy favours with data."""
 
 import argparse
 import json
@@ -27,16 +27,16 @@ class TagInteractions(Subcommand):
     """
     Writes, for a tagger with a loss-net and tagged data:
 
-    - `negative_cross_hessian.csv`: `-d^2 E / dy_t dy_{t+1}`, the mean over neighbouring words, at the task-net's
-      relaxed output (without a task-net, at the output that inference finds). A row stands for the earlier tag. The
-      sign is turned because low energy is good: where the energy favours the second tag after the first, the
-      derivative is negative and the written value positive. For the linear chain the table is its transitions `W`.
-    - `bigrams.csv`, `pointwise_mutual_information.csv`: how often tags follow each other in the data, and, in nats, how
-      much more often than if they were independent.
+    - `negative_cross_hessian.csv`: the mean of `-d^2 E / dy_t dy_{t+1}` over neighbouring words, at the task-net's
+      relaxed output (without a task-net, at the output of inference). A row stands for the earlier tag. The sign is
+      changed because low energy is good: if the energy favours the second tag after the first, the derivative is
+      negative and the written value positive. For the linear chain the table is its transitions `W`.
+    - `bigrams.csv`, `pointwise_mutual_information.csv`: the counts of bigrams of tags in the data, and their pointwise
+      mutual information in nats.
     - `interactions.png`: the cross-Hessian and pointwise mutual information side by side.
     - `summary.json`: Spearman's correlation of the negative cross-Hessian with pointwise mutual information, over the
-      bigrams that occur; and, as `spearman_centred`, the same after the means of its rows and columns are subtracted,
-      which are arbitrary in an energy of pairs.
+      bigrams that occur; and `spearman_centred`, the same after subtracting the means of rows and columns, which are
+      arbitrary in an energy of pairs.
     """
 
     def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
@@ -88,7 +88,7 @@ def tag_interactions_from_args(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _collect(tagger: Tagger, every: int) -> tuple[torch.Tensor, int, torch.Tensor]:
-    """The mean negative cross-Hessian, the number of word pairs it is the mean over, and the bigrams of all data."""
+    """The mean negative cross-Hessian, its number of word pairs, and the bigrams of all data."""
     size = len(tagger.names)
     total, pairs, sentences = torch.zeros(size, size, dtype=torch.double), 0, 0
     counts = torch.zeros(size, size, dtype=torch.long)
@@ -99,7 +99,7 @@ def _collect(tagger: Tagger, every: int) -> tuple[torch.Tensor, int, torch.Tenso
                 continue
             features, outputs = tagger.model.frozen_features(state), _relaxed(tagger.model, state)
         counts += tag_pairs.bigrams(state.gold, state.mask, size).cpu()
-        # Loaders put sentences of similar length together, so every n-th sentence is a fair choice.
+        # Batches have sentences of similar length, so every n-th sentence is a representative choice.
         chosen = torch.arange(len(outputs), device=outputs.device)[-sentences % every :: every]
         sentences += len(outputs)
         if len(chosen) == 0:

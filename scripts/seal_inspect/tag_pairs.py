@@ -21,7 +21,7 @@ def cross_hessian(loss_net: LossNet, features: list[Any], outputs: torch.Tensor,
     # Parameters
 
     features : `list[Any]`
-        What `loss_net.encode` returned.
+        The result of `loss_net.encode`.
     outputs : `torch.Tensor`, `(batch, tokens, tags)`
         The relaxed outputs at which the derivative is taken.
     mask : `torch.BoolTensor`, `(batch, tokens)`

@@ -1,4 +1,4 @@
-"""Shared by the sub-commands about taggers: the model with its data."""
+"""Loads a tagger with its data, for several sub-commands."""
 
 import argparse
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ class Tagger:
         self._loader = loader_of(archive, args.input_file, in_order)
 
     def batches(self) -> Iterator[dict[str, Any]]:
-        """The batches of the data. It is an error if there is no sentence, or the data have no gold tags."""
+        """Yields the batches. Raises a `ConfigurationError` if there is no sentence, or no gold."""
         empty = True
         for batch in self._loader:
             if batch.get("tags") is None:

@@ -1,4 +1,4 @@
-"""Trees of one sentence so that what differs between them is seen."""
+"""Writes trees of one sentence so that their differences are visible."""
 
 import re
 from collections import Counter
@@ -14,8 +14,8 @@ class _Constituent(NamedTuple):
 
 def differing_brackets(gold: str, *others: str) -> list[str]:
     """
-    The words of a sentence with few brackets: of gold those that another tree lacks, and of the others those that gold
-    lacks. So `[NP a vase [PP with a crack]]` are two constituents that the other side has not.
+    Writes the words of a sentence with only those brackets that differ: for gold the constituents that another tree
+    lacks, and for each other tree the constituents that gold lacks, as in `[NP a vase [PP with a crack]]`.
 
     # Parameters
 
@@ -31,7 +31,7 @@ def differing_brackets(gold: str, *others: str) -> list[str]:
 
 
 def _read(tree: str) -> tuple[list[str], list[_Constituent]]:
-    """The words, and the constituents, each before those inside it."""
+    """The words and the constituents. A constituent comes before those inside it."""
     words: list[str] = []
     found: list[_Constituent] = []
     open_: list[int] = []

@@ -1,5 +1,5 @@
 """
-What the page of `demo` shows for an input: the prediction, the outputs that competed with it, and the scores of each.
+The answers of models on the page of `demo`: the prediction, the other candidates, and their scores.
 """
 
 from typing import Optional
@@ -31,8 +31,8 @@ _KINDS = (
 
 def answers_of(name: str, archive: Archive, predicates_from: Optional[str] = None) -> Answers:
     """
-    The answers of a model of this package; `predicates_from`, an argument of the predictor of roles, is an error with
-    one of another task.
+    Makes the answers of a model of this package. `predicates_from` is an argument of the predictor of roles; with a
+    model of another task it raises a `ConfigurationError`.
     """
     if predicates_from is not None:
         if not isinstance(archive.model, SrlModel):

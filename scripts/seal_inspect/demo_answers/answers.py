@@ -15,7 +15,7 @@ from seal.tasks.base.sentence_predictor import SentencePredictor
 from seal_inspect.archives import tensors_of
 from seal_inspect.demo_alternatives import ALTERNATIVES, rows_of, structure_of
 
-#: How many sentences are read, and how many words of one: the outputs that compete take a second for a hundred words.
+#: The most sentences, and the most words of one: candidates for a hundred words take a second.
 LINES, WORDS = 20, 150
 
 
@@ -26,16 +26,16 @@ class Answers:
     # Parameters
 
     name : `str`
-        How the page calls the model.
+        The name of the model on the page.
     archive : `Archive`
     """
 
-    #: What the page asks for, and its examples where the validation data are not at hand.
+    #: The prompt of the page, and its examples if the validation data are missing.
     asks = "text"
     samples: tuple[str, ...] = ("The chef sold the old car to a neighbour .",)
-    #: How several inputs are given at once.
+    #: The separator of several inputs.
     hint = "Each line is an input."
-    #: Of what kind the models of a page are, for a message.
+    #: The kind of the model, for a message.
     task: str
 
     def __init__(self, name: str, archive: Archive, **arguments: Any) -> None:
@@ -53,14 +53,14 @@ class Answers:
         self.colours: dict[str, str] = {}
 
     def about(self) -> JsonDict:
-        """What the page is told of the model."""
+        """The description of the model for the page."""
         examples = self._some_examples() or list(self.samples)
         return {"name": self.name, "asks": self.asks, "hint": self.hint, "examples": examples}
 
     def answer(self, given: str) -> Iterator[JsonDict]:
         """
-        For each line of the input, or each sentence in it, when it is asked for: the `blocks` that the page shows, how
-        many are `done` with it, and how many there are (`of`). Raises `ConfigurationError` if the input is wrong.
+        Yields, for each line or sentence of the input, the `blocks` for the page, the number of lines that are `done`,
+        and the number of all lines (`of`). Raises a `ConfigurationError` if the input is wrong.
         """
         requests = self._requests(given)
         for done, request in enumerate(requests, 1):
@@ -70,7 +70,7 @@ class Answers:
             yield {"blocks": list(self._blocks(request, record)), "done": done, "of": len(requests)}
 
     def _blocks(self, request: JsonDict, record: JsonDict) -> Iterable[JsonDict]:
-        """The blocks of a line or a sentence."""
+        """The blocks of the page for a line or a sentence."""
         raise NotImplementedError
 
     def _requests(self, text: str) -> list[JsonDict]:
@@ -83,14 +83,14 @@ class Answers:
         return requests
 
     def labels(self) -> list[str]:
-        """The labels of spans, each of which gets a colour."""
+        """The labels of spans, which get colours."""
         return []
 
     def _tensors(self, instance: Instance) -> dict[str, Any]:
         return tensors_of(self.model, self.reader, [instance])
 
     def _some_examples(self) -> list[str]:
-        """A few inputs of the validation data, where these are at hand."""
+        """A few inputs of the validation data, if the files exist."""
         path = str(self._data or "").partition("#")[0]
         if not os.path.exists(path):
             return []
@@ -102,12 +102,12 @@ class Answers:
         return list(found)
 
     def _as_input(self, instance: Instance) -> str:
-        """An instance as what a person would give."""
+        """The text that a user would enter for an instance."""
         raise NotImplementedError
 
 
 class SentenceAnswers(Answers):
-    """Of sentences: what is predicted is one of a few whole outputs that compete."""
+    """Answers for sentences, whose prediction is one of a few whole outputs."""
 
     hint = "Sentences are found; a line ends one."
 
@@ -122,14 +122,14 @@ class SentenceAnswers(Answers):
         return requests
 
     def _best(self, outputs: list[JsonDict], columns: dict[str, torch.Tensor]) -> list[JsonDict]:
-        """The task-net's best outputs with their numbers, and the chosen one wherever it is."""
+        """The task-net's best outputs with their numbers, and the chosen output."""
         for output, numbers in zip(outputs, rows_of(columns)):
             output["numbers"] = numbers
         return outputs[:ALTERNATIVES] + [output for output in outputs[ALTERNATIVES:] if output["chosen"]]
 
     @property
     def _score(self) -> str:
-        """That for which a structure decides."""
+        """The score for which the structure decides."""
         structure = structure_of(self.model)
         return "f1" if structure is None else structure.main_score
 

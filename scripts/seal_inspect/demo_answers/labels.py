@@ -24,14 +24,14 @@ from seal_inspect.demo_alternatives import (
 )
 from seal_inspect.demo_answers.answers import Answers, numbers_of
 
-#: How many labels are shown.
+#: The number of labels that are shown.
 LABELS = 30
 _LINE = "A label is predicted where its bar, the probability by which it is chosen, reaches the line."
 _NO_LINE = "Bars are the probabilities of single labels; a whole set was chosen, in which other things count, too."
 
 
 class LabelAnswers(Answers):
-    """Labels with their probabilities and thresholds."""
+    """Answers with labels, their probabilities and thresholds."""
 
     samples = ("Cocoa exports fell by a third.",)
     task = "label sets of texts"
@@ -72,7 +72,7 @@ class LabelAnswers(Answers):
         }
 
     def _inputs(self, request: JsonDict) -> dict[str, Any]:
-        """What the model is given of one request."""
+        """The input of the model for one request."""
         return self._tensors(self.predictor.prepare(request))
 
     @torch.no_grad()
@@ -88,7 +88,7 @@ class LabelAnswers(Answers):
         else:
             sets, columns, places = _candidate_sets(model, structure, state.logits, predicted)
         if not any(bool((one == predicted).all()) for one in sets):
-            # Of a set that does not compete, no energy of the structure says something.
+            # The structure gives an energy to candidates only.
             known = {"log-probability": model.output_space.log_prob(state.logits, predicted.unsqueeze(0))[0]}
             if structure is not None:
                 known[PROBABILITY] = structure.probability_of(state.logits, predicted)
@@ -115,7 +115,7 @@ class LabelAnswers(Answers):
 
 
 class FeatureAnswers(LabelAnswers):
-    """The same of a row of features."""
+    """Answers for a row of features."""
 
     asks = "features"
     samples = ('{"features": {}}',)
@@ -140,8 +140,8 @@ def _candidate_sets(
     model: MultilabelModel, structure: LabelSetStructure, logits: torch.Tensor, predicted: torch.Tensor
 ) -> tuple[torch.Tensor, dict[str, torch.Tensor], list[int]]:
     """
-    The best sets among those that compete, and the predicted one if it does: `(sets, labels)`; what scores all that
-    compete, by column; and the places there of these sets.
+    Returns the best candidate sets, with the predicted set if it is a candidate, `(sets, labels)`; the scores of all
+    candidates by column; and the indices of the returned sets.
     """
     candidates = structure.candidates(logits)
     log_prob = torch.cat([part.log_prob for part in candidates.parts()], dim=1)

@@ -12,7 +12,7 @@ from seal_inspect.demo_answers.answers import SentenceAnswers, numbers_of
 
 
 class TreeAnswers(SentenceAnswers):
-    """The tree of each sentence as a picture, and the other trees of the beam."""
+    """Answers with the tree of each sentence as a picture, and the other trees of the beam."""
 
     task = "trees"
 

@@ -23,7 +23,7 @@ _DRAWS = (
 
 
 class MaskAnswers(Answers):
-    """The foreground of an image, given as a data URL, laid over it."""
+    """Answers with the foreground of an image over the image, which is given as a data URL."""
 
     asks = "image"
     samples = ("",)
@@ -69,7 +69,7 @@ class MaskAnswers(Answers):
 
     @torch.no_grad()
     def _alternatives(self, image: torch.Tensor) -> list[JsonDict]:
-        """The task-net's likeliest mask and draws from it, of the part in the middle that the nets read at once."""
+        """The task-net's likeliest mask and draws from it, for the middle part, which the nets read at once."""
         model = self.model
         if model.inference is not None:
             return []

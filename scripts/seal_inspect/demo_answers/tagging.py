@@ -11,7 +11,7 @@ from seal_inspect.demo_answers.answers import SentenceAnswers, numbers_of
 
 
 class TagAnswers(SentenceAnswers):
-    """Entities or tags: a block for each sentence."""
+    """Answers with entities or tags, a block for each sentence."""
 
     task = "tags"
 
@@ -48,7 +48,7 @@ class TagAnswers(SentenceAnswers):
 
     @torch.no_grad()
     def _alternatives(self, instance: Instance, chosen: list[str]) -> list[JsonDict]:
-        """The best outputs of the task-net, with what scores them: a structure and its terms, or a loss-net."""
+        """The task-net's best outputs, with the scores of a structure and its terms, or of a loss-net."""
         model, structure = self.model, structure_of(self.model)
         if model.task_net is None or model.inference is not None:
             return []
@@ -70,7 +70,7 @@ class TagAnswers(SentenceAnswers):
 
 
 class FrameAnswers(TagAnswers):
-    """Roles: a picture of all frames of a sentence, and a block for each frame."""
+    """Answers with roles: a picture of all frames of a sentence, and a block for each frame."""
 
     task = "roles"
     samples = (

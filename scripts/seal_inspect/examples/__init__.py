@@ -1,5 +1,5 @@
 """
-What a trained model says about data with gold: its mistakes, how far its probabilities can be trusted, and examples.
+Examines a trained model on data with gold: mistakes, calibration of probabilities, and examples.
 """
 
 import itertools
@@ -36,8 +36,8 @@ _EXAMINERS = (
 
 def examine(archive: Archive, path: str, most: int) -> Findings:
     """
-    What a model of this package says of data with gold, as its validation reader takes them: of all instances or,
-    where these are more than `most`, of so many from everywhere, the same ones each time.
+    Examines a model of this package on data with gold, in the format of its validation reader. If there are more than
+    `most` instances, it takes a random sample of that size, the same one each time.
     """
     model, reader = archive.model.eval(), archive.validation_dataset_reader
     make = next((make for kind, make in _EXAMINERS if isinstance(model, kind)), None)
@@ -53,8 +53,8 @@ def examine(archive: Archive, path: str, most: int) -> Findings:
 
 
 def _sample(read: Callable[[], Iterable[Instance]], most: int) -> Iterator[Instance]:
-    """At most so many instances, chosen at random and in the order of the data, which may be sorted by anything."""
-    # Read twice, so that no instance but the next ones need be held.
+    """At most `most` instances, chosen at random, in the order of the data."""
+    # The data are read twice, so that only a few instances are in memory.
     number = sum(1 for _ in read())
     chosen = set(random.Random(0).sample(range(number), min(most, number)))
     return (instance for place, instance in enumerate(read()) if place in chosen)

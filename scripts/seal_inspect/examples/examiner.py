@@ -26,14 +26,14 @@ class Examiner:
         self.found = Findings()
         self.found.unit = self.unit
         self.found.statistics = self.statistics()
-        #: Whether a structure has been learned, which may choose.
+        #: Whether the model has a learned structure.
         self._structured = structure_of(model) is not None
         if self._structured:
             self.found.why = why(model, self._main_score)
 
     @property
     def _main_score(self) -> str:
-        """That for which the structure decides."""
+        """The score for which the structure decides."""
         return self._model.structure.main_score
 
     def statistics(self) -> dict[str, Statistic]:
@@ -54,9 +54,9 @@ class Examiner:
         own : `str`
             The task-net's own output, as text.
         own_counts, counts : `dict[str, float]`
-            What it and the chosen output add to the scores.
+            The contributions of the own and of the chosen output to the scores.
         known : `bool`
-            Whether some output of the model stands for gold.
+            Whether some output of the model represents gold.
         """
         self.found.own_counts.append(own_counts)
         of_gold, *others = weighed.energies
@@ -65,7 +65,7 @@ class Examiner:
 
     @staticmethod
     def _probabilities(output: dict[str, torch.Tensor]) -> torch.Tensor:
-        """How likely each whole output is to be right: by the structure or, without one, by the task-net."""
+        """The probability that each whole output is right, by the structure or, without one, by the task-net."""
         if "probability" in output:
             return output["probability"].double().cpu()
         return output["log_prob"].double().clamp(max=0).exp().cpu()
@@ -86,7 +86,7 @@ class Examiner:
 
 
 def _nearness(counts: dict[str, float]) -> float:
-    """How near an output is to gold, of its counts: F1, or accuracy where nothing is counted for F1, in percent."""
+    """The score of an output from its counts, in percent: F1, or accuracy if there are no counts for F1."""
     if "f1" in counts:
         return 100 * counts["f1"]
     if "correct" not in counts:

@@ -11,7 +11,7 @@ from seal_inspect.structure_choices import weighed_sets
 
 
 class LabelExaminer(Examiner):
-    """Of label sets: each label is a decision; labels are missed, or predicted without being gold."""
+    """Examines label sets. Each label is a decision; a mistake is a missed or an additional label."""
 
     unit = "label"
 

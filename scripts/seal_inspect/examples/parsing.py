@@ -15,7 +15,7 @@ from seal_inspect.structure_choices import weighed_trees
 
 
 class TreeExaminer(Examiner):
-    """Of trees: the whole is a hit or not; the labels of constituents over the same words are confused."""
+    """Examines trees. A whole tree is a decision; a confusion has different labels over the same words."""
 
     unit = CONSTITUENT
 

@@ -13,7 +13,7 @@ _PICTURES = 6
 
 
 class MaskExaminer(Examiner):
-    """Of masks: each pixel is a decision."""
+    """Examines masks. Each pixel is a decision."""
 
     def statistics(self) -> dict[str, Statistic]:
         return {"mean_iou": mean_of("iou", "images")}

@@ -19,7 +19,7 @@ from seal_inspect.structure_choices import weighed_tags
 
 
 class TagExaminer(Examiner):
-    """Of tag sequences: the whole is a hit or not; spans, or words where there are none, are confused."""
+    """Examines tag sequences. A whole sequence is a decision; spans are confused, or words if there are none."""
 
     @property
     def unit(self) -> str:
