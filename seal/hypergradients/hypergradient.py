@@ -23,7 +23,7 @@ _DISAGREEMENT = 0.1
 @dataclass
 class HypergradientReport:
     """
-    How a hypergradient was computed, for logs: plain numbers and a sentence.
+    Information about the computation of a hypergradient, for logs: plain numbers and a sentence.
 
     # Parameters
 
@@ -34,14 +34,14 @@ class HypergradientReport:
     inner_gradient_norm : `float`, optional
         `|d L_Aux / d theta|`; 0 at a minimum, which the implicit part assumes.
     residual, steps, converged, status, curvature, products, has_problem, damping :
-        As in `Solution`; `residual` is 0 and `converged` true where there was nothing to solve. `has_problem` is also
-        true if there is no implicit part although one was asked for, except where the outer loss is flat in the inner
-        parameters (a hinge that no example violates).
+        As in `Solution`. If there was nothing to solve, `residual` is 0 and `converged` true. `has_problem` is also
+        true if a requested implicit part is missing, except for an outer loss that is flat in the inner parameters (a
+        hinge that no example violates).
     left_out : `bool`
-        Whether the implicit part is left out because the residual is not below 1: that of zeros is 1, so no part at all
-        is as near to the solution.
+        Whether the implicit part is left out because the residual is not below 1: the solution 0 has a residual of 1.
     disagreement : `float`, optional
-        How far apart two radii put the first product; see `FiniteDifferenceProducts`. `None` with autograd.
+        The relative difference between the first product at two radii; see `FiniteDifferenceProducts`. `None` with
+        autograd.
     """
 
     loss: float
@@ -66,13 +66,13 @@ class Hypergradient:
     # Parameters
 
     gradient : `dict[str, torch.Tensor]`
-        `explicit + implicit`: names, shapes and precision of the outer parameters, to be set as their `.grad`.
+        `explicit + implicit`, with the names, shapes and precision of the outer parameters, for their `.grad`.
     explicit, implicit : `dict[str, torch.Tensor]`
-        Its two parts.
+        The two parts of the gradient.
     report : `HypergradientReport`
     solution : `dict[str, torch.Tensor]`, optional
-        `H^-1 dL_Prim/dtheta` by the inner parameters' names, to `start` the next system from; `None` with `spans`, and
-        where nothing was solved.
+        `H^-1 dL_Prim/dtheta` by the names of the inner parameters, a `start` for the next system; `None` with `spans`,
+        or if nothing was solved.
     """
 
     gradient: dict[str, torch.Tensor]
@@ -105,51 +105,51 @@ def hypergradient(
         dL_Prim/dpsi = dL_Prim/dpsi (explicit) - J^T H^-1 dL_Prim/dtheta (implicit),
         H = d2 L_Aux / dtheta dtheta,   J = d2 L_Aux / dtheta dpsi
 
-    at the parameters' present values, which should be near such a minimum. `H^-1` is applied first, then `J^T`. A
-    solution whose residual is measured and not below 1 is no better than none: the implicit part is then left out.
-    Neither parameters nor their `.grad` nor the statistics of batch normalisation change. The outer loss draws its
-    random numbers from the caller's stream. Every evaluation of the inner loss draws the ones that follow there,
-    without advancing the stream.
+    at the parameters' present values, which should be near such a minimum. `H^-1` is applied first, then `J^T`. If the
+    measured residual is not below 1, the implicit part is left out, because zeros are as good. Parameters, their
+    `.grad` and the statistics of batch normalisation do not change. The outer loss draws its random numbers from the
+    caller's stream. Every evaluation of the inner loss draws the numbers that follow there, without advancing the
+    stream.
 
     # Parameters
 
     inner_loss : `Callable[[], torch.Tensor]`
         `L_Aux`, evaluated anew at each call from the parameters themselves; see `LossProducts`.
     outer_loss : `Callable[[], torch.Tensor]`
-        `L_Prim`, likewise; called once. If it draws, the draws must pass gradients on to `theta`; otherwise there is
-        no implicit part.
+        `L_Prim`, computed in the same way; called once. If it uses random draws, gradients must pass through them to
+        `theta`; otherwise there is no implicit part.
     inner, outer : `Mapping[str, torch.Tensor]`
         `theta` (the task-net's) and `psi` (the loss-net's), for example `dict(net.named_parameters())`; no tensor
         in both.
     solver : `InverseHessianVector`, optional
-        Needed unless `implicit` is false.
+        Required unless `implicit` is false.
     implicit : `bool`, optional (default = `True`)
-        `False` gives the explicit part alone, which is the update of inference networks; then `inner_loss` is
-        not called.
+        `False`: only the explicit part is computed, which is the update of inference networks, and `inner_loss` is not
+        called.
     products, radius :
-        How second derivatives are computed; as for `loss_products`.
+        The computation of second derivatives, as for `loss_products`.
     example_losses : `Callable[[], torch.Tensor]`, optional
-        The loss of each example, `(examples,)`, of which `L_Aux` is the mean, or the sum; for the solver
-        `sherman_morrison`, whose option `average` says which.
+        Returns the loss of each example, `(examples,)`, for the solver `sherman_morrison`. `L_Aux` is their mean or
+        sum, as the solver's option `average` says.
     generator : `torch.Generator`, optional
-        For the solver's random vectors; see `Curvature`.
+        Draws the solver's random vectors; see `Curvature`.
     reduce : `Callable[[torch.Tensor], torch.Tensor]`, optional
-        Applied to every flat gradient and product of both losses; see `LossProducts`. Not to example gradients.
+        Applied to every flat gradient and product of both losses, but not to example gradients; see `LossProducts`.
     spans : `InputSpans`, optional
-        The spans of the inner parameters, with the inner loss's inputs recorded: they make vectors much shorter if a
-        net's first layer is wide. Not with `reduce`, as each replica has spans of its own.
+        The spans of the inner parameters, with the recorded inputs of the inner loss. They make vectors much shorter if
+        a net's first layer is wide. They exclude `reduce`, because each replica has its own spans.
     metric : `Mapping[str, torch.Tensor]`, optional
-        `d > 0` for each element of the inner parameters, such as the steps of an optimizer say it. The system is solved
-        in its geometry, `(S H S + damping I) u = S v` with `S = diag(d)^-1/2` and `q = S u`, so that damping is in
-        units of `d` and the residual is that of `u`. Not with `spans`.
+        A number `d > 0` for each element of the inner parameters, for example from the state of an optimizer. The
+        system is solved in this geometry, `(S H S + damping I) u = S v` with `S = diag(d)^-1/2` and `q = S u`, so that
+        damping is in units of `d` and the residual is that of `u`. It excludes `spans`.
     start : `Mapping[str, torch.Tensor]`, optional
-        Where the solver starts, such as the `solution` of an earlier batch; see `InverseHessianVector.solve`. Not with
-        `spans`.
+        The start of the solver, such as the `solution` of an earlier batch; see `InverseHessianVector.solve`. It
+        excludes `spans`.
 
     # Raises
 
-    `ConfigurationError` where something is missing or frozen, a loss depends on none of its parameters, or has
-    no second derivative. `NonFiniteValue` where a loss is not finite.
+    `ConfigurationError` if an argument is missing or a parameter frozen, or a loss depends on none of its parameters or
+    has no second derivative; `NonFiniteValue` if a loss is not finite.
     """
     if implicit and solver is None:
         raise ConfigurationError("hypergradient: give a solver, or set implicit to false.")

@@ -11,23 +11,23 @@ from seal.registry import ConfigurationError
 
 class ParameterLayout:
     """
-    The place of each of some named parameters in one flat vector. Solvers work on flat vectors, users with
-    dictionaries.
+    Converts between dictionaries of named parameters, which users have, and flat vectors, which solvers need. It knows
+    the place of each parameter in the vector.
 
-    A tensor with two names is one parameter, which the vector has once. Vectors are at least float32, since sums over
-    many parameters in half precision would lose their small terms.
+    A tensor with two names is one parameter and occurs once. Vectors are at least float32, because sums over many
+    parameters in half precision would lose small terms.
 
     # Parameters
 
     parameters : `Mapping[str, torch.Tensor]`
         Leaves of any shape, `()` too, and any strides, on one device, with floating-point elements.
     role : `str`, optional (default = `"parameters"`)
-        What error messages call the parameters.
+        The name of the parameters in error messages.
 
     # Raises
 
-    `ConfigurationError` if they have no names, there is no parameter, or one is no tensor, frozen, not a leaf, not of
-    floating point, made in `torch.inference_mode` or on another device.
+    `ConfigurationError` if the parameters have no names, there is none, or one is not a tensor, is frozen, not a leaf,
+    not of floating point, made in `torch.inference_mode`, or on another device.
     """
 
     def __init__(self, parameters: Mapping[str, torch.Tensor], role: str = "parameters") -> None:
@@ -59,7 +59,7 @@ class ParameterLayout:
         self.size = sum(self.sizes)
 
     def names_shared_with(self, other: "ParameterLayout") -> list[str]:
-        """The names here of tensors that `other` has too."""
+        """The names of the tensors that are also in `other`."""
         theirs = {id(tensor) for tensor in other.tensors}
         return [name for name, index in self._index.items() if id(self.tensors[index]) in theirs]
 
@@ -68,7 +68,7 @@ class ParameterLayout:
         return [tensor.detach().clone() for tensor in self.tensors]
 
     def put_back(self, values: Sequence[torch.Tensor]) -> None:
-        """Gives `tensors` these values; a graph that someone holds stays valid, as version counters stay."""
+        """Sets the values of `tensors`. Existing graphs stay valid, because version counters do not change."""
         for tensor, value in zip(self.tensors, values):
             tensor.data.copy_(value)
 
@@ -102,7 +102,7 @@ class ParameterLayout:
 
         # Raises
 
-        `ConfigurationError` where names or shapes are not those of the parameters.
+        `ConfigurationError` if names or shapes differ from those of the parameters.
         """
         if set(named) != set(self._index):
             odd = sorted(set(named) ^ set(self._index))[0]
@@ -123,8 +123,8 @@ class ParameterLayout:
 
     def named(self, flat: torch.Tensor) -> dict[str, torch.Tensor]:
         """
-        A flat vector as a dictionary in the parameters' shapes and precision, to be set as their `.grad`. Two
-        names of one parameter hold the same tensor.
+        A flat vector as a dictionary with the parameters' shapes and precision, for their `.grad`. Two names of one
+        parameter have the same tensor.
         """
         pieces = [piece.to(tensor.dtype) for piece, tensor in zip(self.split(flat), self.tensors)]
         return {name: pieces[index] for name, index in self._index.items()}

@@ -34,22 +34,22 @@ class LossProducts:
 
     loss : `Callable[[], torch.Tensor]`
         Returns `L`, one number, computed from the parameters themselves. Each call must compute everything that
-        depends on them, since features computed before are constants to it. The statistics of batch normalisation
-        are put back afterwards; other buffers that it updates change with every call.
+        depends on them: features that were computed before are constants. The statistics of batch normalisation are
+        restored afterwards; other buffers that the loss updates change with every call.
     inner : `ParameterLayout`
         `theta`.
     outer : `ParameterLayout`, optional
-        `psi`; without it there are only Hessian products.
+        `psi`; `None`: only Hessian products are needed.
     reduce : `Callable[[torch.Tensor], torch.Tensor]`, optional
         A linear map, applied to every flat gradient and product; for example the mean over the replicas of distributed
         training.
     randomness : `FixedRandomness`, optional
-        The random state of every evaluation; `None`: that at construction.
+        The random state of every evaluation; `None`: the present state.
 
     # Raises
 
-    `ConfigurationError` where the loss depends on no inner parameter, or an operation of it cannot be
-    differentiated twice. `NonFiniteValue` where the loss is not finite.
+    `ConfigurationError` if the loss depends on no inner parameter, or an operation of it cannot be differentiated
+    twice; `NonFiniteValue` if the loss is not finite.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class LossProducts:
         randomness: Optional[FixedRandomness] = None,
     ) -> None:
         self.loss, self.inner, self.outer = loss, inner, outer
-        #: How far apart two radii put a product, relative to it; `None` where products are exact.
+        #: The relative difference between a product at two radii; `None` for exact products.
         self.disagreement: Optional[float] = None
         self.reduce = reduce or (lambda flat: flat)
         self.randomness = randomness or FixedRandomness([layout.device for layout in (inner, outer) if layout])
@@ -80,7 +80,7 @@ class LossProducts:
         raise NotImplementedError
 
     def _product(self, vector: torch.Tensor, layout: ParameterLayout) -> torch.Tensor:
-        """The derivative, by the parameters of the layout, of the inner product of gradient and vector."""
+        """The derivative of the inner product of gradient and vector with respect to the parameters of the layout."""
         raise NotImplementedError
 
 
@@ -91,7 +91,7 @@ class NonFiniteValue(FloatingPointError):
     # Parameters
 
     what : `str`
-        Which it is, and its value if it is a number: `"outer loss is nan"`.
+        A description of the value, such as `"outer loss is nan"`.
     """
 
     def __init__(self, what: str) -> None:
@@ -131,14 +131,14 @@ def evaluate(loss: Loss, name: str) -> torch.Tensor:
 
 
 def gradients_of(value: torch.Tensor, tensors: Sequence[torch.Tensor], **settings) -> Gradients:
-    """One gradient for each tensor, `None` for an unused one and where there is no graph."""
+    """The gradient for each tensor; `None` for an unused tensor, and without a graph."""
     if not value.requires_grad:
         return [None] * len(tensors)
     return torch.autograd.grad(value, tensors, allow_unused=True, **settings)
 
 
 def loss_gradient(loss: Loss, layout: ParameterLayout, randomness: FixedRandomness) -> torch.Tensor:
-    """The gradient of the inner loss, without graph: `(layout.size,)`; refuses what `LossProducts` does."""
+    """The gradient of the inner loss, without graph: `(layout.size,)`. It raises the errors of `LossProducts`."""
     with randomness(), differentiable_in_any_mode(), torch.enable_grad():
         gradients = gradients_of(evaluate(loss, "inner"), layout.tensors)
     _refuse_independence(gradients, layout)
@@ -146,7 +146,7 @@ def loss_gradient(loss: Loss, layout: ParameterLayout, randomness: FixedRandomne
 
 
 def _refuse_independence(gradients: Gradients, layout: ParameterLayout) -> None:
-    """Zeros in the place of no gradient at all would hide a frozen net or a stray `detach`."""
+    """Raises an error if there is no gradient. Zeros in its place would hide a frozen net or a stray `detach`."""
     if all(gradient is None for gradient in gradients):
         raise ConfigurationError(
             f"hypergradient: the inner loss depends on none of the {layout.role}; look for a detach, "
@@ -218,7 +218,7 @@ class FiniteDifferenceProducts(LossProducts):
         return self._difference(vector, layout, step * self._factor)
 
     def _first_product(self, vector: torch.Tensor, layout: ParameterLayout, step: float) -> torch.Tensor:
-        """The product at the radius that it chooses."""
+        """Chooses the radius, and returns the product at this radius."""
         factor, wide = 1.0, self._difference(vector, layout, step)
         found, self.disagreement = wide, math.inf
         while True:
@@ -263,7 +263,7 @@ class FiniteDifferenceProducts(LossProducts):
 
 
 def _distance(wide: torch.Tensor, narrow: torch.Tensor) -> float:
-    """How far two products are apart, relative to the larger; infinite if one is not finite."""
+    """The distance between two products, relative to the larger one; infinite if one is not finite."""
     size = max(norm_of(product) for product in (wide, narrow))
     apart = norm_of(wide - narrow)
     if not math.isfinite(apart):
@@ -305,7 +305,7 @@ class AutogradProducts(LossProducts):
 
 
 def _refuse_dead_ends(gradients: Gradients) -> None:
-    """Raises the error of a node of their graph that can only raise one, and that products would never visit."""
+    """Raises the error of a node in the gradients' graph that has no derivative and that products would not visit."""
     seen, waiting = set(), [gradient.grad_fn for gradient in gradients if gradient is not None]
     while waiting:
         node = waiting.pop()
@@ -413,7 +413,7 @@ def cross_hessian_vector_product(
 
 
 def both_layouts(inner: Mapping[str, torch.Tensor], outer: Mapping[str, torch.Tensor]):
-    """Their layouts; refuses a tensor that is in both, as an encoder that the nets share would be."""
+    """Makes the layouts. Raises a `ConfigurationError` if a tensor is in both, such as a weight of a shared encoder."""
     theta, psi = ParameterLayout(inner, "inner parameters"), ParameterLayout(outer, "outer parameters")
     shared = theta.names_shared_with(psi)
     if shared:

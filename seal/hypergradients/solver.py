@@ -26,8 +26,8 @@ class Curvature:
     example_gradients : `Callable[[], torch.Tensor]`, optional
         Returns the gradient of each example's loss, `(examples, size)`; only `sherman_morrison` needs it.
     generator : `torch.Generator`, optional
-        Draws the random vectors of `diagonal` and `nystroem`; torch's own where `None`. Several replicas must all draw
-        the same vectors.
+        Draws the random vectors of `diagonal` and `nystroem`; `None`: torch's own generator. All replicas must draw the
+        same vectors.
     """
 
     product: Callable[[torch.Tensor], torch.Tensor]
@@ -65,31 +65,31 @@ class Curvature:
 @dataclass
 class Solution:
     """
-    What a solver found for `(H + damping I) q = v`.
+    The result of a solver for `(H + damping I) q = v`.
 
     # Parameters
 
     solution : `torch.Tensor`, `(size,)`
         `q`, always finite.
     residual : `float`, optional
-        `|(H + damping I) q - v| / |v|`, from a product with `q`; 0 if `v` is 0. `None` if the solver was not to
-        measure it, or a product was not finite.
+        `|(H + damping I) q - v| / |v|`, from a product with `q`; 0 if `v` is 0. `None` if `measure_residual` is false,
+        or a product was not finite.
     steps : `int`
-        The number of series terms, conjugate-gradient steps, probes, columns or examples that `solution` is made from.
+        The number of series terms, conjugate-gradient steps, probes, columns or examples in `solution`.
     converged : `bool`
         Whether the residual is measured and at most `tolerance`.
     status : `str`
         One sentence; if the solver did not converge, it says what to change.
     curvature : `tuple[float, float]`, optional
-        The least and the greatest `p.Hp / p.p` of the directions `p` met, without damping. Both lie within the range
-        of the eigenvalues; a solver that computes eigenvalues gives its extreme ones.
+        The least and the greatest `p.Hp / p.p` of all directions `p` so far, without damping. Both lie within the range
+        of the eigenvalues. A solver that computes eigenvalues returns the extreme ones.
     products : `int`
         The number of Hessian-vector products, including that of the measured residual.
     has_problem : `bool`, optional (default = `False`)
-        Whether there is a problem other than too few steps, which `status` describes: growing terms, curvature that is
-        not positive, products that are not finite. It is noticed even if no residual is measured.
+        Whether `status` describes a problem other than too few steps: growing terms, curvature that is not positive, or
+        products that are not finite. It does not depend on a measured residual.
     damping : `float`, optional (default = `0.0`)
-        The one of the system that was solved: the solver's own, or more where it follows the curvature.
+        The damping of the solved system: the solver's setting, or more if it follows the curvature.
     """
 
     solution: torch.Tensor
@@ -203,9 +203,9 @@ class InverseHessianVector(Registrable):
     `ConfigurationError` for a value outside these ranges.
     """
 
-    #: Whether the solution depends on the orthonormal basis in which the system is written.
+    #: Whether the solution depends on the orthonormal basis of the system.
     depends_on_basis = False
-    #: Whether it needs the gradient of each example's loss.
+    #: Whether the solver needs the gradient of each example's loss.
     needs_examples = False
     #: The smallest valid `max_steps`.
     _fewest_steps = 1
@@ -230,8 +230,8 @@ class InverseHessianVector(Registrable):
         rhs : `torch.Tensor`, `(size,)`
             `v`.
         start : `torch.Tensor`, `(size,)`, optional
-            A guess of `q`, such as the solution of a similar system: where its residual is below 1, the system of what
-            it leaves is solved, `(H + damping I) d = v - (H + damping I) start`. It takes one more product.
+            A guess of `q`, such as the solution of a similar system. If its residual is below 1, the solver solves
+            `(H + damping I) d = v - (H + damping I) start` instead. This takes one more product.
 
         # Returns
 
@@ -260,7 +260,7 @@ class InverseHessianVector(Registrable):
         return self._solution(system, scale, problem)
 
     def _iterated(self, system: System) -> Optional[str]:
-        """Iterates as far as products are finite, and measures; returns a sentence if there is a problem."""
+        """Iterates while products are finite, and measures the residual. Returns a sentence if there is a problem."""
         try:
             problem = self._solve(system)
             if self.measure_residual and system.residual is None:
@@ -273,7 +273,7 @@ class InverseHessianVector(Registrable):
         return problem
 
     def _solution(self, system: System, scale: float, problem: Optional[str]) -> Solution:
-        """The solution for a right-hand side `scale` times that of the system, whose iterate is final."""
+        """Makes the solution from the final iterate, for a right-hand side that is `scale` times the system's."""
         solution = system.iterate * scale
         if not math.isfinite(max_abs(solution)):
             solution, system.residual, system.steps = torch.zeros_like(solution), None, 0
@@ -297,7 +297,7 @@ class InverseHessianVector(Registrable):
         )
 
     def _started(self, system: System, start: torch.Tensor) -> tuple[System, float]:
-        """The system of what `start` leaves, and its share of the right-hand side; the system itself, and 1, else."""
+        """The system for the residual of `start`, and its share of the right-hand side; or the system itself, and 1."""
         if not 0 < max_abs(start) < math.inf:
             return system, 1.0
         try:
@@ -324,5 +324,5 @@ class InverseHessianVector(Registrable):
         return f"relative residual {system.residual:.1e} after {system.steps} steps: {self._advice(system)}"
 
     def _advice(self, system: System) -> str:
-        """What to change where the residual is above the tolerance."""
+        """The advice for a residual above the tolerance."""
         return "raise max_steps (now %d) or damping (now %g)" % (self.max_steps, self.damping)

@@ -16,13 +16,15 @@ from seal.registry import ConfigurationError, Lazy, Registrable, construct
 
 class TaskNetOutput(NamedTuple):
     """
+    The output of a task-net for a batch.
+
     # Parameters
 
     logits : `torch.Tensor`, `(batch, *structure)`
     hidden : `torch.Tensor`, `(batch, ..., size)`, optional
         The encoder's vectors, for further heads and for a loss-net that shares them.
     earlier : `torch.Tensor`, `(batch, steps, *structure)`, optional (default = `None`)
-        Where a net finds its logits in steps and is trained: those of the steps before the last.
+        In training, the logits of the steps before the last, for a net that computes its logits in steps.
     """
 
     logits: torch.Tensor
@@ -92,8 +94,8 @@ class TaskNet(OverOutputs, Registrable):
 
     def last_layer_parameters(self) -> list[torch.nn.Parameter]:
         """
-        Those of the linear layer. A subclass without it gives those of its own last layer, or an empty list if it has
-        none.
+        The parameters of the linear layer. A subclass without it returns the parameters of its own last layer, or an
+        empty list.
         """
         head = getattr(self, "_head", None)
         return [] if head is None else list(head.parameters())
@@ -195,8 +197,8 @@ class LossNet(OverOutputs, Registrable):
     @torch.no_grad()
     def copy_task_net(self, task_net: TaskNet) -> None:
         """
-        Makes the local term minus the inner product of an output and the task-net's logits; the other terms do not
-        change. `check_copy` says whether this is possible.
+        Sets the local term to minus the inner product of an output and the task-net's logits. The other terms do not
+        change. `check_copy` tests whether this is possible.
         """
         require(self.encoder, "loss_net.encoder").load_state_dict(task_net.encoder.state_dict())
         (local,) = self._local_energies()
@@ -227,7 +229,7 @@ class LossNet(OverOutputs, Registrable):
         return self.condition(self.vectors(inputs, task_hidden), inputs, mask)
 
     def vectors(self, inputs: dict[str, Any], task_hidden: Optional[torch.Tensor]) -> torch.Tensor:
-        """The encoder's vectors, the first and, with an encoder of its own, the longer part of `encode`."""
+        """The first part of `encode`: the vectors of the loss-net's own encoder, or of the task-net's."""
         if self.encoder is None:
             return require(task_hidden, "the task_net's vectors").detach()
         return self.encoder(inputs)
@@ -235,7 +237,7 @@ class LossNet(OverOutputs, Registrable):
     def condition(
         self, vectors: torch.Tensor, inputs: dict[str, Any], mask: Optional[torch.Tensor] = None
     ) -> list[Any]:
-        """The rest of `encode`: what each term makes of the encoder's vectors."""
+        """The second part of `encode`: the features of each term from the encoder's vectors."""
         hidden = self._dropout(vectors)
         if self._layer is not None:
             hidden = torch.tanh(self._layer(hidden))

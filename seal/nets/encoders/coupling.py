@@ -37,20 +37,19 @@ class CouplingStep(torch.nn.Module):
 @Encoder.register("coupling_convolution")
 class CouplingConvolution(Encoder):
     """
-    A network of whole images in the style of cGLOW's convolutions
-    ([Lu & Huang 2020](https://arxiv.org/abs/1905.13288)), which implicit training (Shankar & Piratla) has as its
-    inference network, without saying more of it. After a first convolution of 3 x 3 at full size there are `levels`
-    times a squeeze of each 2 x 2 pixels into one of four times the channels, `depth` coupling steps, and a split: half
-    of the channels go on, and half wait. On the way back each level has as many steps again, with both halves, and
-    unfolds each pixel into its 2 x 2.
+    A network for whole images in the style of cGLOW ([Lu & Huang 2020](https://arxiv.org/abs/1905.13288)), which
+    implicit training (Shankar & Piratla) names as its inference network without details. A first convolution of 3 x 3
+    works at full size. Each of the `levels` squeezes 2 x 2 pixels into one pixel with four times the channels, applies
+    `depth` coupling steps, and splits the channels: the next level reads one half, and the other half waits. On the way
+    back, each level joins both halves, applies as many steps, and unfolds each pixel into 2 x 2.
 
-    Published are the squeeze, the split and the coupling network, and the sizes of the authors' program for Weizmann's
-    horses: 3 levels of 8 steps, and a `width` of 256. Ours is what predicts instead of inverting: a step adds to all
-    channels in place of scaling and shifting one half by the other, nothing is normalised or mixed by an invertible
-    matrix, and the first convolution and the way back are there. So are the default sizes, for 160 training images.
+    The squeeze, the split and the coupling network are published, and so are the authors' sizes for Weizmann's horses:
+    3 levels of 8 steps, and a `width` of 256. The changes for prediction are ours: a step adds to all channels instead
+    of scaling and shifting one half by the other; there is no normalisation and no invertible mixing; and there are the
+    first convolution and the way back. The default sizes, for 160 training images, are ours, too.
 
-    Reads `image (batch, 3, H, W)` of any size, which is filled up at its right and lower edges to a multiple of
-    `2 ** levels`; gives `(batch, H, W, channels)`, a vector a pixel.
+    Reads `image (batch, 3, H, W)` of any size, which is padded at its right and lower edges to a multiple of
+    `2 ** levels`; returns `(batch, H, W, channels)`, a vector for each pixel.
 
     # Parameters
 
@@ -59,11 +58,10 @@ class CouplingConvolution(Encoder):
     width : `int`, optional (default = `64`)
         The channels inside a step.
     levels : `int`, optional (default = `3`)
-        At most 10, and from the fourth on at most as many as halve the longer side of an image to one pixel: at a
-        further level most of what is computed would be what the image was filled up with, and each one has twice the
-        weights of the one before.
+        At most 10. From the fourth on, at most as many as halve the longer side of an image to one pixel: further
+        levels would compute mostly padding, and each has twice the weights of the one before.
     depth : `int`, optional (default = `2`)
-        The steps at each level, on the way there and again on the way back.
+        The number of steps at each level, in each direction.
     dropout : `float`, optional (default = `0.0`)
         Dropout of whole channels, where the image is smallest.
     activation : `Activation`, optional (default = `relu`)
