@@ -177,12 +177,12 @@ class Trainings:
         from allennlp.commands.train import train_model
 
         from seal.cli.check import check
-        from seal.cli.error_places import places_named
+        from seal.cli.config_keys import with_config_key
         from seal.training import NonFiniteLoss
 
         with tempfile.TemporaryDirectory(prefix="tune-") as folder, quiet(self._verbose):
             try:
-                with mistakes_of_the_library(), places_named():
+                with mistakes_of_the_library(), with_config_key():
                     check(params.as_dict(quiet=True))
                     train_model(params, os.path.join(folder, _RUN), dry_run=dry_run)
             except UserError as error:

@@ -2,7 +2,7 @@
 The sub-command `check`: compares a config with the signatures of the constructors that it names, without calling them.
 `seal train` does the same first. The message for a mistake has the key, the value, and a suggestion.
 
-A value that a constructor refuses is found only when the constructor is called; `places_named` then adds the key.
+A value that a constructor refuses is found only when the constructor is called; `with_config_key` then adds the key.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from allennlp.modules.token_embedders.embedding import Embedding, parse_embeddin
 from allennlp.training.trainer import Trainer
 
 from seal.cli.configs import place_of, read_config
-from seal.cli.data_check import look_at_data
+from seal.cli.data_check import check_data
 from seal.cli.workers import Workers
 from seal.common.setting_checks import abbreviate, check_range, check_that, suggest, whole_number
 from seal.files.paths import user_path
@@ -77,7 +77,7 @@ def check(config: dict[str, Any], source: Optional[str] = None) -> None:
     parts = {key: value for key, value in config.items() if key not in _READ_BEFORE and key != "type"}
     _check_keys("", TrainModel, parts, parameters, also=(*_SEEDS, "distributed"))
     for key in _DATA:
-        _check_data(key, config.get(key), source)
+        _check_path(key, config.get(key), source)
 
 
 def check_overridden(config: dict[str, Any], trained: dict[str, Any]) -> None:
@@ -138,7 +138,7 @@ def _check_workers(section: Any) -> None:
     check_range('config key "distributed.timeout"', workers.timeout, least=1)
 
 
-def _check_data(key: str, path: Any, source: Optional[str]) -> None:
+def _check_path(key: str, path: Any, source: Optional[str]) -> None:
     """Checks that a plain path of data exists. Only the reader knows about other paths, such as patterns."""
     is_given = path != "" and (path is not None or key != "train_data_path")
     check_that(is_given, f'config key "{key}"', "the path of data", path)
@@ -343,5 +343,5 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def _check(args: argparse.Namespace) -> None:
     config = read_config(args.config, args.overrides)
     check(config, args.config)
-    read = "" if args.no_data else f" (read: {'; '.join(look_at_data(config))})"
+    read = "" if args.no_data else f" (read: {'; '.join(check_data(config))})"
     print(f"{args.config}: no mistake found{read}")

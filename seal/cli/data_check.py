@@ -15,7 +15,7 @@ from typing import Any, Optional
 from allennlp.common import Params
 from allennlp.data import DatasetReader
 
-from seal.cli.error_places import places_named
+from seal.cli.config_keys import with_config_key
 from seal.common.setting_checks import counted
 from seal.common.vocabularies import NOTATIONS
 from seal.registry import ConfigurationError
@@ -79,7 +79,7 @@ class _Part:
             )
 
 
-def look_at_data(config: dict[str, Any], seconds: float = SECONDS) -> list[str]:
+def check_data(config: dict[str, Any], seconds: float = SECONDS) -> list[str]:
     """
     Reads the first hundred instances of the training, validation and test data, and then the rest, until `seconds` are
     over. If the training and validation data are read to the end, a warning names labels that only the validation data
@@ -116,14 +116,14 @@ def look_at_data(config: dict[str, Any], seconds: float = SECONDS) -> list[str]:
     return [str(part) for part in parts] or ["nothing in time"]
 
 
-def look_at_beginnings(config: dict[str, Any], seconds: float = SECONDS) -> None:
+def check_beginnings(config: dict[str, Any], seconds: float = SECONDS) -> None:
     """
     Reads the first instance of the training data and the first hundred of the validation and test data, without
     warnings, before a training reads all of its data. Tables, which are read whole, are left out.
 
     # Raises
 
-    As `look_at_data`.
+    As `check_data`.
     """
     end = time.monotonic() + seconds
     disabled = logging.root.manager.disable
@@ -147,7 +147,7 @@ def _parts(config: dict[str, Any]) -> Iterator[_Part]:
         if not isinstance(path, str):  # A reader of another package may take other values.
             continue
         if section not in readers:
-            with places_named():
+            with with_config_key():
                 params = Params({section: config[section]}).duplicate()
                 readers[section] = DatasetReader.from_params(params.pop(section))
         yield _Part(name, path, readers[section])

@@ -13,8 +13,8 @@ from allennlp.models.archival import Archive
 from seal.allennlp.model_names import ready_model
 from seal.allennlp.safe_archives import open_archive, opening
 from seal.cli.check import check_overridden
+from seal.cli.config_keys import with_config_key
 from seal.cli.configs import overridden
-from seal.cli.error_places import places_named
 from seal.common.setting_checks import check_range
 from seal.files.atomic_files import atomic_write
 from seal.files.paths import user_path
@@ -55,7 +55,7 @@ def load_model(args: argparse.Namespace) -> Archive:
         with opening(None if os.path.isdir(args.archive_file) else args.archive_file):
             check_overridden(overridden(trained, args.overrides), trained)
 
-    with places_named():
+    with with_config_key():
         return open_archive(
             args.archive_file, args.cuda_device, args.overrides, args.weights_file, check if args.overrides else None
         )

@@ -20,9 +20,9 @@ from torch.multiprocessing import ProcessExitedException
 
 from seal.allennlp.error_sentences import BEGUN, describe
 from seal.cli.check import check
+from seal.cli.config_keys import no_instance, with_config_key
 from seal.cli.configs import read_config
-from seal.cli.data_check import look_at_beginnings
-from seal.cli.error_places import no_instance, places_named
+from seal.cli.data_check import check_beginnings
 from seal.cli.run_folder import check_folder, fill_folder, locked, sort_namespaces, write_archive
 from seal.cli.workers import group_of, run_workers
 from seal.files.atomic_files import with_filename
@@ -117,7 +117,7 @@ def train(
     with nullcontext() if node_rank else locked(folder):
         check_folder(folder, config, recover, force)
         check(config, source)
-        look_at_beginnings(config)
+        check_beginnings(config)
         existed = os.path.exists(folder)
         try:
             fill_folder(folder, config, force)
@@ -157,7 +157,7 @@ def _run(
             prepare_environment(settings)
             _work(settings, folder, dry_run)
         else:
-            with places_named():
+            with with_config_key():
                 group = group_of(section, node_rank, packages)
                 run_workers(group, _work, settings, folder, recover, dry_run)
     except (KeyboardInterrupt, SigTermReceived):
@@ -182,7 +182,7 @@ def _begun() -> Iterator[None]:
 
 def _work(params: Params, folder: str, dry_run: bool, rank: int = 0, accelerator: Any = None) -> None:
     """Constructs the objects of the config, and trains. Each process of a run calls it."""
-    with places_named(), with_filename(folder):
+    with with_config_key(), with_filename(folder):
         given = {"serialization_dir": folder, "local_rank": rank, "ddp_accelerator": accelerator}
         loop: Any = TrainModel.from_params(params, **given)
         _check_made(loop)
@@ -190,7 +190,7 @@ def _work(params: Params, folder: str, dry_run: bool, rank: int = 0, accelerator
             sort_namespaces(folder)
     if dry_run:
         return
-    with _begun(), places_named(), with_filename(folder):
+    with _begun(), with_config_key(), with_filename(folder):
         if dist.is_initialized():
             dist.barrier()
         metrics = loop.run()

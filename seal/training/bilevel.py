@@ -134,7 +134,7 @@ class Bilevel:
             )
 
 
-def check_found(patterns: Iterable[str], names: Iterable[str], key: str, whose: str) -> None:
+def check_patterns(patterns: Iterable[str], names: Iterable[str], key: str, whose: str) -> None:
     """
     Checks regular expressions that select parameters by name.
 
@@ -236,7 +236,7 @@ def inner_parameters(
         raise ConfigurationError(
             f"trainer.inner_parameters: 'last_layer' or a list of regular expressions, not {chosen!r}."
         )
-    check_found(chosen, moved, "trainer.inner_parameters", "that the task-net's optimizer moves")
+    check_patterns(chosen, moved, "trainer.inner_parameters", "that the task-net's optimizer moves")
     selected = {name: p for name, p in moved.items() if any(re.search(pattern, name) for pattern in chosen)}
     if not selected:
         raise ConfigurationError("trainer.inner_parameters: an empty list; leave it out to take all.")

@@ -167,7 +167,7 @@ def _threads(number: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def held_out_of_run(
+def cross_fitter_of_run(
     model: SealModel,
     settings: FoldSettings,
     make_trainer: MakeTrainer,

@@ -113,7 +113,7 @@ def equal_inputs(data_loader: DataLoader, otherwise: str) -> numpy.ndarray:
     return in_order(numpy.fromiter(numbers, dtype=numpy.uint64))
 
 
-def check_data(model: SealModel, data_loader: DataLoader, validation_data_loader: Optional[DataLoader]) -> None:
+def check_loaders(model: SealModel, data_loader: DataLoader, validation_data_loader: Optional[DataLoader]) -> None:
     """
     Checks the data loaders before training.
 

@@ -24,11 +24,11 @@ from seal.common.setting_checks import check_range, pop_arguments, with_paramete
 from seal.tasks.base import SealModel
 from seal.tasks.base.scored_rows import NonFiniteOutput
 from seal.training.batch_groups import micro_batches, updates_on_fresh_batches
-from seal.training.bilevel import check_found
+from seal.training.bilevel import check_patterns
 from seal.training.checkpoints import NonFiniteLoss, ResumableCheckpointer, player_diverged, validation_diverged
-from seal.training.cross_fitting import CrossFitter, FoldSettings, held_out_of_run, learn_structure
+from seal.training.cross_fitting import CrossFitter, FoldSettings, cross_fitter_of_run, learn_structure
 from seal.training.distributed import GradientExchange, accelerator_of_run
-from seal.training.loaders import check_data
+from seal.training.loaders import check_loaders
 from seal.training.mixed_precision import uses_cpu_autocast
 from seal.training.phases import Phase, PhasedRun, Phases
 from seal.training.players import Player, Players
@@ -420,7 +420,7 @@ class AlternatingTrainer(ResumableTrainer):
             )
 
         loaders = (data_loader, validation_data_loader)
-        held_out = held_out_of_run(model, folds, make, *loaders, serialization_dir, run.distributed)
+        held_out = cross_fitter_of_run(model, folds, make, *loaders, serialization_dir, run.distributed)
         teach = None
         if run.self_training is not None:
             teach = run.self_training.of_run(model, make, *loaders, held_out, run.distributed)
@@ -457,5 +457,5 @@ def _check_settings(
             f"trainer.type: 'alternating' and 'implicit_gradient' train seal's models, not {type(model).__name__}."
         )
     check_range("trainer.grad_clipping", run.grad_clipping, above=0)
-    check_found(run.no_grad or (), dict(model.named_parameters()), "trainer.no_grad", "of the model")
-    check_data(model, data_loader, validation_data_loader)
+    check_patterns(run.no_grad or (), dict(model.named_parameters()), "trainer.no_grad", "of the model")
+    check_loaders(model, data_loader, validation_data_loader)

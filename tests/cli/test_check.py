@@ -13,7 +13,7 @@ from allennlp.training.optimizers import Optimizer
 
 from seal.cli import check as checks
 from seal.cli.check import check, check_overridden
-from seal.cli.error_places import places_named
+from seal.cli.config_keys import with_config_key
 from seal.registry import ConfigurationError
 from tests.stock_tagger import CONFIG as SMALL
 
@@ -303,7 +303,7 @@ class Refusing(Part):
 
 
 def build(base, config, **more):
-    with places_named():
+    with with_config_key():
         return base.from_params(Params({"here": config}).pop("here"), **more)
 
 

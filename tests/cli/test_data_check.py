@@ -9,7 +9,7 @@ import pytest
 from allennlp.data import DatasetReader
 
 from seal.cli.configs import place_of
-from seal.cli.data_check import look_at_beginnings, look_at_data
+from seal.cli.data_check import check_beginnings, check_data
 from seal.cli.train import train
 from seal.registry import ConfigurationError
 
@@ -54,7 +54,7 @@ def config(tmp_path):
 
 def test_all_data_are_read_where_there_is_time(config):
     before = copy.deepcopy(config)
-    told = look_at_data(config)
+    told = check_data(config)
     assert told == ["train: 120 instances", "validation: 5 instances", "test: 7 instances"] and config == before
 
 
@@ -72,14 +72,14 @@ def test_what_a_reader_refuses_is_found(config, tmp_path, key, line, name):
     own = {"type": "seal_text_multilabel", "text_keys": ["title"]}
     config[key] = own if key.endswith("reader") else texts(tmp_path / name, 120, wrong=line)
     with pytest.raises(ConfigurationError, match=f"{name}:{line}: "):
-        look_at_data(config)
+        check_data(config)
 
 
 @pytest.mark.parametrize("slow", [False, True])
 def test_it_ends_in_time(config, slow):
     config["dataset_reader"] = {"type": "endless", "slow": slow}
     start = time.monotonic()
-    told = look_at_data(config, seconds=0.3)
+    told = check_data(config, seconds=0.3)
     assert time.monotonic() - start < 2
     if slow:
         assert told == ["train: nothing in time"]
@@ -90,14 +90,14 @@ def test_it_ends_in_time(config, slow):
 
 def test_labels_that_the_training_data_lack_are_told(config, tmp_path, caplog):
     config["validation_data_path"] = texts(tmp_path / "dev.jsonl", 5, label="new")
-    look_at_data(config)
+    check_data(config)
     assert "1 label" not in caplog.text  # The vocabulary is made of all data.
     config["datasets_for_vocab_creation"] = ["train"]
-    look_at_data(config)
+    check_data(config)
     assert "dev.jsonl: 1 label" in caplog.text
     caplog.clear()
     config["vocabulary"] = {"tokens_to_add": {"labels": ["new"]}}
-    look_at_data(config)
+    check_data(config)
     assert "1 label" not in caplog.text
 
 
@@ -106,7 +106,7 @@ def test_another_way_to_write_spans_is_no_label_that_the_training_data_lack(conf
     (tmp_path / "dev.tsv").write_text("Anna\tI-PER\nmet\tO\nBob\tI-PER\nAnn\tB-PER\n")
     config.update(train_data_path=str(tmp_path / "train.tsv"), validation_data_path=str(tmp_path / "dev.tsv"))
     config.update(dataset_reader={"type": "seal_tagging"}, datasets_for_vocab_creation=["train"])
-    look_at_data({**config, "test_data_path": None})
+    check_data({**config, "test_data_path": None})
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
 
 
@@ -118,7 +118,7 @@ def test_a_training_begins_with_the_data_that_it_reads_later(config, tmp_path, m
     assert not (tmp_path / "run").exists()
     # What comes later is left to the training itself.
     config["validation_data_path"] = texts(tmp_path / "wrong.jsonl", 120, wrong=119)
-    look_at_beginnings(config)
+    check_beginnings(config)
 
 
 def test_a_path_is_named_as_the_config_file_has_it(tmp_path):

@@ -24,7 +24,7 @@ from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 
 from seal.allennlp.error_sentences import describe
 from seal.cli.check import check
-from seal.cli.error_places import places_named
+from seal.cli.config_keys import with_config_key
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "fixtures" / "srl" / "kitchen.gold_conll"
@@ -140,7 +140,7 @@ def trained(settings: dict[str, Any], folder: Any):
 def build_as_train(settings: dict[str, Any], folder: Any):
     """As `build`, with the checks of the command `seal train`."""
     check(settings)
-    with places_named():
+    with with_config_key():
         return build(settings, folder)
 
 

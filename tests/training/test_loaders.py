@@ -11,7 +11,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from seal.tasks.text.reader import TextMultilabelReader
-from seal.training.loaders import check_data
+from seal.training.loaders import check_loaders
 from tests.multilabel import model as feature_model
 from tests.tasks.text.test_model import ENCODER, batch, model
 from tests.tiny_bert import save_tiny_bert
@@ -26,13 +26,13 @@ def test_texts_that_the_transformer_may_not_take(tmp_path):
     transformer, vocab = {"type": "text_transformer", "model_name": folder}, batch()[0]
     net = model(vocab, task_net={"encoder": transformer})
     for max_tokens in (None, 512):
-        check_data(net, loader_of(max_tokens), loader_of(max_tokens))
+        check_loaders(net, loader_of(max_tokens), loader_of(max_tokens))
     with pytest.raises(ConfigurationError, match="validation_dataset_reader.max_tokens: 513 .*512"):
-        check_data(net, loader_of(512), loader_of(513))
+        check_loaders(net, loader_of(512), loader_of(513))
     # Neither an encoder of words nor another task has a limit.
     for other in (model(vocab, task_net={"encoder": ENCODER}), feature_model()):
-        check_data(other, loader_of(513), None)
-    check_data(net, SimpleNamespace(), None)
+        check_loaders(other, loader_of(513), None)
+    check_loaders(net, SimpleNamespace(), None)
 
 
 @pytest.mark.parametrize("reader", ["dataset_reader", "validation_dataset_reader"])

@@ -1,4 +1,4 @@
-"""Gives the error of a part that refuses its settings the part's place in the config."""
+"""Adds the config key of a part to the error of its constructor, and finds data loaders without instances."""
 
 import inspect
 import re
@@ -17,7 +17,7 @@ _REFUSE_BY_VALUE_ERROR = ("allennlp", "allennlp_models", "torch")
 
 
 @contextmanager
-def places_named() -> Iterator[None]:
+def with_config_key() -> Iterator[None]:
     """
     A context in which AllenNLP constructs the parts of a config. An error of a part that refuses its settings becomes a
     `ConfigurationError` with the key of the part, such as `model.encoder`.
