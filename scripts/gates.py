@@ -65,7 +65,8 @@ def run(arguments: argparse.Namespace, command: str) -> None:
         return
     noise = arguments.out.resolve() / "noise"
     of_noise = [trial for path in sorted(noise.glob("*.pt")) for trial in gate_replay.trials(path)]
-    parts = [gate_replay.table(found), gate_replay.noise_table(of_noise) if of_noise else ""]
+    parts = [gate_replay.table(found)]
+    parts += [gate_replay.noise_table(of_noise, gate_replay.priors(found))] if of_noise else []
     if not arguments.write:
         print("\n\n".join(parts))
         return
@@ -74,7 +75,7 @@ def run(arguments: argparse.Namespace, command: str) -> None:
     before, there, rest = PAGE.read_text(encoding="utf-8").partition(START)
     if not there:
         raise UserError(f"{PAGE.name} has no line '{START}'.")
-    text = "\n\n".join(filter(None, [START, *parts, f"{source}, {machine.machine()}.", END]))
+    text = "\n\n".join([START, *parts, f"{source}, {machine.machine()}.", END])
     write_text(PAGE, f"{before}{text}{rest.partition(END)[2]}")
 
 

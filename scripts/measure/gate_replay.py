@@ -1,7 +1,7 @@
 """Gates beside each other on the scores that `option_scores` keeps, and the prior of gains that these give."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ import torch
 
 from scripts.measure.cells import markdown_table
 from scripts.measure.option_scores import Setup
-from seal.structure.gain_priors import UNKNOWN, Gains
+from seal.structure.gain_priors import PRIORS, Earlier, Gains
 from seal.structure.gate import gains_before, gate
 from seal.structure.label_set_options import labels_above, options_for
 from seal.structure.scores import LABEL_SET_SCORES, Ratio
@@ -40,10 +40,22 @@ class Trial(NamedTuple):
     #: `(instances, 2)` each, numerators and denominators.
     valid: dict[str, torch.Tensor]
     groups: torch.Tensor
-    #: The gain of each option over `own` on test data, its variance by these, and an instance's own.
-    gains: dict[str, float]
-    variances: dict[str, float]
-    single: dict[str, float]
+    #: The score of each option on test data.
+    tested: dict[str, float]
+    #: The number of test instances, and the covariances of an instance's effects on the scores of any two options.
+    instances: int
+    covariances: numpy.ndarray
+
+    @property
+    def gains(self) -> dict[str, float]:
+        """The test gain of each other option over `own`."""
+        return {name: value - self.tested["own"] for name, value in self.tested.items() if name != "own"}
+
+    def variance(self, option: str, start: str) -> float:
+        """That of an instance's difference on test data."""
+        one, other = (list(self.tested).index(name) for name in (option, start))
+        found = self.covariances
+        return max(found[one, one] + found[other, other] - 2 * found[one, other], 0.0)
 
     def options(self) -> dict[str, Ratio]:
         return {name: Ratio(*found.double().unbind(1)) for name, found in self.valid.items()}
@@ -51,7 +63,7 @@ class Trial(NamedTuple):
 
 def trials(path: Path) -> list[Trial]:
     """All of a data set's; they are kept beside its scores."""
-    kept = path.with_suffix(".trials")
+    kept = path.with_suffix(".cuts")
     if not kept.exists():
         found = [tuple(trial) for trial in _trials(torch.load(path, weights_only=False))]
         torch.save(found, kept)
@@ -76,17 +88,15 @@ def _trials(found: dict[str, Any]) -> Iterator[Trial]:
             rows = reached[order.argsort()][groups].nonzero().squeeze(1)
             of_scores = _label_set_options(valid, test, rows) if label_sets else _tag_options(valid, test, rows)
             for score, (chosen_by, tested) in of_scores.items():
-                own, others = tested["own"], [name for name in tested if name != "own"]
-                differences = {name: (tested[name].influence() - own.influence()).double() for name in others}
                 yield Trial(
                     tuple(setup),
                     size,
                     score,
                     {name: torch.stack([r.numerators, r.denominators], dim=1).float() for name, r in chosen_by.items()},
                     groups[rows],
-                    {name: tested[name].value - own.value for name in others},
-                    {name: float(d.var()) / len(d) for name, d in differences.items()},
-                    {name: float(d.std()) for name, d in differences.items()},
+                    {name: tested[name].value for name in chosen_by},
+                    len(tested["own"].numerators),
+                    numpy.cov(torch.stack([tested[name].influence() for name in chosen_by]).double().numpy()),
                 )
 
 
@@ -131,30 +141,50 @@ def _q(part: dict[str, Any]) -> torch.Tensor:
 # The prior.
 
 
-def priors(found: Sequence[Trial], without: str | None = None) -> dict[tuple[str, str], dict[str, Gains]]:
+def priors(found: Sequence[Trial], without: str | None = None) -> dict[tuple[str, str], Earlier]:
     """
-    By family and score, of each option: see `Gains`. Each data set weighs the same, and so does each of `DOCUMENTED`;
-    made-up ones do not count, nor does the one `without`.
+    By family and score the option of the highest mean gain, and the differences of the others to it: see `Gains`. Each
+    data set weighs the same, and so does each of `DOCUMENTED`; made-up ones do not count, nor does the one `without`.
     """
-    rows: dict[tuple, dict[str, list]] = defaultdict(lambda: defaultdict(list))
+    of_scores: dict[tuple[str, str], list[Trial]] = defaultdict(list)
     for trial in found:
-        if "made up" in trial.setup.data or trial.setup.data == without:
-            continue
-        for option, gain in trial.gains.items():
-            row = gain, trial.variances[option], trial.single[option]
-            rows[trial.setup.family, trial.score, option][trial.setup.data].append(row)
-    result: dict[tuple[str, str], dict[str, Gains]] = defaultdict(dict)
-    for (family, score, option), of_data in rows.items():
-        means = numpy.array([numpy.mean(some, axis=0) for some in of_data.values()])
-        documented = DOCUMENTED.get((family, score), {}).items()
-        further = [[gain / 100, *means[:, 1:].mean(axis=0)] for data, gain in documented if data != without]
-        means = numpy.concatenate([means, numpy.array(further).reshape(-1, 3)])
-        inside = numpy.mean([numpy.var([row[0] for row in some]) for some in of_data.values()])
-        between = means[:, 0].var(ddof=1) if len(means) > 1 else 0.02**2
-        spread = max(between + inside - 0.5 * means[:, 1].mean(), 0.2 * (between + inside) + 1e-6) ** 0.5
-        numbers = means[:, 0].mean(), spread, means[:, 2].mean()
-        result[family, score][option] = Gains(*(round(float(number), 4) for number in numbers))
-    return dict(result)
+        if "made up" not in trial.setup.data and trial.setup.data != without:
+            of_scores[trial.setup.family, trial.score].append(trial)
+    result = {}
+    for (family, score), some in of_scores.items():
+        documented = [
+            gain / 100 for data, gain in DOCUMENTED.get((family, score), {}).items() if data != without
+        ]  # fmt: skip
+        options = list(dict.fromkeys(name for trial in some for name in trial.tested))
+        means = {name: _gains(some, name, "own", documented).mean for name in options}
+        start = max(means, key=lambda name: means[name])
+        gains = {name: _gains(some, name, start, documented) for name in options if name != start}
+        result[family, score] = Earlier(start, gains)
+    return result
+
+
+def _gains(found: Sequence[Trial], option: str, start: str, documented: Sequence[float]) -> Gains:
+    """
+    The differences of `option` to `start`. `documented` has further gains of structures over `own`, of which nothing
+    else is known.
+    """
+    if option == start:
+        return Gains(0.0, 0.0, 0.0)
+    of_data: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+    for trial in found:
+        if option in trial.tested and start in trial.tested:
+            variance = trial.variance(option, start)
+            row = trial.tested[option] - trial.tested[start], variance / trial.instances, variance**0.5
+            of_data[trial.setup.data].append(row)
+    rows = [numpy.array(some) for some in of_data.values()]
+    means = [some[:, 0].mean() for some in rows]
+    if "own" in (option, start):
+        means += [gain if start == "own" else -gain for gain in documented]
+    inside = numpy.mean([some[:, 0].var() for some in rows])
+    error, deviation = numpy.mean([some[:, 1:].mean(axis=0) for some in rows], axis=0)
+    between = numpy.var(means, ddof=1) if len(means) > 1 else 0.02**2
+    spread = max(between + inside - 0.5 * error, 0.2 * (between + inside) + 1e-6) ** 0.5
+    return Gains(*(round(float(number), 4) for number in (numpy.mean(means), spread, deviation)))
 
 
 # Gates.
@@ -201,6 +231,7 @@ GATES = {
     "the library's": by_posterior,
     "test at 0.1": lambda trial, earlier: by_test(trial, 0.1),
     "test at 1": lambda trial, earlier: by_test(trial, 1.0),
+    "in hindsight": lambda trial, earlier: max(trial.tested, key=lambda name: trial.tested[name]),
 }
 FAMILIES = {"label sets": "label sets", "spans": "frames and entities", "words": "parts of speech"}
 TITLES = {
@@ -212,17 +243,17 @@ TITLES = {
 }
 
 
-def gained(found: Sequence[Trial], leave_out: bool = True) -> Iterator[tuple[Trial, dict[str, float]]]:
+def gained(
+    found: Sequence[Trial], known: Mapping[tuple[str, str], Earlier] | None = None
+) -> Iterator[tuple[Trial, dict[str, float]]]:
     """
-    Of each trial the test gain over `own`, in percent, of what each gate chose. With `leave_out` the priors come from
-    the other data sets; otherwise from the library.
+    Of each trial the test gain over `own`, in percent, of what each gate chose. The priors are `known` or, without
+    these, come from the other data sets of `found`.
     """
-    known = {data: priors(found, data) for data in {trial.setup.data for trial in found}} if leave_out else {}
+    names = {trial.setup.data for trial in found}
+    of_data = {data: priors(found, data) if known is None else known for data in names}
     for trial in found:
-        key, options = (trial.setup.family, trial.score), list(trial.gains)
-        earlier = gains_before(*key, options)
-        if leave_out:
-            earlier = {name: known[trial.setup.data].get(key, {}).get(name, UNKNOWN) for name in options}
+        earlier = gains_before(trial.setup.family, trial.score, list(trial.tested), of_data[trial.setup.data])
         chosen = {name: choose(trial, earlier) for name, choose in GATES.items()}
         yield trial, {name: 100 * trial.gains.get(option, 0.0) for name, option in chosen.items()}
 
@@ -239,14 +270,39 @@ def table(found: Sequence[Trial]) -> str:
     told = (
         f"Mean test gain over the task-net's own output, in points, of {len(setups)} trained task-nets on "
         f"{len({setup.data for setup in setups})} data sets, {DRAWS} cuts of the validation data each. The last column "
-        "has the number of cuts."
+        "has the number of cuts. `in hindsight` is the best option on the test data."
     )
-    return told + "\n\n" + markdown_table(["family", "score", "validation", *GATES, "cuts"], rows)
+    return "\n\n".join(
+        [
+            told,
+            markdown_table(["family", "score", "validation", *GATES, "cuts"], rows),
+            "The library's gate less the others, with the standard error over data sets (bootstrap):",
+            _differences(of_all),
+        ]
+    )
 
 
-def noise_table(found: Sequence[Trial]) -> str:
-    """The same where gold is drawn from the task-nets, by the earlier gains of the library."""
-    of_all = list(gained(found, leave_out=False))
+def _differences(of_all: list, draws: int = 2000) -> str:
+    """Of all cuts of a score, the mean gain of the library's gate less that of each other one."""
+    first, *others = GATES
+    chance, rows = numpy.random.default_rng(0), []
+    for (title,), some in _grouped(of_all, lambda t: (TITLES[t.score],)):
+        cells = [title]
+        for other in others:
+            of_data: dict[str, list[float]] = defaultdict(list)
+            for trial, gains in some:
+                of_data[trial.setup.data].append(gains[first] - gains[other])
+            sums, counts = (numpy.array([by(part) for part in of_data.values()]) for by in (sum, len))
+            drawn = chance.integers(len(sums), size=(draws, len(sums)))
+            error = (sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)).std()
+            cells.append(f"{sums.sum() / counts.sum():+.2f} ± {error:.2f}")
+        rows.append(cells)
+    return markdown_table(["score", *others], rows)
+
+
+def noise_table(found: Sequence[Trial], known: Mapping[tuple[str, str], Earlier] = PRIORS) -> str:
+    """The same where gold is drawn from the task-nets, by the earlier gains `known`."""
+    of_all = list(gained(found, known))
     rows = [
         [FAMILIES[family], TITLES[score], *_cells(some)]
         for (family, score), some in _grouped(of_all, lambda t: (t.setup.family, t.score))
@@ -273,11 +329,12 @@ def _cells(some: list) -> list[str]:
 def module(text: str, found: Sequence[Trial]) -> str:
     """The module of earlier gains with what these trials say, in the place of its last statement."""
     head, start, _ = text.partition("PRIORS: ")
-    lines = [f"{start}dict[tuple[str, str], dict[str, Gains]] = {{"]
-    for (family, score), of_options in priors(found).items():
-        lines += [f'    ("{family}", "{score}"): {{']
+    lines = [f"{start}dict[tuple[str, str], Earlier] = {{"]
+    for (family, score), earlier in priors(found).items():
+        lines += [f'    ("{family}", "{score}"): Earlier(', f'        "{earlier.start}",', "        {"]
         lines += [
-            f'        "{name}": Gains({", ".join(f"{v:g}" for v in gains)}),' for name, gains in of_options.items()
+            f'            "{name}": Gains({", ".join(f"{v:g}" for v in gains)}),'
+            for name, gains in earlier.gains.items()
         ]
-        lines += ["    },"]
+        lines += ["        },", "    ),"]
     return head + "\n".join([*lines, "}", ""])

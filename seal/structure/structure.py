@@ -331,7 +331,7 @@ class Structure(nn.Module, Registrable):
 
     def _verdict(self, score: str, options: dict[str, Ratio], groups: torch.Tensor | None) -> Verdict:
         """The gate's verdict for a score; the first option is the task-net's own output."""
-        earlier = gains_before(self.family, score, list(options)[1:])
+        earlier = gains_before(self.family, score, list(options))
         verdict = gate(options, earlier, groups, self._learned and not self.is_shut)
         logger.info("%s: %s", score, verdict.describe(score, self.instances))
         return verdict

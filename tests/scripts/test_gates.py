@@ -1,3 +1,4 @@
+import numpy
 import pytest
 import torch
 
@@ -5,7 +6,7 @@ from scripts.measure import gate_replay
 from scripts.measure.gate_replay import Trial, by_posterior, by_test, module, p_values, priors
 from scripts.measure.option_scores import Setup
 from seal.structure import gain_priors
-from seal.structure.gain_priors import Gains
+from seal.structure.gain_priors import Earlier, Gains
 from seal.structure.scores import Ratio
 
 
@@ -15,15 +16,16 @@ def accuracy(right):
 
 
 def trial(data, gain, own=(1, 0, 1, 0), other=(1, 1, 1, 0), size=100, score="f1"):
+    """With an instance's difference of deviation 0.5, and 2,500 test instances."""
     valid = {
         name: torch.tensor(list(values) * (size // 4)).float().unsqueeze(1).expand(-1, 2).clone()
         for name, values in (("own", own), ("likeliest", other))
     }
     for values in valid.values():
         values[:, 1] = 1
-    groups = torch.arange(size)
-    of_test = {"likeliest": gain}, {"likeliest": 1e-4}, {"likeliest": 0.5}
-    return Trial(Setup("trees", data, "net", 1), size, score, valid, groups, *of_test)
+    tested, covariances = {"own": 0.5, "likeliest": 0.5 + gain}, numpy.array([[0.25, 0.125], [0.125, 0.25]])
+    setup = Setup("trees", data, "net", 1)
+    return Trial(setup, size, score, valid, torch.arange(size), tested, 2500, covariances)
 
 
 def test_the_test_is_that_of_all_signs():
@@ -40,11 +42,13 @@ def test_the_test_is_that_of_all_signs():
 
 def test_each_data_set_weighs_the_same_and_made_up_ones_nothing():
     found = [trial("a", 0.02), trial("a", 0.04), trial("b", 0.0), trial("c (made up)", 0.5)]
-    gains = priors(found)["trees", "f1"]["likeliest"]
+    earlier = priors(found)["trees", "f1"]
     # Between: the means 0.03 and 0; inside: 0.01 of `a`; less half of the error.
     spread = (0.03**2 / 2 + 0.01**2 / 2 - 0.5e-4) ** 0.5
-    assert gains == pytest.approx((0.015, spread, 0.5), abs=1e-4)
-    assert priors(found, without="a")["trees", "f1"]["likeliest"].mean == 0.0
+    assert earlier.start == "likeliest"
+    assert earlier.gains["own"] == pytest.approx((-0.015, spread, 0.5), abs=1e-4)
+    one = priors(found, without="a")["trees", "f1"]
+    assert one.start == "own" and one.gains["likeliest"].mean == 0.0
 
 
 def test_gates_choose_by_what_they_know():
@@ -62,13 +66,13 @@ def test_the_table_of_gains_is_written_and_read():
     found = [trial("a", 0.02), trial("b", 0.0)]
     space: dict = {}
     exec(module(text, found), space)
-    assert {key: {n: tuple(g) for n, g in of.items()} for key, of in space["PRIORS"].items()} == {
-        key: {n: tuple(g) for n, g in of.items()} for key, of in priors(found).items()
-    }
+    assert space["PRIORS"] == {("trees", "f1"): Earlier(*priors(found)["trees", "f1"])}
 
 
 def test_tables_have_each_gate(monkeypatch):
     monkeypatch.setitem(gate_replay.FAMILIES, "trees", "trees")
     found = [trial(data, 0.01) for data in ("a", "b", "c")]
-    assert "| trees | F1 | 100 | +1.00 | +1.00 | +1.00 | 3 |" in gate_replay.table(found)
+    told = gate_replay.table(found)
+    assert "| trees | F1 | 100 | +1.00 | +1.00 | +1.00 | +1.00 | 3 |" in told
+    assert "| F1 | +0.00 ± 0.00 |" in told
     assert "| all | all | +1.00 |" in gate_replay.noise_table(found)

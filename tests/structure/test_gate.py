@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from seal.structure.gain_priors import Gains
-from seal.structure.gate import EARLIER_GROUPS, Gain, at_most, gate, paired, posterior
+from seal.structure.gain_priors import UNKNOWN, Earlier, Gains
+from seal.structure.gate import EARLIER_GROUPS, Gain, gains_before, gate, paired, posterior
 from seal.structure.scores import Ratio
 
 #: Little is known beforehand.
@@ -17,24 +17,31 @@ def accuracy(right):
 OWN = accuracy([1, 0, 1, 0] * 25)
 
 
-def test_the_posterior_is_the_mean_over_a_grid():
-    """Against sums of `N(g; m, s^2) N(d; g, e^2)` over a grid of gains."""
-    grid = torch.linspace(-8, 8, 16001).double()
-    weights = (-0.5 * ((grid - 0.5) / 1.2) ** 2 - 0.5 * ((-0.3 - grid) / 0.7) ** 2).exp()
-    weights /= weights.sum()
-    found, mean = posterior(Gain(0.5, 1.2), Gain(-0.3, 0.7)), (weights * grid).sum()
-    assert found.mean == pytest.approx(mean.item())
-    assert found.deviation == pytest.approx((weights * (grid - mean) ** 2).sum().sqrt().item())
+def over_a_grid(before, observed, least=-1.0, most=1.0):
+    """The mean and deviation of a gain by sums of `Laplace(g; m, s) N(d; g, v)` over a grid."""
+    grid = torch.linspace(least, most, 200001).double()
+    logs = -(2**0.5) / before.deviation * (grid - before.mean).abs()
+    weights = (logs - ((grid - observed.mean) / observed.deviation) ** 2 / 2).softmax(dim=0)
+    mean = (weights * grid).sum()
+    return pytest.approx(mean.item(), abs=1e-5), pytest.approx(
+        (weights * (grid - mean) ** 2).sum().sqrt().item(), abs=1e-5
+    )
 
 
-@pytest.mark.parametrize("most", [-3.0, 0.2, 1.0, 9.0])
-def test_the_mean_below_a_bound_is_that_over_a_grid(most):
-    grid = torch.linspace(-8, most, 160001).double()
-    weights = (-0.5 * ((grid - 0.5) / 1.2) ** 2).exp()
-    weights /= weights.sum()
-    found, mean = at_most(Gain(0.5, 1.2), most), (weights * grid).sum()
-    assert found.mean == pytest.approx(mean.item(), abs=1e-3)
-    assert found.deviation == pytest.approx((weights * (grid - mean) ** 2).sum().sqrt().item(), abs=1e-3)
+@pytest.mark.parametrize(
+    "before, observed, least, most",
+    [
+        ((0.02, 0.05), (-0.03, 0.04), -1.0, 1.0),
+        ((0.02, 0.05), (-0.03, 0.04), -0.05, 0.01),
+        ((0.1, 0.05), (-0.3, 0.3), -0.32, 0.02),
+        ((0.0, 0.01), (0.9, 0.05), -1.0, 1.0),
+        ((0.3, 0.02), (0.0, 0.001), -1.0, 0.1),
+        ((-0.1, 0.2), (0.4, 0.5), -0.6, 0.5),
+    ],
+)
+def test_the_posterior_is_that_over_a_grid(before, observed, least, most):
+    found = posterior(Gain(*before), Gain(*observed), least, most)
+    assert (found.mean, found.deviation) == over_a_grid(Gain(*before), Gain(*observed), least, most)
 
 
 def test_where_the_own_output_leaves_little_nothing_large_is_expected():
@@ -42,23 +49,59 @@ def test_where_the_own_output_leaves_little_nothing_large_is_expected():
     own, other = [1.0] * 98 + [0.0] * 2, [1.0] * 68 + [0.0] * 30 + [0.0] * 2
     groups = torch.tensor([*range(68), *[68] * 30, 69, 70])
     found = gate({"own": accuracy(own), "other": accuracy(other)}, {"other": Gains(0.1, 0.05, 0.01)}, groups)
-    assert posterior(found.earlier["other"], found.observed["other"]).mean > 0.02
     assert found.chosen == "own" and found.gains["other"].mean < 0
 
 
-def test_one_option_by_the_formula_of_two_weights():
-    """A gain of 25 of 100 rows, of which half are better by a half: precisions weigh it with the earlier one."""
+def test_one_option_has_the_posterior_of_its_validation_gain():
+    """A gain of 25 of 100 rows, of which half are better by a half, beside one that was small on earlier data sets."""
     options = {"own": OWN, "better": accuracy([1, 0.5, 1, 0.5] * 25)}
-    earlier = Gains(0.1, 0.02, 0.3)
-    found = gate(options, {"better": earlier})
+    found = gate(options, {"better": Gains(0.1, 0.02, 0.3)})
     # The differences are a half in half of the rows: their deviation is a quarter.
     variance = (100 * 0.0625 + EARLIER_GROUPS * 0.3**2) / (100 - 1 + EARLIER_GROUPS) / 100
-    data, before = 1 / variance, 1 / 0.02**2
-    assert found.gains["better"].mean == pytest.approx((data * 0.25 + before * 0.1) / (data + before))
-    assert found.gains["better"].deviation == pytest.approx((data + before) ** -0.5)
+    told = found.gains["better"]
+    data = Gain(0.25, variance**0.5)
+    assert (told.mean, told.deviation) == over_a_grid(Gain(0.1, 0.02), data, 0.75 - 1, 1 - 0.5)
     assert found.observed["better"].mean == pytest.approx(0.25)
     assert found.observed["better"].deviation == pytest.approx(variance**0.5)
     assert found.values == pytest.approx({"own": 0.5, "better": 0.75}) and found.chosen == "better"
+    assert " over own (earlier data sets: +10.0 ± 2.0; these 100 validation rows: +25.0 ± " in found.describe(
+        "f1", "rows"
+    )
+
+
+def test_options_are_compared_with_the_best_of_earlier_data_sets():
+    """One row more of a hundred does not prove `other` better than `best`, as the two were alike."""
+    right = [0, 1, 0, 0] * 25
+    options = {"own": OWN, "best": accuracy([1, 1, 1, 0] * 25), "other": accuracy([1, 1, 1, 0] * 24 + [1, 1, 1, 1])}
+    earlier = {"own": Gains(-0.05, 0.05, 0.4), "other": Gains(-0.01, 0.01, 0.2)}
+    found = gate(options, earlier)
+    assert found.chosen == "best"
+    of_own, of_other = (
+        posterior(
+            Gain(earlier[name].mean, earlier[name].spread),
+            paired([options[name]], options["best"], [earlier[name].deviation])[0][0],
+        )
+        for name in ("own", "other")
+    )
+    assert -0.01 < of_other.mean < 0
+    assert found.gains["best"].mean == pytest.approx(-of_own.mean)
+    assert found.gains["best"].deviation == pytest.approx(of_own.deviation)
+    assert found.gains["other"].mean == pytest.approx(of_other.mean - of_own.mean)
+    assert found.gains["other"].deviation == pytest.approx((of_other.deviation**2 + of_own.deviation**2) ** 0.5)
+    assert found.earlier["best"].mean == pytest.approx(0.05) and found.earlier["other"].mean == pytest.approx(0.04)
+    assert found.observed["best"].mean == pytest.approx(sum(right) / 100)
+    # If all say so, `own` is chosen.
+    worse = {"own": OWN, "best": accuracy([0, 0, 0, 0] * 25), "other": accuracy([0, 0, 1, 0] * 25)}
+    assert gate(worse, earlier).chosen == "own"
+
+
+def test_priors_of_options_that_earlier_data_sets_lack():
+    priors = {("tags", "f1"): Earlier("best", {"own": Gains(-0.05, 0.05, 0.4), "other": Gains(-0.01, 0.01, 0.2)})}
+    known = priors["tags", "f1"].gains
+    assert gains_before("tags", "f1", ["own", "other", "best"], priors) == known
+    assert gains_before("tags", "f1", ["own", "new", "best"], priors) == {"own": known["own"], "new": known["own"]}
+    for family, options in (("trees", ["own", "best"]), ("tags", ["own", "other"])):
+        assert gains_before(family, "f1", options, priors) == {options[1]: UNKNOWN}
 
 
 def test_with_thousands_of_rows_data_rule_and_with_few_the_earlier_gain():
@@ -79,14 +122,15 @@ def test_without_data_the_earlier_gain_decides_and_is_told(mean, chosen):
 
 def test_the_best_of_many_options_is_not_overestimated():
     """The mean of what is told of the chosen option is that of its true gain, where gains are as expected."""
-    generator = torch.Generator().manual_seed(0)
+    torch.manual_seed(0)
+    laplace = torch.distributions.Laplace(0.0, 0.03 / 2**0.5)
     names, told, true = [f"option {number}" for number in range(6)], [], []
     earlier = dict.fromkeys(names, Gains(0.0, 0.03, 0.5))
     for _ in range(400):
-        gains = 0.03 * torch.randn(6, generator=generator)
-        noise = 0.5 * torch.randn(6, 100, generator=generator)
-        options = {"own": accuracy([0.0] * 100)}
-        options |= {name: accuracy(row.tolist()) for name, row in zip(names, gains.unsqueeze(1) + noise)}
+        gains = laplace.sample((6,))
+        noise = 0.5 * torch.randn(6, 100)
+        options = {"own": accuracy([0.5] * 100)}
+        options |= {name: accuracy(row.tolist()) for name, row in zip(names, 0.5 + gains.unsqueeze(1) + noise)}
         found = gate(options, earlier)
         if found.chosen != "own":
             told.append(found.gains[found.chosen].mean)
@@ -119,7 +163,7 @@ def test_the_error_of_a_gain_over_groups_is_that_of_resampled_groups():
     values = torch.sigmoid(2 * common + torch.randn(common.shape, generator=generator)).double()
     sizes = torch.randint(1, 6, (len(groups),), generator=generator).double()
     own, other = (Ratio(row * sizes, sizes) for row in values)
-    (gain,), number = paired([other], own, [Gains(0.0, 1.0, 1e-9)], groups)
+    (gain,), number = paired([other], own, [1e-9], groups)
     sums = torch.stack([torch.zeros(150).double().index_add(0, groups, part) for part in (*(values * sizes), sizes)])
     draws = sums[:, torch.randint(150, (2000, 150), generator=generator)].sum(dim=2)
     resampled = ((draws[1] - draws[0]) / draws[2]).std().item()
