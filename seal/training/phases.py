@@ -277,8 +277,9 @@ def _change(tracker: MetricTracker, **values: Any) -> None:
     tracker.load_state_dict({**tracker.state_dict(), **values})
 
 
-# The number of epochs with the same score after which a warning is logged.
+# The number of epochs with the same score after which a warning is logged, but for the best score, in percent.
 _CONSTANT = 3
+_BEST = 100.0
 
 
 @dataclass(eq=False)
@@ -402,7 +403,7 @@ class PhasedRun:
             return
         self._scores.append(self.tracker.combined_score(metrics))
         last = self._scores[-_CONSTANT:]
-        if len(last) == _CONSTANT and len(set(last)) == 1:
+        if len(last) == _CONSTANT and len(set(last)) == 1 and last[0] != _BEST:
             self._scores = []
             name = ", ".join(("+" if sign > 0 else "-") + name for sign, name in self.tracker.tracked_metrics)
             logger.warning(

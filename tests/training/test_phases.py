@@ -438,7 +438,8 @@ def test_scores_of_the_loss_net_change_no_run(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "values, warnings", [([0.0] * 3, 1), ([0.0, 0.5, 0.5], 0), ([0.1, 0.1, 0.1, 0.1, 0.2], 1), ([0.3] * 7, 2)]
+    "values, warnings",
+    [([0.0] * 3, 1), ([0.0, 0.5, 0.5], 0), ([0.1, 0.1, 0.1, 0.1, 0.2], 1), ([0.3] * 7, 2), ([100.0] * 4, 0)],
 )
 def test_a_score_that_stays_the_same_is_told(tmp_path, caplog, values, warnings):
     trainer = build(config("cross_entropy", epochs=len(values)), tmp_path)
