@@ -243,6 +243,11 @@ def spans_to_tags(spans: Sequence[Span], length: int, encoding: str) -> list[str
     return tags
 
 
+def learned_encoding(labels: Sequence[str]) -> str:
+    """The encoding of a model's tags of spans, `"BIO"` or `"BIOES"`: only BIOES has tags such as `E-X` and `S-X`."""
+    return "BIOES" if any(label[:2] in ("E-", "S-") for label in labels) else "BIO"
+
+
 def check_encoding(encoding: str, key: str = "encoding") -> None:
     """
     Checks the name of an encoding.

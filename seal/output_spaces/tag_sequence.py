@@ -7,6 +7,7 @@ from torch.nn import functional as F
 
 from seal.common.precision import at_least_float
 from seal.common.setting_checks import check_choice
+from seal.common.tag_encodings import learned_encoding
 from seal.common.tag_notation import notation_of
 from seal.common.vocabularies import Vocabulary, labels_of
 from seal.output_spaces.best_paths import k_best_paths, viterbi
@@ -80,7 +81,7 @@ class TagSequence(OutputSpace):
         if encoding == "auto":
             encoding = None
             if notation_of(vocab) is not None:
-                encoding = "BIOES" if any(label[:2] in ("E-", "S-") for label in self.labels) else "BIO"
+                encoding = learned_encoding(self.labels)
         transitions = starts = ends = None
         if encoding in DECODED:
             legal = tag_transitions(self.labels, encoding)

@@ -192,14 +192,19 @@ def text_field(words: list[str], where: str) -> TextField:
 
 
 def tags_field(
-    tags: list[str], tokens: TextField, namespace: str, where: str, notation: Optional[str] = None
+    tags: list[str],
+    tokens: TextField,
+    namespace: str,
+    where: str,
+    notation: Optional[str] = None,
+    kind: type[KnownLabelsField] = KnownLabelsField,
 ) -> KnownLabelsField:
     """
-    The field of the tags of `tokens`. Raises a `ConfigurationError` that starts with `where` if the numbers of tags and
-    words differ.
+    The field of the tags of `tokens`, of the class `kind`. Raises a `ConfigurationError` that starts with `where` if
+    the numbers of tags and words differ.
     """
     check_that(len(tags) == len(tokens), f"{where}the tags", f"{len(tokens)}, one for each word", len(tags))
-    return KnownLabelsField(tags, tokens, namespace, notation)
+    return kind(tags, tokens, namespace, notation)
 
 
 def with_words(file_path: str, sentences: Iterable) -> Iterator:

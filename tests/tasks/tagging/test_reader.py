@@ -122,6 +122,22 @@ def test_spans_are_recognised_over_the_whole_file(write, caplog, written, learne
     assert part["tags"].labels == learned[0]
 
 
+BIO, BIOES, IOB1 = "\tB-A \tI-A \tB-A", "\tB-A \tE-A \tS-A", "\tI-A \tI-A \tB-A"
+
+
+@pytest.mark.parametrize(
+    "trained, scored, learned",
+    [(BIO, BIOES, ["B-A", "I-A", "B-A"]), (BIOES, BIO, ["B-A", "E-A", "S-A"]), (BIOES, IOB1, ["B-A", "E-A", "S-A"])],
+)
+def test_a_trained_model_scores_files_of_another_encoding(write, trained, scored, learned):
+    vocab = Vocabulary.from_instances(list(reader_of().read(write("train", file_of(trained)))))
+    # The reader of `evaluate` has not read the training data.
+    (instance,) = reader_of().read(write("test", file_of(scored)))
+    instance.index_fields(vocab)
+    assert instance["tags"].labels == instance["metadata"]["tags"] == learned
+    assert instance["tags"]._indexed_labels == [vocab.get_token_index(tag, "tags") for tag in learned]
+
+
 def test_further_files_are_learned_in_the_encoding_of_the_first(write):
     reader = reader_of()
     assert tags_of(reader, write("train", file_of("\tB-A \tI-A", "\tB-B \tO"))) == [["B-A", "I-A"], ["B-B", "O"]]
