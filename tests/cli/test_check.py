@@ -208,6 +208,12 @@ CONFIGS = [
     ({"dataset_reader__max_instance": 3}, "dataset_reader.max_instance", '"max_instances"'),
     ({"model__encoder__hidden": 3}, "model.encoder.hidden", '"hidden_size"'),
     ({"model__encoder__dropout": 1.5}, "model.encoder.dropout", "1.5"),
+    (
+        {"model": {"type": "seal_srl", "sampler": {"type": "discrete", "num_samples": -3}}},
+        "model.sampler.num_samples",
+        "-3",
+    ),
+    ({"model": {"type": "seal_srl", "task_loss": {"energy_weight": -1}}}, "model.task_loss.energy_weight", "-1"),
     ({"trainer__optimizer": {"lrr": 0.1, "type": "adam"}}, "trainer.optimizer.lrr", '"lr"'),
     (
         {"trainer__optimizer": {"type": "adam", "parameter_groups": [["head", {"lr": 0.1}]]}},
