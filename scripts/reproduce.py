@@ -140,6 +140,7 @@ def plan(arguments: argparse.Namespace) -> list[Run]:
     more = configs.parse_settings(arguments.settings, suites[0].library)
     for suite in suites:
         check(suite, arguments, overrides, more)
+    refuse_unread(suites, arguments, more)
 
     runs = []
     # Seed by seed, so that a comparison of all methods is there early.
@@ -218,6 +219,19 @@ def check(  # noqa: C901 - a condition a mistake
         # A path may be a glob pattern, and may end in `#` and the name of a part of the file.
         if not glob.glob(path.partition("#")[0], root_dir=ROOT):
             raise UserError(f"{path} is missing: put the data in {Path(path).parent}: see data/README.md.")
+
+
+def refuse_unread(suites: list[Suite], arguments: argparse.Namespace, more: dict[str, str]) -> None:
+    """Raises `UserError` if no run reads one of the settings. Without `Suite.read`, the library itself refuses it."""
+    for key in more:
+        whose, _, name = key.rpartition(":")
+        used: list[str] = ["tuned"]
+        for suite in suites:
+            for method in methods_of(suite, arguments):
+                if whose in ("", method):
+                    used += [name] if suite.read is None else suite.read(method, configs.settings_of(method, more))
+        if name not in used:
+            raise UserError(f"--settings: '{key}' changes nothing in what is trained here; leave it out.")
 
 
 def encoder_path(encoder: Optional[str]) -> Optional[str]:

@@ -103,6 +103,8 @@ class Suite:
     takes_fraction: bool = True
     #: Maps the name of a method to the names that `--settings` may set; `None` where it may set none.
     setting_names: Optional[Callable[[str], list[str]]] = None
+    #: Maps a method and its settings to the names of the settings that change its config, where the library tells.
+    read: Optional[Callable[[str, tuple[tuple[str, str], ...]], list[str]]] = None
     #: The family of suites, one a data set, that it belongs to.
     family: Optional[str] = None
 

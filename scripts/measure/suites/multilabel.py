@@ -87,6 +87,7 @@ def suite(dataset: str) -> Suite:
         statistics={"f1": mean_f1("f1"), "f1_tuned": mean_f1("f1_tuned")},
         score=LABEL_SETS,
         setting_names=partial(setting_names, dataset),
+        read=partial(GRID.read, dataset),
     )
 
 

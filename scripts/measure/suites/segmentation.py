@@ -50,6 +50,7 @@ def suite(dataset: str) -> Suite:
         score=MASKS,
         selection="mean_iou",
         setting_names=partial(setting_names, dataset),
+        read=partial(GRID.read, dataset),
     )
 
 
