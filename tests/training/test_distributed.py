@@ -15,6 +15,7 @@ from allennlp.common.checks import ConfigurationError
 
 from seal.training.distributed import GradientExchange, ShardedOptimizer, take_from_first_worker
 from seal.two_player import TwoPlayerOptimizer
+from tests.mixed_precision import needs_bfloat16_lstms
 from tests.training.runs import (
     LINEAR,
     PLATEAU,
@@ -369,7 +370,10 @@ def state_bytes(optimizer: TwoPlayerOptimizer) -> int:
     [
         {"trainer__num_gradient_accumulation_steps": 2},
         {"trainer__task_net__optimizer": {"type": "adamw", "lr": 5e-3, "parameter_groups": [[["bias"], {"lr": 1e-3}]]}},
-        {"trainer__loss_net__optimizer": {"type": "sgd", "lr": 5e-3, "momentum": 0.9}, "trainer__use_amp": True},
+        pytest.param(
+            {"trainer__loss_net__optimizer": {"type": "sgd", "lr": 5e-3, "momentum": 0.9}, "trainer__use_amp": True},
+            marks=needs_bfloat16_lstms,
+        ),
         SCHEDULERS,
         {"trainer__phases": PHASES},
         {"trainer__type": "implicit_gradient", "trainer__solver": {"type": "identity"}},
