@@ -10,7 +10,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Field, Instance, Vocabulary
 from allennlp.data.fields import MetadataField, MultiLabelField, SequenceField, SequenceLabelField
 
-from seal.common.vocabularies import NOTATIONS, WRITTEN
+from seal.common.tag_encodings import learned_encoding, spans_to_tags, tags_to_spans
+from seal.common.tag_notation import notation_of
+from seal.common.vocabularies import NOTATIONS, WRITTEN, labels_of
 from seal.files.names import composed
 from seal.tasks.base.token_forms import count_forms
 
@@ -37,6 +39,10 @@ class KnownLabelsField(SequenceLabelField):
     notation : `Optional[str]`, optional (default = `None`)
         The `TagNotation.name` of the file's span tags. The vocabulary stores it, so that predictions are written in the
         same notation.
+    recognised : `bool`, optional (default = `False`)
+        Whether the span tags have the encoding that was recognised in the first file that the reader read. For a model
+        that has learned another encoding, `index` rewrites them in that one, in the given list, which the metadata of
+        the instance has, too.
     """
 
     def __init__(
@@ -45,9 +51,10 @@ class KnownLabelsField(SequenceLabelField):
         sequence_field: SequenceField,
         label_namespace: str = "labels",
         notation: Optional[str] = None,
+        recognised: bool = False,
     ) -> None:
         super().__init__(labels, sequence_field, label_namespace)
-        self._notation = notation
+        self._notation, self._recognised = notation, recognised
 
     def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
         super().count_vocab_items(counter)
@@ -56,6 +63,9 @@ class KnownLabelsField(SequenceLabelField):
 
     def index(self, vocab: Vocabulary) -> None:
         if self._indexed_labels is None:
+            if self._recognised and notation_of(vocab) is not None:
+                learned = learned_encoding(labels_of(vocab, self._label_namespace))
+                self.labels[:] = spans_to_tags(tags_to_spans(self.labels), len(self.labels), learned)
             known = vocab.get_token_to_index_vocabulary(self._label_namespace)
             self._indexed_labels = [known.get(str(label), 0) for label in self.labels]
 

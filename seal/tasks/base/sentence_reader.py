@@ -197,14 +197,14 @@ def tags_field(
     namespace: str,
     where: str,
     notation: Optional[str] = None,
-    kind: type[KnownLabelsField] = KnownLabelsField,
+    recognised: bool = False,
 ) -> KnownLabelsField:
     """
-    The field of the tags of `tokens`, of the class `kind`. Raises a `ConfigurationError` that starts with `where` if
+    The field of the tags of `tokens`; see `KnownLabelsField`. Raises a `ConfigurationError` that starts with `where` if
     the numbers of tags and words differ.
     """
     check_that(len(tags) == len(tokens), f"{where}the tags", f"{len(tokens)}, one for each word", len(tags))
-    return kind(tags, tokens, namespace, notation)
+    return KnownLabelsField(tags, tokens, namespace, notation, recognised)
 
 
 def with_words(file_path: str, sentences: Iterable) -> Iterator:

@@ -9,13 +9,12 @@ from dataclasses import replace
 from typing import Any, Optional
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Field, Instance, TokenIndexer, Vocabulary
+from allennlp.data import DatasetReader, Field, Instance, TokenIndexer
 from allennlp.data.fields import LabelField, SequenceLabelField
 
 from seal.common.setting_checks import check_choice, check_range, check_that, pop_arguments, require, with_parameters_of
-from seal.common.tag_encodings import ENCODINGS, convert_tags, learned_encoding, spans_to_tags, tags_to_spans
-from seal.common.tag_notation import TagNotation, TagsSeen, notation_of, recognise
-from seal.common.vocabularies import labels_of
+from seal.common.tag_encodings import ENCODINGS, convert_tags
+from seal.common.tag_notation import TagNotation, TagsSeen, recognise
 from seal.files.paths import expanded, not_empty
 from seal.files.text_lines import text_lines
 from seal.output_spaces.tag_transitions import DECODED
@@ -292,8 +291,7 @@ class TaggingReader(SentenceReader):
             fields[name] = _FeatureField(labels, tokens, f"{name}_features")
         if tags is not None:
             recognised = self._encoding == AUTO and self._target_encoding is None
-            kind = _RecognisedTagsField if recognised else KnownLabelsField
-            fields["tags"] = tags_field(tags, tokens, "tags", where, notation, kind)
+            fields["tags"] = tags_field(tags, tokens, "tags", where, notation, recognised)
         if self._labelled is not None:
             # Instances of a batch need the same fields, and labels that are numbers bypass the vocabulary.
             fields.setdefault("tags", KnownLabelsField([0] * len(words), tokens, "tags"))
@@ -303,19 +301,6 @@ class TaggingReader(SentenceReader):
             metadata["lines"] = lines
         fields["metadata"] = WordsField(metadata)
         return Instance(fields)
-
-
-class _RecognisedTagsField(KnownLabelsField):
-    """
-    Tags in the encoding that was recognised in the first file that the reader read. For a model that was trained on
-    another encoding, `index` rewrites them in that one. The metadata of the instance has the same list.
-    """
-
-    def index(self, vocab: Vocabulary) -> None:
-        if self._indexed_labels is None and notation_of(vocab) is not None:
-            learned = learned_encoding(labels_of(vocab, self._label_namespace))
-            self.labels[:] = spans_to_tags(tags_to_spans(self.labels), len(self.labels), learned)
-        super().index(vocab)
 
 
 def _telling_of_equal_tags(file_path: str, sentences: Iterable[TaggedSentence]) -> Iterator[TaggedSentence]:
