@@ -80,7 +80,9 @@ def demo_from_args(args: argparse.Namespace) -> None:
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            print("closed")
+            print("closed", flush=True)
+    # A thread of an answer may still be in torch, which aborts the process where Python ends such a thread.
+    os._exit(0)
 
 
 def _load(models: list[str], cuda_device: int, predicates_from: Optional[str] = None) -> list[Answers]:
