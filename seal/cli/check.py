@@ -45,7 +45,7 @@ _RANGED = ("allennlp", "allennlp_models", "seal", "torch")
 # Keys whose whole numbers must be at least 1. AllenNLP accepts any of its own; ours would be refused after the data are
 # read.
 _FROM_ONE = {
-    *("batch_size", "batches_per_epoch", "embedding_dim", "keep_most_recent_by_count", "max_instances"),
+    *("batch_size", "embedding_dim", "keep_most_recent_by_count", "max_instances"),
     *("ngram_filter_sizes", "num_epochs", "num_filters", "num_gradient_accumulation_steps", "num_nodes", "num_samples"),
     "step_size",
 }
