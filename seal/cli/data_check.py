@@ -129,7 +129,8 @@ def check_beginnings(config: dict[str, Any], seconds: float = SECONDS) -> None:
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        for part in _parts(config):
+        # The training data last: a reader may look at all of a large file before its first instance.
+        for part in sorted(_parts(config), key=lambda part: part.name == "train"):
             if not part.is_table:
                 part.read(1 if part.name == "train" else FIRST, end)
     except _TimeIsUp:

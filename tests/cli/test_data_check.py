@@ -9,7 +9,7 @@ import pytest
 from allennlp.data import DatasetReader
 
 from seal.cli.configs import place_of
-from seal.cli.data_check import check_beginnings, check_data
+from seal.cli.data_check import _Part, _TimeIsUp, check_beginnings, check_data
 from seal.cli.train import train
 from seal.registry import ConfigurationError
 
@@ -119,6 +119,20 @@ def test_a_training_begins_with_the_data_that_it_reads_later(config, tmp_path, m
     # What comes later is left to the training itself.
     config["validation_data_path"] = texts(tmp_path / "wrong.jsonl", 120, wrong=119)
     check_beginnings(config)
+
+
+def test_a_training_file_that_takes_long_does_not_hide_mistakes_in_the_others(config, tmp_path, monkeypatch):
+    read = _Part.read
+
+    def slow(part, most, end):
+        if part.name == "train":
+            raise _TimeIsUp
+        read(part, most, end)
+
+    monkeypatch.setattr(_Part, "read", slow)
+    config["validation_data_path"] = texts(tmp_path / "wrong.jsonl", 120, wrong=3)
+    with pytest.raises(ConfigurationError, match="wrong.jsonl:3"):
+        check_beginnings(config)
 
 
 def test_a_path_is_named_as_the_config_file_has_it(tmp_path):
