@@ -10,7 +10,7 @@ A span of two tokens and, right after it, a span of one token, both with label `
 A token outside every span carries `O`. BIOES is what AllenNLP calls BIOUL, with `E` for `L` and `S` for `U`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Optional
 
 from seal.common.setting_checks import check_choice
@@ -243,7 +243,7 @@ def spans_to_tags(spans: Sequence[Span], length: int, encoding: str) -> list[str
     return tags
 
 
-def learned_encoding(labels: Sequence[str]) -> str:
+def learned_encoding(labels: Iterable[str]) -> str:
     """The encoding of a model's tags of spans, `"BIO"` or `"BIOES"`: only BIOES has tags such as `E-X` and `S-X`."""
     return "BIOES" if any(label[:2] in ("E-", "S-") for label in labels) else "BIO"
 

@@ -10,9 +10,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Field, Instance, Vocabulary
 from allennlp.data.fields import MetadataField, MultiLabelField, SequenceField, SequenceLabelField
 
-from seal.common.tag_encodings import learned_encoding, spans_to_tags, tags_to_spans
+from seal.common.tag_encodings import convert_tags, learned_encoding
 from seal.common.tag_notation import notation_of
-from seal.common.vocabularies import NOTATIONS, WRITTEN, labels_of
+from seal.common.vocabularies import NOTATIONS, WRITTEN
 from seal.files.names import composed
 from seal.tasks.base.token_forms import count_forms
 
@@ -39,10 +39,9 @@ class KnownLabelsField(SequenceLabelField):
     notation : `Optional[str]`, optional (default = `None`)
         The `TagNotation.name` of the file's span tags. The vocabulary stores it, so that predictions are written in the
         same notation.
-    recognised : `bool`, optional (default = `False`)
-        Whether the span tags have the encoding that was recognised in the first file that the reader read. For a model
-        that has learned another encoding, `index` rewrites them in that one, in the given list, which the metadata of
-        the instance has, too.
+    encoding : `Optional[str]`, optional (default = `None`)
+        `"BIO"` or `"BIOES"`: the encoding of `labels`, if it was recognised in a file. For a model that has learned the
+        other encoding, `index` rewrites the tags, in the given list, which the metadata of the instance has, too.
     """
 
     def __init__(
@@ -51,10 +50,10 @@ class KnownLabelsField(SequenceLabelField):
         sequence_field: SequenceField,
         label_namespace: str = "labels",
         notation: Optional[str] = None,
-        recognised: bool = False,
+        encoding: Optional[str] = None,
     ) -> None:
         super().__init__(labels, sequence_field, label_namespace)
-        self._notation, self._recognised = notation, recognised
+        self._notation, self._encoding = notation, encoding
 
     def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
         super().count_vocab_items(counter)
@@ -63,10 +62,11 @@ class KnownLabelsField(SequenceLabelField):
 
     def index(self, vocab: Vocabulary) -> None:
         if self._indexed_labels is None:
-            if self._recognised and notation_of(vocab) is not None:
-                learned = learned_encoding(labels_of(vocab, self._label_namespace))
-                self.labels[:] = spans_to_tags(tags_to_spans(self.labels), len(self.labels), learned)
             known = vocab.get_token_to_index_vocabulary(self._label_namespace)
+            if self._encoding is not None:
+                learned = learned_encoding(known)
+                if learned != self._encoding and notation_of(vocab) is not None:
+                    self.labels[:] = convert_tags(self.labels, self._encoding, learned)
             self._indexed_labels = [known.get(str(label), 0) for label in self.labels]
 
 

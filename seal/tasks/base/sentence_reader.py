@@ -197,14 +197,14 @@ def tags_field(
     namespace: str,
     where: str,
     notation: Optional[str] = None,
-    recognised: bool = False,
+    encoding: Optional[str] = None,
 ) -> KnownLabelsField:
     """
     The field of the tags of `tokens`; see `KnownLabelsField`. Raises a `ConfigurationError` that starts with `where` if
     the numbers of tags and words differ.
     """
     check_that(len(tags) == len(tokens), f"{where}the tags", f"{len(tokens)}, one for each word", len(tags))
-    return KnownLabelsField(tags, tokens, namespace, notation, recognised)
+    return KnownLabelsField(tags, tokens, namespace, notation, encoding)
 
 
 def with_words(file_path: str, sentences: Iterable) -> Iterator:

@@ -78,7 +78,7 @@ class MultilabelReader(DatasetReader):
             )
         if root is not None:
             root = clean_label(root, "dataset_reader.root")
-        self._label_xml, self._root = label_xml, root
+        self._root = root
         self._read_files = partial(
             read_multilabel,
             label_xml=label_xml,

@@ -290,8 +290,10 @@ class TaggingReader(SentenceReader):
             check_that(len(labels) == len(words), f"{where}'{name}'", f"{len(words)}, one for each word", len(labels))
             fields[name] = _FeatureField(labels, tokens, f"{name}_features")
         if tags is not None:
-            recognised = self._encoding == AUTO and self._target_encoding is None
-            fields["tags"] = tags_field(tags, tokens, "tags", where, notation, recognised)
+            encoding = None
+            if notation is not None and self._first is not None and self._target_encoding is None:
+                encoding = self._first.learned
+            fields["tags"] = tags_field(tags, tokens, "tags", where, notation, encoding)
         if self._labelled is not None:
             # Instances of a batch need the same fields, and labels that are numbers bypass the vocabulary.
             fields.setdefault("tags", KnownLabelsField([0] * len(words), tokens, "tags"))
