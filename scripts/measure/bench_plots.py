@@ -1,7 +1,6 @@
 """The figures of benchmarks."""
 
 from pathlib import Path
-from typing import Any
 
 import pandas
 from matplotlib.figure import Figure
@@ -32,14 +31,6 @@ def draw_benchmark(table: pandas.DataFrame, path: Path, title: str) -> None:
         panel.set_xlabel("ratio to the baseline", fontsize=8)
         hide_box(panel)
     _save(figure, path, title)
-
-
-def _finish_curves(panel: Any, title: str, what: str) -> None:
-    panel.set_title(title, fontsize=9)
-    panel.set_ylabel(what, fontsize=8)
-    panel.tick_params(labelsize=8)
-    panel.legend(fontsize=7, frameon=False, loc="upper left")
-    hide_box(panel)
 
 
 def _save(figure: Figure, path: Path, title: str) -> None:

@@ -152,9 +152,8 @@ def priors(found: Sequence[Trial], without: str | None = None) -> dict[tuple[str
             of_scores[trial.setup.family, trial.score].append(trial)
     result = {}
     for (family, score), some in of_scores.items():
-        documented = [
-            gain / 100 for data, gain in DOCUMENTED.get((family, score), {}).items() if data != without
-        ]  # fmt: skip
+        further = DOCUMENTED.get((family, score), {})
+        documented = [gain / 100 for data, gain in further.items() if data != without]
         options = list(dict.fromkeys(name for trial in some for name in trial.tested))
         means = {name: _gains(some, name, "own", documented).mean for name in options}
         start = max(means, key=lambda name: means[name])

@@ -42,12 +42,11 @@ _DATA = ("train_data_path", "validation_data_path", "test_data_path")
 
 # The packages to whose classes the ranges below apply.
 _RANGED = ("allennlp", "allennlp_models", "seal", "torch")
-# Keys whose whole numbers must be at least 1. AllenNLP accepts any of its own; ours would be refused after the data are
-# read.
+# Keys whose whole numbers must be at least 1. AllenNLP would fail later, and a sampler refuses `num_samples` only after
+# the data are read.
 _FROM_ONE = {
-    *("batch_size", "embedding_dim", "keep_most_recent_by_count", "max_instances"),
-    *("ngram_filter_sizes", "num_epochs", "num_filters", "num_gradient_accumulation_steps", "num_nodes", "num_samples"),
-    "step_size",
+    *("batch_size", "embedding_dim", "keep_most_recent_by_count", "max_instances", "ngram_filter_sizes", "num_epochs"),
+    *("num_filters", "num_gradient_accumulation_steps", "num_nodes", "num_samples", "step_size"),
 }
 # Keys whose numbers must be at least 0, and keys whose numbers must be from 0 to below 1.
 _FROM_ZERO = {"cross_entropy_weight", "energy_weight", "perceptron_weight", "warmup_steps"}

@@ -32,7 +32,7 @@ def in_sentences(function: Callable) -> Callable:
     def called(*args: Any, **kwargs: Any) -> Any:
         try:
             result = function(*args, **kwargs)
-            sys.stdout.flush()  # At the end of the process, an error would be no sentence.
+            sys.stdout.flush()  # When the process ends, an error would print a traceback.
             return result
         except (KeyboardInterrupt, SigTermReceived) as error:
             if _traceback_is_wanted():
@@ -49,7 +49,7 @@ def in_sentences(function: Callable) -> Callable:
             _print(f"error: {sentence}")
             try:
                 sys.stdout.flush()
-            except OSError:  # Of a full disk: the error that was told.
+            except OSError:  # The disk is full, as the sentence says.
                 drop_output()
             raise SystemExit(1) from error
 
@@ -72,7 +72,7 @@ def _stop(error: BaseException) -> NoReturn:
 def _reader_is_gone() -> bool:
     """Whether the reader of standard output has had enough, as `head` has after its lines."""
     poll = select.poll()
-    poll.register(sys.stdout, 0)  # Errors are always told.
+    poll.register(sys.stdout, 0)  # A closed pipe is reported without being asked for.
     return bool(poll.poll(0))
 
 

@@ -213,12 +213,7 @@ def _card(folder: str) -> list[str]:
         with open(os.path.join(folder, CARD), "w", encoding="utf-8") as file:
             file.write(text)
         return [CARD]
-    except (
-        ConfigurationError,
-        ImportError,
-        KeyError,
-        OSError,
-    ) as error:  # The archive matters more.
+    except (ConfigurationError, ImportError, KeyError, OSError) as error:  # The archive matters more.
         logger.warning("There is no model card: %s", error)
         return []
 

@@ -26,6 +26,7 @@ from seal.tasks.base import SealModel
 from seal.tasks.base.pretrained_nets import load_pretrained
 from seal.training.fold_processes import EpochLines, FoldProcesses, FoldReports, jobs_and_threads
 from seal.training.loaders import equal_inputs, restricted
+from seal.training.resumable_trainer import BEST
 
 logger = logging.getLogger(__name__)
 
@@ -268,7 +269,7 @@ def learn_structure(trainer: Any, held_out: CrossFitter) -> dict[str, Any]:
 def save_best(trainer: Any) -> None:
     """Saves the trainer's model as the best weights of the run."""
     # `best.th` may be a hard link to a checkpoint, which must not be overwritten.
-    with atomic_write(os.path.join(trainer.folder, "best.th")) as draft:
+    with atomic_write(os.path.join(trainer.folder, BEST)) as draft:
         torch.save(trainer.model.state_dict(), draft)
 
 
