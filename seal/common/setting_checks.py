@@ -138,6 +138,11 @@ def abbreviate(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+def keys_of(record: dict[str, Any]) -> str:
+    """The first five keys, for messages."""
+    return ", ".join(abbreviate(key) for key in list(record)[:5]) or "no key"
+
+
 def counted(number: int, noun: str) -> str:
     """`1 column`, `2 columns`"""
     return f"{number} {noun}{'' if number == 1 else 's'}"

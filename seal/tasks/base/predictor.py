@@ -283,11 +283,6 @@ def id_of(inputs: JsonDict) -> JsonDict:
     return {"id": inputs["id"]}
 
 
-def keys_of(inputs: JsonDict) -> str:
-    """The first five keys of an object, for messages."""
-    return ", ".join(abbreviate(key) for key in list(inputs)[:5]) or "no key"
-
-
 def _is_strict_json(value: Any) -> bool:
     """Whether strict JSON can hold the value: Python's parser also accepts NaN, Infinity and 1e999."""
     try:

@@ -13,7 +13,7 @@ from allennlp.data.fields import MetadataField
 from allennlp.models import Model
 
 from seal.common.length_groups import Size, length_groups, size_of
-from seal.common.setting_checks import check_that, check_whole, require
+from seal.common.setting_checks import check_that, check_whole, keys_of, require
 from seal.files.names import check_text
 from seal.files.records import read_json
 from seal.tasks.base.fields import field_of
@@ -21,7 +21,6 @@ from seal.tasks.base.predictor import (
     LinePredictor,
     decodable,
     finite,
-    keys_of,
     probabilities_of,
     without,
 )

@@ -13,7 +13,7 @@ from allennlp.data.fields import MetadataField, TensorField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from seal.common.setting_checks import abbreviate, check_choice, check_that, check_whole, with_parameters_of
+from seal.common.setting_checks import abbreviate, check_choice, check_that, check_whole, keys_of, with_parameters_of
 from seal.common.vocabularies import ATTRIBUTES
 from seal.files.records import first_repeated, read_json
 from seal.tasks.base.fields import NamedColumns, field_of
@@ -22,7 +22,6 @@ from seal.tasks.base.predictor import (
     LinePredictor,
     decodable,
     finite,
-    keys_of,
     probabilities_of,
 )
 from seal.tasks.multilabel.model import DECISIONS, MultilabelModel

@@ -15,11 +15,11 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 from PIL import Image
 
-from seal.common.setting_checks import check_that, whole_number
+from seal.common.setting_checks import check_that, keys_of, whole_number
 from seal.files.paths import user_path
 from seal.files.records import read_json
 from seal.tasks.base.fields import field_of
-from seal.tasks.base.predictor import NOTHING_FOUND, LinePredictor, decodable, finite, keys_of
+from seal.tasks.base.predictor import NOTHING_FOUND, LinePredictor, decodable, finite
 from seal.tasks.segmentation.images import read_image, read_images, resized_image
 from seal.tasks.segmentation.model import SegmentationModel
 from seal.tasks.segmentation.reader import SegmentationReader, as_input, as_pixels

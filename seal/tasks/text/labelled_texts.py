@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple, Optional
 
-from seal.common.setting_checks import abbreviate, check_that, counted, whole_number
+from seal.common.setting_checks import abbreviate, check_that, counted, keys_of, whole_number
 from seal.files.format_sniffing import is_list, other_format, to_be_converted
 from seal.files.names import clean_label
 from seal.files.records import csv_records, read_json
@@ -379,13 +379,13 @@ def text_of(record: dict[str, Any], text_keys: Optional[tuple[str, ...]] = None,
     keys = text_keys or tuple(key for key in _TEXT_KEYS if key in record)[:1]
     if not keys:
         raise ConfigurationError(
-            f"{where}the object has none of {', '.join(_TEXT_KEYS)}; name the keys of its text in the reader's "
-            "text_keys."
+            f"{where}a text is needed under one of {', '.join(_TEXT_KEYS)}, found {keys_of(record)}; if another key or "
+            "column holds it, name that in the reader's text_keys."
         )
     texts = []
     for key in keys:
         if key not in record:
-            raise ConfigurationError(f"{where}the object has no {key!r}, which the reader's text_keys name.")
+            raise ConfigurationError(f"{where}there is no {key!r}, which the reader's text_keys name.")
         text = record[key]
         if isinstance(text, list) and all(isinstance(word, str) for word in text):
             text = " ".join(text)
