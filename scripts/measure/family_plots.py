@@ -7,7 +7,7 @@ from matplotlib.lines import Line2D
 
 from scripts.measure.cells import gains, present_methods
 from scripts.measure.drawing import hide_box, panels, save
-from scripts.measure.family_tables import present_suites
+from scripts.measure.family_tables import present_suites, rows_of
 from scripts.measure.suite import Family, Suite
 
 COLOURS = ["#777777", "#c1121f", "#d95f02", "#1b9e77", "#2f5d8a", "#b0529a", "#a6761d"]
@@ -28,7 +28,7 @@ def draw_family(family: Family, suites: dict[str, Suite], table: pandas.DataFram
     if not present:
         return
     some = next(iter(present.values()))
-    ours = table[table["suite"].isin([suite.name for suite in present.values()])]
+    ours = rows_of(present, table)
     split = "test" if "test" in set(ours["split"]) else some.validation
     ours = ours[ours["split"] == split]
     methods = [name for name in present_methods(some, ours) if name != some.baseline]

@@ -23,7 +23,7 @@ def sections(
     present = present_suites(family, suites, table)
     if not present:
         return []
-    ours = table[table["suite"].isin([suite.name for suite in present.values()])]
+    ours = rows_of(present, table)
     seeds = ", ".join(map(str, sorted(ours["seed"].unique())))
     parts = [f"## {family.name}: {family.title}", f"Seeds: {seeds}. Mean ± sample deviation over seeds."]
     found = set(ours["split"])
@@ -49,6 +49,21 @@ def present_suites(family: Family, suites: dict[str, Suite], table: pandas.DataF
     """The suites of the family that have a result, by data set."""
     found = set(table["suite"])
     return {dataset: suite for dataset, suite in family.suites(suites).items() if suite.name in found}
+
+
+def rows_of(present: dict[str, Suite], table: pandas.DataFrame) -> pandas.DataFrame:
+    """
+    The rows of the suites, without metrics that are headlines of other data sets alone: where tags are not spans, a
+    model's `f1` is its accuracy.
+    """
+    named = {(suite.name, metric) for suite in present.values() for metric in suite.metrics}
+    suites = {suite.name for suite in present.values()}
+    return table[
+        [
+            suite in suites and (split == "train" or (suite, metric) in named)
+            for suite, split, metric in zip(table["suite"], table["split"], table["metric"])
+        ]
+    ]
 
 
 def _scores(

@@ -4,6 +4,7 @@ import pandas
 import pytest
 
 from scripts import reproduce
+from scripts.measure import family_tables
 from scripts.measure.files import read_json
 from scripts.measure.suite import all_suites
 from scripts.measure.suites import tagging
@@ -92,3 +93,15 @@ def test_a_run_its_scores_and_its_tables(finished):
     page = (finished / "results.md").read_text(encoding="utf-8")
     assert "### test: F1 of entities" in page and "compound, stacked" in page
     assert (finished / "results_tagging.png").stat().st_size > 1000
+
+
+def test_tags_that_are_not_spans_have_no_table_of_f1(finished):
+    """A model of parts of speech tells its accuracy as `f1`, too."""
+    spans = pandas.read_csv(finished / "results.csv")
+    words = spans.assign(suite="tagging_twitter_pos", dataset="twitter_pos")
+    assert "f1" in set(words["metric"])
+    page = "\n".join(family_tables.sections(tagging.FAMILIES[0], SUITES, words, {}))
+    assert "### test: Accuracy of tokens" in page and "F1" not in page
+    page = "\n".join(family_tables.sections(tagging.FAMILIES[0], SUITES, pandas.concat([spans, words]), {}))
+    start = page.index("### test: F1 of entities")
+    assert "twitter_pos" not in page[start : page.index("### Training")]
