@@ -150,9 +150,22 @@ FORMS = [
         ("a.csv", 'Anna,X\n",",Y\n\nb,Y\n'), ("b.csv", "Anna;X\r\n;\r\nb;Y\r\n"),
         ("c.csv.gz", gzip.compress(b"a,X\n\nb,Y\n")),
     ]),
-    Form(TAGGING, "JSON, XML", "refused", "this looks like .*; expected columns", [
-        ("a.jsonl", f"{TOKENS}\n{TOKENS}\n"), ("b.json", f"[{TOKENS}]\n"),
-        ("c.json", json.dumps([1, {"a": "b"}], indent=1)),
+    Form(TAGGING, "CSV or columns with a header, sentences numbered or between empty rows", "read", 2, [
+        ("a.csv", "Sentence #,Word,POS,Tag\nSentence: 1,Anna,N,B-PER\n,left,V,O\nSentence: 2,b,N,O\n"),
+        ("b.tsv", "word\tner\nAnna\tB-PER\n\nb\tO\n"), ("c.csv", ",token,tag\n0,Anna,B-PER\n,,\n1,b,O\n"),
+    ]),
+    Form(TAGGING, "JSON lines with words and tags, or with a text and its entities, in a file that ends in `.jsonl`",
+         "read", 2, [
+        ("a.jsonl", '{"tokens": ["a", "b"], "ner_tags": ["B-X", "O"]}\n' * 2),
+        ("b.json", '{"id": 1, "text": "a b", "label": [[0, 1, "X"]]}\n' * 2),
+        ("c.jsonl.gz", gzip.compress(b'{"text": "a b", "spans": [{"start": 0, "end": 1, "label": "X"}]}\n' * 2)),
+    ]),
+    Form(TAGGING, "JSON lines that write tags as numbers, without their names", "refused", "label_names", [
+        ("a.jsonl", '{"tokens": ["a", "b"], "ner_tags": [1, 0]}\n'),
+    ]),
+    Form(TAGGING, "JSON that is not an object a line; JSON lines under another name; XML", "refused",
+         "this looks like .*; expected", [
+        ("b.json", f"[{TOKENS}]\n"), ("c.json", json.dumps([1, {"a": "b"}], indent=1)),
         ("d.txt", '{"words": ["a"]}\n'), ("e.xml", '<?xml version="1.0"?>\n<a>b</a>\n'),
         ("f.json", json.dumps(json.loads(TOKENS), indent=2)),
     ]),

@@ -24,6 +24,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple, Optional, Union
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 import numpy
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -74,6 +76,16 @@ READERS: dict[str, tuple[Union[str, bytes], str, dict[str, Any]]] = {
     "frames": ("../tests/fixtures/srl/kitchen.jsonl", ".jsonl", {"type": "seal_srl"}),
     "tags": ("tagging_sample/dev.tsv", ".tsv", {"type": "seal_tagging"}),
     "bare_tags": (b"Anna\tB\nMeyer\tM\nHill\tE\nsails\t\n\nParis\tS\n", ".tsv", {"type": "seal_tagging"}),
+    "tag_records": (
+        b'{"tokens": ["Anna", "sails"], "ner_tags": [1, 0]}\n{"tokens": ["So"], "ner_tags": [0]}\n',
+        ".jsonl",
+        {"type": "seal_tagging", "label_names": ["O", "B-PER"]},
+    ),
+    "entities": (
+        b'{"text": "Anna Meyer sails.", "label": [[0, 10, "PER"]]}\n{"text": "In Bergen", "label": [[3, 9, "LOC"]]}\n',
+        ".jsonl",
+        {"type": "seal_tagging"},
+    ),
     "trees": ("trees_sample/dev.mrg", ".mrg", {"type": "seal_parsing"}),
     "nxt_syntax": ("../tests/fixtures/nxt/syntax/sw0001.A.syntax.xml", ".syntax.xml", {"layout": "nxt"}),
     "nxt_terminals": (

@@ -135,7 +135,9 @@ COLUMNS = [
     ({"separator": "tab"}, "a  B\n\u00a0 \t G\n", ":1:", "1 column"),
     ({"tag_column": 3}, "a X\n", ":1:", "2 columns", "tag", "3"),
     ({"feature_columns": {"pos": 2}}, "a X\n", ":1:", "2 columns", "pos", "2"),
-    ({}, "Token\tPOS\na\tX\n", ":1:", "header"),
+    ({"token_column": "Wort"}, "Token\tPOS\na\tX\n", ":1:", "token_column", "'Wort'", "'Token'"),
+    ({"tag_column": "NER"}, "Token\tNER\na\n", ":2:", "1 column"),
+    ({}, "Token\tPOS\n", ":1:"),
     ({"columns": NAMES}, "a X\n", ":1:", "2 columns", "4 columns"),
     ({}, "\tX\nb\tX\n", ":1:", "token"),
     ({}, "a\tX\nb\t@@UNKNOWN@@\n", ":2:", "@@UNKNOWN@@"),
@@ -165,6 +167,37 @@ TAGS = [
     ({"encoding": "BIO"}, "a\tB_X\n", ":1:", "'B_X'"),
     ({"max_words": 1}, "a X\nb X\n\nc X\nd X\n", ":", "2", "max_words"),
 ]
+WORDS = {"tokens": ["a", "b"], "tags": ["X", "O"]}
+BESIDE = {"text": "He met Ana", "spans": []}
+#: Options, what differs from an object with words or with a text, further names.
+TAG_RECORDS = [
+    ({}, {**WORDS, "tags": ["X"]}, "'tags'", "2"),
+    ({}, {**WORDS, "tags": "X O"}, "'tags'"),
+    ({}, {**WORDS, "tags": [0, 1]}, "numbers", "label_names"),
+    ({"label_names": ["O"]}, {**WORDS, "tags": [0, 1]}, "'tags'", "1"),
+    ({"label_names": ["O", "X"]}, {**WORDS, "tags": [0, True]}, "'tags'", "True"),
+    ({}, {**WORDS, "tags": ["X", "@@UNKNOWN@@"]}, "@@UNKNOWN@@"),
+    ({}, {**WORDS, "ner_tags": ["X", "O"]}, "tags and ner_tags", "tag_column"),
+    ({"tag_column": "ner"}, WORDS, "ner", "'tags'"),
+    ({}, {"tokens": ["a"]}, "tags", "'tokens'", "tag_column"),
+    ({}, {"tokens": ["a", " "], "tags": ["X", "O"]}, "'tokens'", "words"),
+    ({}, {"tokens": "a b", "tags": ["X", "O"]}, "'tokens'", "words"),
+    ({}, {"form": ["a"], "tags": ["X"]}, "'form'", "token_column"),
+    ({"feature_columns": {"pos": "upos"}}, {**WORDS, "upos": ["N"]}, "'upos'", "2"),
+    ({"feature_columns": {"pos": "upos"}}, WORDS, "'upos'"),
+    ({}, {"text": "He"}, "entities", "'text'", "tag_column"),
+    ({}, {**BESIDE, "label": []}, "spans and label", "tag_column"),
+    ({}, {**BESIDE, "spans": {}}, "'spans'", "list"),
+    ({}, {**BESIDE, "spans": [[7, 10]]}, "'spans'", "[7, 10]"),
+    ({}, {**BESIDE, "spans": [{"start": 7, "end": 10}]}, "'spans'", "label"),
+    ({}, {**BESIDE, "spans": [{"start": 7, "end": 10, "labels": ["A", "B"]}]}, "'spans'", "label"),
+    ({}, {**BESIDE, "spans": [[7.0, 10, "PER"]]}, "'spans'", "7.0"),
+    ({}, {**BESIDE, "spans": [[7, 10, " "]]}, "'spans'", "label"),
+    *(({}, {**BESIDE, "spans": [[start, end, "PER"]]}, str(start), str(end), "10 characters")
+      for start, end in ((7, 11), (-3, 2), (7, 7), (9, 8), (2, 3))),
+    ({}, {**BESIDE, "spans": [[0, 6, "X"], [3, 10, "PER"]]}, "'met Ana'", "overlaps"),
+    ({}, [], "object"),
+]  # fmt: skip
 
 ROW = "doc 0 0 go X * go 01 - - * (V*) -\n"
 WITHOUT = ROW.replace("(V*)", "*")
@@ -278,6 +311,10 @@ BAD_FILES = [
     ("a.jsonl", TextMultilabelReader().read, "\n", ":1:"),
     *(("a.tsv", in_columns(options), *row) for options, *row in COLUMNS),
     *(("a.tsv", tagged(options), *row) for options, *row in TAGS),
+    *(("a.jsonl", tagged(options), f'\n{{"answer": "ignore"}}\n{json.dumps(record)}\n', ":3:", *named)
+      for options, record, *named in TAG_RECORDS),
+    ("a.json", tagged({}), json.dumps([WORDS]), ":", "jq"),
+    ("a.jsonl", tagged({}), '{"answer": "reject"}\n', ":1:"),
     *(("a.conll", roles, *row) for row in ROLES),
     *(("a.jsonl", roles, f"{json.dumps(SENTENCE)}\n\n{line if isinstance(line, str) else json.dumps(line)}", ":3:",
        *named) for line, *named in FRAMES),
@@ -366,7 +403,7 @@ SETTINGS = [
     ("seal_tagging", {"feature_columns": {"tags": 1}}, "feature_columns", "'tags'"),
     ("seal_tagging", {"unlabelled": "x"}, "dataset_reader.unlabelled", "'labelled'"),
     ("seal_tagging", {"labelled": -1}, "dataset_reader.labelled"),
-    ("seal_tagging", {"token_column": "word"}, "dataset_reader.token_column", "'word'"),
+    ("seal_tagging", {"token_column": "Wort", "columns": NAMES}, "dataset_reader.token_column", "'Wort'"),
     ("seal_tagging", {"tag_column": 4, "columns": NAMES}, "dataset_reader.tag_column", "4"),
     ("seal_tagging", {"feature_columns": {"pos": "xpos"}, "columns": NAMES}, "feature_columns.pos", "'xpos'"),
     ("seal_tagging", {"separator": ","}, "dataset_reader.separator", "','"),

@@ -35,7 +35,7 @@ def test_the_example_of_the_page_runs(task, score, tmp_path, monkeypatch):
 
 
 def test_the_recipe_for_entities_of_a_conll_file(tmp_path, monkeypatch):
-    page = (ROOT / "docs" / "tagging.md").read_text(encoding="utf-8").partition("## Entities on your CoNLL file")[2]
+    page = (ROOT / "docs" / "tagging.md").read_text(encoding="utf-8").partition("## Entities on your file")[2]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my").mkdir()
     Path("my/entities.jsonnet").write_text(re.search(r"```jsonnet\n(.*?)```", page, re.DOTALL)[1], encoding="utf-8")

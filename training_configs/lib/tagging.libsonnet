@@ -39,7 +39,7 @@ local methods = (import 'tagging_methods.libsonnet')();
       reader: { encoding: 'BIO', separator: 'tab' },
     },
     // English Web Treebank of Universal Dependencies (Silveira et al. 2014), universal parts of speech. No test file.
-    // The treebank's own files, which end in `.conllu`, need `reader: { token_column: 1, tag_column: 3 }` alone.
+    // The treebank's own files, which end in `.conllu`, need no `reader`.
     ud_ewt_pos: {
       train: 'data/ud_ewt_pos/train.tsv',
       dev: 'data/ud_ewt_pos/dev.tsv',

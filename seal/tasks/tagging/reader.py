@@ -27,22 +27,23 @@ from seal.tasks.base.sentence_reader import (
     text_field,
     with_words,
 )
+from seal.tasks.base.words import SPLITTERS
 from seal.tasks.tagging.columns import TagColumns, TaggedSentence
+from seal.tasks.tagging.json_lines import TagRecords
 
 logger = logging.getLogger(__name__)
 
 #: The `encoding` that is recognised from a file's tags.
 AUTO = "auto"
-#: The names of the ways in which raw text is split into words.
-TOKENIZERS = ("english", "tweets", "white_space")
 _TAKEN = ("tokens", "tags", "metadata", "case", "labelled")
 
 
 @DatasetReader.register("seal_tagging")
 class TaggingReader(SentenceReader):
     """
-    Reads one tag a token from columns; the formats are described at `TagColumns`. The fields of an instance, one
-    a sentence:
+    Reads a tag for each token from columns (see `TagColumns`) or, in files that end in `.jsonl` or `.json`, from JSON
+    lines with words and tags or with a text and its entities (see `TagRecords`). The fields of an instance, one a
+    sentence:
 
     - `tokens`: the words.
     - `tags`: vocabulary namespace `tags`; absent without gold. Tags of spans are `O`, `B-<label>` and so on, however
@@ -67,7 +68,10 @@ class TaggingReader(SentenceReader):
     As for `SentenceReader`.
 
     token_column, tag_column, feature_columns, columns, separator, comment, id_column, sentence_column : optional
-        The layout of a file: see `TagColumns`.
+        The layout of a file: see `TagColumns`. Of JSON lines, `token_column`, `tag_column` and `feature_columns` are
+        keys.
+    label_names : `Optional[list[str]]`, optional (default = `None`)
+        The names of tags that JSON lines write as numbers, from 0.
     case : `bool`, optional (default = `False`)
         Whether there is a field `case`.
     encoding : `Optional[str]`, optional (default = `"auto"`)
@@ -111,10 +115,13 @@ class TaggingReader(SentenceReader):
         unlabelled: Optional[str] = None,
         plain_text: bool = False,
         tokenizer: str = "english",
+        label_names: Optional[list[str]] = None,
         **settings: Any,
     ) -> None:
+        keys = [settings.get(name) for name in ("token_column", "tag_column")]
+        features = settings.get("feature_columns") or {}
         #: The names of the features that `text_to_instance` needs.
-        self.feature_names = list(settings.get("feature_columns") or {})
+        self.feature_names = list(features)
         self._columns = pop_arguments(TagColumns, settings)
         super().__init__(**settings)
         for name in self.feature_names:
@@ -129,11 +136,19 @@ class TaggingReader(SentenceReader):
                 "dataset_reader.unlabelled: it is read without its tags; set 'labelled' too, the number of sentences "
                 "whose tags are known."
             )
-        check_choice("dataset_reader.tokenizer", tokenizer, TOKENIZERS)
+        check_choice("dataset_reader.tokenizer", tokenizer, tuple(SPLITTERS))
         _check_namespaces(self._token_indexers)
         self._labelled, self._unlabelled, self._plain_text = labelled, unlabelled, plain_text
         #: The predictor's splitter of raw text.
         self.tokenizer = tokenizer
+        self._records = TagRecords(
+            *(key if isinstance(key, str) else None for key in keys),
+            reads_tags=self._columns.reads_tags,
+            feature_keys=features,
+            label_names=label_names,
+            encoding=encoding,
+            splitter=SPLITTERS[tokenizer](),
+        )
         self._case = case
         self._encoding, self._target_encoding, self._repair = encoding, target_encoding, repair
         # By path: its files when their tags were read, and the notation that was found.
@@ -171,9 +186,11 @@ class TaggingReader(SentenceReader):
                     yield replace(sentence, tags=None)
 
     def _part(self, file_path: str) -> Iterator[TaggedSentence]:
-        read = self._columns.read
-        sentences = self._of_part(file_path, lambda path: (one for file in expanded(path) for one in read(file)))
+        sentences = self._of_part(file_path, lambda path: (one for file in expanded(path) for one in self._file(file)))
         return with_words(file_path, not_empty(sentences, f"{file_path}: this part of the file holds no sentence."))
+
+    def _file(self, path: str) -> Iterator[TaggedSentence]:
+        return self._records.read(path) if self._records.takes(path) else self._columns.read(path)
 
     def _lines(self, file_path: str) -> Iterator[TaggedSentence]:
         for path in expanded(file_path):
@@ -227,7 +244,7 @@ class TaggingReader(SentenceReader):
     def _recognised(self, file_path: str, files: list[str]) -> Optional[TagNotation]:
         seen = TagsSeen()
         for file in files:
-            for sentence in self._columns.read(file):
+            for sentence in self._file(file):
                 if sentence.tags is not None:
                     seen.add(sentence.tags, sentence.path, sentence.lines)
         found = recognise(seen, self._repair)

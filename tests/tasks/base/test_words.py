@@ -4,7 +4,6 @@ import pytest
 
 from seal.tasks.base import words as words_module
 from seal.tasks.base.words import SPLITTERS, EnglishSplitter, TweetSplitter
-from seal.tasks.tagging.reader import TOKENIZERS
 
 TEXTS = [
     "The boy broke the vase .",
@@ -16,7 +15,7 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("name", TOKENIZERS)
+@pytest.mark.parametrize("name", SPLITTERS)
 @pytest.mark.parametrize("text", TEXTS)
 def test_offsets_recover_the_words_and_leave_only_white_space(text, name):
     sequence = SPLITTERS[name]().split(text)

@@ -166,3 +166,41 @@ def test_a_column_of_sentences_and_empty_rows_say_the_same(sentences, kind, end,
                 file.write(end * also_empty)
         found = [list(zip(item.words, item.tags)) for item in TagColumns(1, 2, sentence_column=0).read(path)]
     assert found == sentences
+
+
+@pytest.mark.parametrize(
+    "name, content, options",
+    [
+        ("a.csv", "Sentence #,Word,POS,Tag\nSentence: 1,Ana,N,B-PER\n,sails,V,O\nSentence: 2,So,X,O\n", {}),
+        ("a.csv", ",sentence_id,word,ner\n0,7,Ana,B-PER\n1,7,sails,O\n2,8,So,O\n", {}),
+        ("a.tsv", "token\ttag\nAna\tB-PER\nsails\tO\n\nSo\tO\n", {}),
+        ("a.tsv", "token\tner\tpos\nAna\tB-PER\tN\nsails\tO\tV\n\nSo\tO\tX\n", {"tag_column": 1}),
+        ("a.txt", "pos Wort Art\nN Ana B-PER\nV sails O\n\nX So O\n", {"token_column": "Wort", "tag_column": "Art"}),
+        ("a.txt", "word ner\nAna B-PER\nsails O\n\nSo O\n", {"columns": ["word", "ner"]}),
+    ],
+    ids=["numbered sentences", "pandas", "tabs", "by place", "by name", "names that are given, too"],
+)
+def test_a_header_names_the_columns(write, caplog, name, content, options):
+    columns = TagColumns(**options)
+    path = write(name, content)
+    with caplog.at_level("INFO"):
+        first, second = columns.read(path)
+        list(columns.read(path))
+    assert (first.words, first.tags) == (["Ana", "sails"], ["B-PER", "O"])
+    assert (second.words, second.tags) == (["So"], ["O"])
+    # Told once, also where a file is read twice.
+    (told,) = (record.getMessage() for record in caplog.records)
+    assert told.startswith(f"{path}: its first row names the columns: words in ")
+
+
+@pytest.mark.parametrize("content", ["word\tNN\nsails\tV\n", "pos\tword\nsails\tword\n", "tag\ttag\n"])
+def test_a_first_row_of_words_is_no_header(write, content):
+    (sentence,) = TagColumns().read(write("a.tsv", content))
+    assert len(sentence.words) == content.count("\n")
+
+
+def test_conll_u_without_settings(write):
+    first, second = TagColumns().read(write("a.conllu", CONLL_U))
+    assert first.words == ["Do", "n't", "you", "#"] and first.tags == ["AUX", "PART", "PRON", "SYM"]
+    (first, _) = TagColumns(tag_column=4).read(write("b.conllu", CONLL_U))
+    assert first.tags == ["VBP", "RB", "PRP", "NN"]
