@@ -224,6 +224,13 @@ FORMS = [
         ("a.tsv", "a b\tx,y\nc\t\n"), ("b.jsonl", '{"text": "a", "labels": ["x"]}\n{"tokens": ["a"], "labels": []}\n'),
         ("c.tsv.gz", gzip.compress(b"a\tx\r\nb\ry\tx\r\n")), ("d.tsv", "[laughs] he said\tx\n{a} b\t[x]\n"),
     ]),
+    Form(TEXTS, "JSON lines of doccano, spaCy (`cats`), Prodigy (`accept`), or with one label or a key for each label",
+         "read", 1, [
+        ("a.jsonl", '{"text": "a", "label": "x"}\n'), ("b.jsonl", '{"id": 1, "text": "a", "label": ["x", "y"]}\n'),
+        ("c.jsonl", '{"text": "a", "cats": {"x": 1.0, "y": 0.0}}\n'),
+        ("d.jsonl", '{"text": "a", "accept": ["x"], "answer": "accept"}\n{"text": "b", "answer": "ignore"}\n'),
+        ("e.jsonl", '{"comment": "a", "x": 1, "y": 0, "z": false}\n'),
+    ]),
     Form(TEXTS, "CSV with the names of its columns, in a file that ends in `.csv`", "read", 2, [
         ("a.csv", 'text,labels\n"a, b\n""c""",x\nd,"x,y"\n'), ("b.csv", "id;labels;text\r\n1;x;a\r\n2;;b\r\n"),
         ("c.csv.gz", gzip.compress(b"label,text\nx,a\n\n,b\n")),

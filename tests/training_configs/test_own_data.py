@@ -62,11 +62,8 @@ def test_the_recipe_for_entities_of_a_conll_file(tmp_path, monkeypatch):
 @pytest.mark.parametrize("task", ["srl", "tagging", "text", "multilabel", "segmentation"])
 def test_validation_data_have_either_name(task):
     """And a partial `training` is as the whole one."""
-    data = {
-        "srl": "{ train: 'a', %s: 'b' }",
-        "tagging": "{ train: 'a', %s: 'b' }",
-        "segmentation": "{ train: 'a', %s: 'b', size: 32, crop: 24 }",
-    }.get(task, "{ train: 'a', %s: 'b', reader: {} }")
+    more = ", size: 32, crop: 24" if task == "segmentation" else ""
+    data = f"{{ train: 'a', %s: 'b'{more} }}"
     encoder = "" if task in ("multilabel", "segmentation") else "encoder=lib.encoder.bilstm(), "
     library = (ROOT / "training_configs" / "lib" / f"{task}.libsonnet").as_posix()
 

@@ -23,7 +23,7 @@ local hierarchical(name, prefix, more={}) = files('data/' + name + '/' + prefix 
 (import 'tensors.libsonnet') {
   name:: 'multilabel',
   asked:: 'multilabel.data.sample or { train, valid, test, reader }',
-  needed:: ['train', 'valid', 'reader'],
+  needed:: ['train', 'valid'],
   known:: $.data.sample { unlabelled: '' },
   table:: import 'multilabel_methods.libsonnet',
   settings_of:: settings.of_papers,
@@ -79,7 +79,7 @@ local hierarchical(name, prefix, more={}) = files('data/' + name + '/' + prefix 
   },
   config(d, model, s):: super.config(d, model, s) {
     assert check.from('settings', s, 'restarts', 1),
-    dataset_reader: { type: 'seal_multilabel' } + d.reader,
+    dataset_reader: { type: 'seal_multilabel' } + std.get(d, 'reader', {}),
     datasets_for_vocab_creation: ['train'],
     data_loader+: { [if s.batches_per_epoch != null then 'batches_per_epoch']: s.batches_per_epoch },
     validation_data_loader: { type: 'tensors', batch_size: 512 },

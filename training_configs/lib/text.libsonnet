@@ -14,8 +14,7 @@ local of_texts = methods {
   name:: 'text',
   type:: 'seal_text_multilabel',
   output_space(d):: { type: 'label_set' },
-  needed:: ['train', 'dev', 'reader'],
-  known:: { unlabelled: '', plain_text: false },
+  known:: { reader: {}, unlabelled: '', plain_text: false },
   rates:: encoders.rates(3e-3),
 
   // Texts with labels, relative to the working directory. To add a set: an entry here. `reader` has the reader's

@@ -24,8 +24,10 @@ _SEPARATOR = re.compile(r"[|;]|(?<=\S)#(?=[^\s#])|\s#\s*(?=[^\s\d])")
 # In files with fewer labels, each of them may occur only once.
 _FEW_LABELS = 16
 # The keys of our own files and of the published versions of NYT, RCV1 and WOS for hierarchical classification.
-_TEXT_KEYS = ("text", "token", "tokens", "doc_token")
+_TEXT_KEYS = ("text", "token", "tokens", "doc_token", "sentence")
 _LABEL_KEYS = ("labels", "label", "doc_label")
+# Where Prodigy and spaCy have the labels of a text.
+_JSON_LABEL_KEYS = (*_LABEL_KEYS, "accept", "cats")
 # The headings of the columns of texts and of labels, in lower case.
 _TEXT_HEADINGS = ("text", "texts", "sentence", "document", "comment", "tweet")
 _LABEL_HEADINGS = ("label", "labels", "category", "categories", "tags")
@@ -73,10 +75,10 @@ class TextOptions(NamedTuple):
         The names of labels that a file writes as numbers, from 0.
     text_keys : `tuple[str, ...]`, optional
         For JSON and CSV: the keys or columns whose texts are joined by a space. `None`: the first of the common ones
-        (`text`, `token`, `tokens`, `doc_token`) that is there.
+        (`text`, `token`, `tokens`, `doc_token`, `sentence`) that is there.
     label_columns : `tuple[str, ...]`, optional
-        For CSV: the columns that are labels, with 1 in the row of a text that has the label and 0 in the others; see
-        `read_csv` about `None`.
+        For JSON and CSV: the keys or columns that are labels, with 1 in the row of a text that has the label and 0 in
+        the others; see `read_csv` about `None`.
     """
 
     label_names: Optional[list[str]] = None
@@ -87,23 +89,57 @@ class TextOptions(NamedTuple):
 def read_json_lines(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
     """
     Reads JSON lines: an object a line, `{"text": "...", "labels": ["...", ...]}`. The text may be a string or a list of
-    words, under `text`, `token`, `tokens` or `doc_token`; the labels are a list of names under `labels`, `label` or
-    `doc_label`. The versions of NYT, RCV1 and WOS that hierarchical classification uses are such files
-    (`{"token": [...], "label": [...]}`). Other keys are ignored; blank lines are skipped.
+    words, under `text`, `token`, `tokens`, `doc_token` or `sentence`. The labels, under `labels`, `label` or
+    `doc_label`, are
+
+    - a list of names, or one name. The versions of NYT, RCV1 and WOS that hierarchical classification uses are such
+      files (`{"token": [...], "label": [...]}`), and doccano writes them;
+    - a list of numbers, or one, which count from 0 in `options.label_names`, as in Hugging Face's data sets;
+    - an object with 1 or 0 for each label, as spaCy has them under `cats`.
+
+    Prodigy has names under `accept`; its lines that are rejected or ignored are left out. Each label may also have a
+    key of its own, as the columns in `read_csv`. Other keys are ignored; blank lines are skipped.
     """
+    records = _json_records(path)
+    seen = list(islice(records, _ROWS_SEEN))
+    first = [record for _, record in seen]
+    columns, text_keys = None, options.text_keys
+    if seen and (options.label_columns is not None or not any(key in first[0] for key in _JSON_LABEL_KEYS)):
+        columns = _columns_of_labels(path, first, options)
+        if columns and text_keys is None:
+            text_keys = (_text_column(path, first, columns),)
+    for where, record in chain(seen, records):
+        if columns:
+            labels = [name for name in columns if _bit(_cell(record, name), name, where)]
+        else:
+            labels = _labels_of_object(record, where, options.label_names)
+        yield LabelledText(text_of(record, text_keys, where), without_repeats(labels, where), where)
+
+
+def _json_records(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, line in text_lines(path, "JSON lines, an object with a text and labels a line", json_lines=True):
         if line.isspace():
             continue
         where = f"{path}:{number}"
         record = read_json(line, "each line must be one JSON object", where)
         check_that(isinstance(record, dict), f"{where}: the JSON", "an object with a text and labels", record)
-        key = next((key for key in _LABEL_KEYS if key in record), None)
-        if key is None:
-            raise ConfigurationError(f"{where}: the object has no 'labels'; a text without any has an empty list.")
-        text, labels = text_of(record, options.text_keys, where), record[key]
-        are_names = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
-        check_that(are_names, f"{where}: {key!r}", "a list of names", labels)
-        yield LabelledText(text, without_repeats(labels, where), where)
+        if record.get("answer", "accept") == "accept":
+            yield where, record
+
+
+def _labels_of_object(record: dict[str, Any], where: str, names: Optional[list[str]]) -> list[str]:
+    key = next((key for key in _JSON_LABEL_KEYS if key in record), None)
+    if key is None:
+        raise ConfigurationError(f"{where}: the object has no 'labels'; a text without any has an empty list.")
+    value = record[key]
+    if isinstance(value, dict):
+        return [name for name in value if _bit(_cell(value, name), name, where)]
+    labels = value if isinstance(value, list) else [value]
+    # `True` is an `int`, but not a number. A string with commas may be one name or several.
+    are_numbers = bool(labels) and all(type(label) is int for label in labels)
+    are_names = all(isinstance(label, str) for label in labels) and not (isinstance(value, str) and "," in value)
+    check_that(are_numbers or are_names, f"{where}: {key!r}", "a list of names or of numbers", value)
+    return [_label_of(str(label), where, names) for label in labels] if are_numbers else labels
 
 
 def read_csv(path: str, options: TextOptions = TextOptions()) -> Iterator[LabelledText]:
@@ -136,12 +172,31 @@ def read_csv(path: str, options: TextOptions = TextOptions()) -> Iterator[Labell
         if columns is None:
             labels = labels_of(record[key], where)
         else:
-            labels = without_repeats([name for name in columns if _bit(record[name], name, where)], where)
+            labels = without_repeats([name for name in columns if _bit(_cell(record, name), name, where)], where)
         yield LabelledText(text_of(record, text_keys, where), labels, where)
 
 
 def _label_columns(path: str, records: Sequence[dict[str, str]], options: TextOptions) -> Optional[list[str]]:
     """The columns of a table with one column per label; `None` if one column has all labels of a text."""
+    if options.label_columns is None and any(key in records[0] for key in _LABEL_KEYS):
+        return None
+    columns = _columns_of_labels(path, records, options)
+    if not columns:
+        others = [name for name in records[0] if not _are_bits(records, name)]
+        raise ConfigurationError(
+            f"{path}:1: no column is called {' or '.join(_LABEL_KEYS)}. Where each label has a column of its own, with "
+            "0 and 1, name these in dataset_reader.label_columns; they are found by themselves where at most "
+            f"{_MOST_BESIDE_LABELS} columns have anything else. Here {_named(others)} have, of {len(records[0])} "
+            "columns."
+        )
+    return columns
+
+
+def _columns_of_labels(path: str, records: Sequence[dict[str, Any]], options: TextOptions) -> list[str]:
+    """
+    The columns of labels that the options name or, without these, all that have 0 or 1 in all `records`; none if they
+    are fewer than two, or too many columns have anything else.
+    """
     names, texts = list(records[0]), options.text_keys or ()
     if options.label_columns is not None:
         for name in options.label_columns:
@@ -151,22 +206,18 @@ def _label_columns(path: str, records: Sequence[dict[str, str]], options: TextOp
                     f"first row has {_named(names)}."
                 )
         return list(options.label_columns)
-    if any(key in names for key in _LABEL_KEYS):
-        return None
-    columns = [
-        name
-        for name in names
-        if name and name not in texts and all(record[name].strip().lower() in _BITS for record in records)
-    ]
-    others = [name for name in names if name not in columns]
-    beside = len(set(others) - set(texts)) + bool(texts)
-    if len(columns) < 2 or beside > _MOST_BESIDE_LABELS:
-        raise ConfigurationError(
-            f"{path}:1: no column is called {' or '.join(_LABEL_KEYS)}. Where each label has a column of its own, with "
-            "0 and 1, name these in dataset_reader.label_columns; they are found by themselves where at most "
-            f"{_MOST_BESIDE_LABELS} columns have anything else. Here {_named(others)} have, of {len(names)} columns."
-        )
-    return columns
+    columns = [name for name in names if name and name not in texts and _are_bits(records, name)]
+    beside = len(set(names) - set(columns) - set(texts)) + bool(texts)
+    return columns if len(columns) >= 2 and beside <= _MOST_BESIDE_LABELS else []
+
+
+def _are_bits(records: Sequence[dict[str, Any]], name: str) -> bool:
+    return all(_cell(record, name) in _BITS for record in records)
+
+
+def _cell(record: dict[str, Any], name: str) -> str:
+    """A cell of a table or a value of JSON, as a string in lower case."""
+    return str(record.get(name, "")).strip().lower()
 
 
 def _named(names: Sequence[str], most: int = 8) -> str:
@@ -177,7 +228,7 @@ def _text_column(path: str, records: Sequence[dict[str, str]], columns: Sequence
     """The column of texts in a table whose `columns` are labels."""
     others = [name for name in records[0] if name not in columns]
     named = [name for name in others if name in _TEXT_KEYS]
-    of_several_words = [name for name in others if any(" " in record[name].strip() for record in records)]
+    of_several_words = [name for name in others if any(" " in _cell(record, name) for record in records)]
     for candidates in (named[:1], others, of_several_words):
         if len(candidates) == 1:
             return candidates[0]
@@ -188,7 +239,7 @@ def _text_column(path: str, records: Sequence[dict[str, str]], columns: Sequence
 
 
 def _bit(cell: str, name: str, where: str) -> bool:
-    found = _BITS.get(cell.strip().lower())
+    found = _BITS.get(cell)
     check_that(found is not None, f"{where}: the column {abbreviate(name)} of a label", "0 or 1", cell)
     return bool(found)
 
@@ -216,15 +267,24 @@ def read_indexed_tsv(path: str, options: TextOptions = TextOptions()) -> Iterato
     for text, cell, where in _text_rows(path, "the numbers of its labels"):
         labels: dict[str, None] = {}
         for item in labels_of(cell, where):
-            # `1` and `01` are the same.
-            number = whole_number(item.lstrip("0") or "0")
-            if number is None or number >= len(names):
-                raise ConfigurationError(
-                    f"{where}: the label {item[:40]!r} is no number from 0 to {len(names) - 1}, which are those of "
-                    "dataset_reader.labels; where labels are names, set dataset_reader.format to 'tsv'."
-                )
-            labels[names[number]] = None
+            labels[_label_of(item, where, names)] = None
         yield LabelledText(text, list(labels), where)
+
+
+def _label_of(item: str, where: str, names: Optional[list[str]]) -> str:
+    """The name of a label that is written as a number."""
+    if names is None:
+        raise ConfigurationError(
+            f"{where}: labels are numbers; name the file that lists their names in dataset_reader.labels."
+        )
+    # `1` and `01` are the same.
+    number = whole_number(item.lstrip("0") or "0")
+    if number is None or number >= len(names):
+        raise ConfigurationError(
+            f"{where}: the label {item[:40]!r} is no number from 0 to {len(names) - 1}, which are those of "
+            "dataset_reader.labels; where labels are names, set dataset_reader.format to 'tsv'."
+        )
+    return names[number]
 
 
 #: The readers of the formats; each takes a path and options, and raises a `ConfigurationError` at a malformed line.
@@ -242,8 +302,10 @@ def read_labelled_texts(
 ) -> Iterator[LabelledText]:
     """Reads the texts of a file in a format of `FORMATS`, by default the one that `format_of` detects."""
     format = format or format_of(path, options)
-    if options.label_columns is not None and format != "csv":
-        raise ConfigurationError(f"{path}: dataset_reader.label_columns is for CSV, and this is read as {format}.")
+    if options.label_columns is not None and format not in ("csv", "json_lines"):
+        raise ConfigurationError(
+            f"{path}: dataset_reader.label_columns is for CSV and JSON lines, and this is read as {format}."
+        )
     texts = FORMATS[format](path, options)
     return texts if format == "indexed_tsv" else _telling_of_labels(path, texts)
 

@@ -68,8 +68,8 @@ class TextMultilabelReader(SentenceReader):
     text_keys : `Optional[list[str]]`, optional (default = `None`)
         For JSON and CSV: the keys or columns whose texts are joined, such as `["title", "text"]`.
     label_columns : `Optional[list[str]]`, optional (default = `None`)
-        For CSV with a column for each label, 1 where a text has it and 0 elsewhere: these columns. `None`: they are
-        found where at most two columns have anything else (see `read_csv`).
+        For CSV or JSON with a column or key for each label, 1 where a text has it and 0 elsewhere: these columns.
+        `None`: they are found where at most two columns have anything else (see `read_csv`).
     tokenizer : `Optional[Tokenizer]`, optional (default = `WhitespaceTokenizer()`)
         A transformer's tokenizer needs `add_special_tokens: false` and no `max_length`: the reader itself adds special
         tokens and cuts texts.

@@ -39,6 +39,35 @@ def json_lines(*records):
     return "".join((record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records)
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"text": "a b", "labels": [2, 0], "id": "x7"},
+        {"sentence": "a b", "label": ["fear", "joy"]},
+        {"text": "a b", "cats": {"joy": 1.0, "calm": 0.0, "fear": 1}},
+        {"text": "a b", "options": [{"id": "joy", "text": "Joy"}], "accept": ["joy", "fear"], "answer": "accept"},
+        {"comment_text": "a b", "joy": 1, "calm": False, "fear": True, "id": 7},
+    ],
+    ids=["Hugging Face", "doccano", "spaCy", "Prodigy", "a key a label"],
+)
+def test_labels_of_other_programs(tmp_path, record):
+    names = ["joy", "calm", "fear"]
+    ((text, labels, _),) = read(tmp_path, "a.jsonl", json_lines(record), label_names=names)
+    assert text == "a b" and sorted(labels) == ["fear", "joy"]
+
+
+@pytest.mark.parametrize("label, names", [("great fear", None), (1, ["joy", "great fear"])])
+def test_one_label_without_a_list(tmp_path, label, names):
+    lines = json_lines({"text": "a", "label": label}, {"text": "b", "answer": "reject"}, {"text": "c", "label": []})
+    found = read(tmp_path, "a.jsonl", lines, label_names=names)
+    assert found == [("a", ["great fear"], 1), ("c", [], 3)]
+
+
+def test_keys_of_labels_that_are_named(tmp_path):
+    record = {"id": 0, "text": "a", "spam": 1, "x": 1, "y": 0}
+    assert read(tmp_path, "a.jsonl", json_lines(record), label_columns=("x", "y")) == [("a", ["x"], 1)]
+
+
 @pytest.mark.parametrize("tail", ["", "\tid"])
 @pytest.mark.parametrize("names", [None, ["joy", "fear"]])
 def test_tsv_with_and_without_ids(tmp_path, tail, names):
