@@ -275,6 +275,11 @@ FORMS = [
         ("c.arff.xz", lzma.compress(f"{HEAD}@data\n1,1\n2,0\n".encode())),
         ("d.arff.gz", gzip.compress(f"{HEAD}@data\n1,1\n0,0".encode())),
     ]),
+    Form(FEATURES, "CSV with the names of its columns, in a file that ends in `.csv`; `labels` names those of labels",
+         "read", 2, [
+        ("a.csv", "a,l\n1,1\n2.5,0\n"), ("b.csv", ",a,l\n0,1,True\n1,2,False\n"), ("c.csv", "a;l\r\n1;1\r\n2;0\r\n"),
+        ("d.csv.gz", gzip.compress(b"a,l\n1,1\n2,0\n")),
+    ]),
     Form(FEATURES, "a row in the line of `@data`; an attribute in the line of `@relation`", "refused",
          "a line of its own", [
         ("a.arff", f"{HEAD}@data 1.5,1\n2,0\n"), ("b.arff", f"{HEAD}@data\t{{0 1}}\n2,1\n"),

@@ -292,10 +292,22 @@ def with_numbers(path):
     return texts(path, label_names=["joy", "fear"])
 
 
+FEATURES_OF_CSV = [
+    ("x,y\n", ":1:", "no row"),
+    ("id,y\na,0\n", ":1:", "'id'", "drop_attributes"),
+    ("x,y\n1,0\n1e99,1\n", ":3:", "'x'", "'1e99'"),
+    ("x,y\n1,maybe\n", ":1:", "'y'"),
+    ("x,y\n1,0\n1\n", ":3:"),
+    ("x,x,y\n1,0,1\n", ":1:", "'x'"),
+]
+
+
 BAD_FILES = [
     *(("a.arff", read_arff, *row) for row in ARFF),
     ("a.arff.gz", read_arff, PACKED[:-12], ":"),
     ("plain.arff.gz", read_arff, HEAD.encode(), ":1:"),
+    *(("a.csv", lambda path: read_multilabel(path, labels=["y"]), *row) for row in FEATURES_OF_CSV),
+    ("a.csv", read_multilabel, "x,y\n1,0\n", ":1:", "'labels'"),
     ("a.arff", read_multilabel, NODES + "1,1@7\n", ":5:", "'7'"),
     *(("a.arff", read_multilabel, NODES + row, ":5:") for row in ("1,?", "{0 1}", "1,1@")),
     *(("labels.xml", read_mulan_xml, *row) for row in XML),

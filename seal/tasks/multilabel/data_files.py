@@ -1,4 +1,6 @@
-"""Reads feature-based multi-label data into arrays: ARFF files with the labels of Mulan, MEKA or KU Leuven."""
+"""
+Reads feature-based multi-label data into arrays: ARFF files with the labels of Mulan, MEKA or KU Leuven, and CSV.
+"""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -16,6 +18,7 @@ from seal.files.taxonomy import Taxonomy
 from seal.tasks.multilabel.arff import ArffHeader, ArffTable, read_arff
 from seal.tasks.multilabel.arff_labels import HIERARCHIES
 from seal.tasks.multilabel.column_plan import ColumnPlan
+from seal.tasks.multilabel.csv_table import is_csv, read_csv_table
 from seal.tasks.multilabel.feature_columns import fill_missing
 
 
@@ -102,7 +105,7 @@ def read_multilabel(
     root: Optional[str] = None,
 ) -> MultilabelData:
     """
-    Read ARFF files as one split.
+    Read ARFF files, or CSV files (`read_csv_table`), as one split.
 
     The labels come from `labels`, else from `label_xml`, else from the one hierarchical attribute, else from MEKA's
     `-C n` in the relation. A nominal attribute with the values YES and NO, TRUE and FALSE, or 1 and 0 (in any case and
@@ -151,7 +154,7 @@ def read_multilabel(
             raise ConfigurationError(f"dataset_reader.root: '{root}' is the name of a label; take another.")
         return plan
 
-    tables = ((file, table) for file, path in enumerate(paths) for table in read_arff(path, repeated_names))
+    tables = ((file, table) for file, path in enumerate(paths) for table in _tables(path, repeated_names))
     plan, data = _read_rows(tables, plan_of, root, paths)
     training_means = None
     if statistics is not None:
@@ -161,6 +164,10 @@ def read_multilabel(
         training_means = statistics.means[statistics.columns_of(data.feature_names)]
     means = fill_missing(data.features, data.feature_names, data.source, missing, training_means)
     return replace(data, means=means)
+
+
+def _tables(path: str, repeated_names: str) -> Iterable[ArffTable]:
+    return [read_csv_table(path)] if is_csv(path) else read_arff(path, repeated_names)
 
 
 def _read_rows(

@@ -28,8 +28,9 @@ _PATHS = "the path of data (train_data_path, validation_data_path or test_data_p
 @DatasetReader.register("seal_multilabel")
 class MultilabelReader(DatasetReader):
     """
-    Reads feature-based multi-label data in ARFF: dense or sparse, with the labels of Mulan's XML, of MEKA's relation
-    or of a KU Leuven hierarchy (see `read_multilabel`). The data loader `tensors` reads the data as a table;
+    Reads feature-based multi-label data in ARFF, dense or sparse, with the labels of Mulan's XML, of MEKA's relation
+    or of a KU Leuven hierarchy; or in CSV, in files that end in `.csv`, whose `labels` are named (see
+    `read_multilabel`). The data loader `tensors` reads the data as a table;
     AllenNLP's own loaders read one instance per row.
 
     A path is a file, a list of files that form one split (stratified folds), or a pattern with `*`. Files may be

@@ -1,0 +1,78 @@
+"""Reads a CSV file as the table of attributes that an ARFF file is."""
+
+import os
+from collections.abc import Sequence
+from typing import Optional
+
+import numpy
+from allennlp.common.checks import ConfigurationError
+
+from seal.common.setting_checks import abbreviate
+from seal.files.paths import user_path
+from seal.files.records import csv_records
+from seal.files.text_lines import text_lines, without_packing
+from seal.tasks.multilabel.arff import ArffTable, Attribute
+
+# What stands for a missing value, in lower case, in the files of pandas, R and Weka.
+_MISSING = ("", "nan", "na", "n/a", "null", "none", "?")
+_BITS = {"true": "1", "false": "0", "yes": "1", "no": "0"}
+
+
+def is_csv(path: str) -> bool:
+    """Whether a file is read as CSV, by its name."""
+    return without_packing(os.fspath(path)).endswith(".csv")
+
+
+def read_csv_table(path: str) -> ArffTable:
+    """
+    Read a CSV file whose first row names the columns. A column of numbers, or of `True` and `False` or `yes` and `no`,
+    is a numeric attribute; an empty cell, `NaN`, `NA` or `?` is a missing value. A column with anything else is a
+    string attribute, which cannot be a feature. A first column without a name is left out: pandas numbers rows there.
+
+    # Raises
+
+    `ConfigurationError` if the file is no CSV or holds no row, or a number is not finite in single precision.
+    """
+    path = user_path(os.fspath(path))
+    names: list[str] = []
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    for number, record in csv_records(path, text_lines(path, "CSV, with the names of its columns in the first row")):
+        rows.append(list(record.values()))
+        lines.append(number)
+        names = list(record)
+    if not rows:
+        raise ConfigurationError(f"{path}:1: no row follows the names of the columns.")
+    attributes: list[Attribute] = []
+    columns: list[numpy.ndarray] = []
+    for name, cells in zip(names, zip(*rows)):
+        if not name:
+            continue
+        values = _numbers(cells)
+        attributes.append(Attribute(name, "string" if values is None else "numeric", (), 1))
+        columns.append(numpy.full(len(rows), numpy.nan, numpy.float32) if values is None else values)
+        wrong = numpy.flatnonzero(numpy.isinf(columns[-1]))
+        if len(wrong):
+            raise ConfigurationError(
+                f"{path}:{lines[wrong[0]]}: the column {abbreviate(name)} has {abbreviate(cells[wrong[0]])}, which is "
+                "no number in single precision."
+            )
+    texts = {place: [""] for place, attribute in enumerate(attributes) if attribute.kind == "string"}
+    return ArffTable(path, "", attributes, numpy.stack(columns, axis=1), texts, numpy.array(lines))
+
+
+def _numbers(cells: Sequence[str]) -> Optional[numpy.ndarray]:
+    """The numbers of a column, NaN for a missing value; `None` if a cell is neither."""
+    stripped = [cell.strip() for cell in cells]
+    try:
+        values = numpy.array(stripped, dtype=numpy.float64)
+    except ValueError:
+        lowered = [cell.lower() for cell in stripped]
+        try:
+            values = numpy.array(
+                ["nan" if cell in _MISSING else _BITS.get(cell, cell) for cell in lowered], dtype=numpy.float64
+            )
+        except ValueError:
+            return None
+    with numpy.errstate(over="ignore"):
+        return values.astype(numpy.float32)
