@@ -42,7 +42,11 @@ local changes(build, all, name, other) =
     assert self.object('data', given);
     local missing = [name for name in needed if !std.objectHasAll(given, name)];
     if std.length(missing) == 0 then self.known('data', given, like)
-    else error "data: '%s' is missing; needed are %s" % [missing[0], listed(needed)],
+    else error "data: '%s' is missing; needed are %s%s" % [
+      missing[0],
+      listed(needed),
+      if missing[0] == 'dev' then "; of one file, train: 'FILE#train', dev: 'FILE#valid' are two parts" else '',
+    ],
 
   // Those fields of `given` that are there, of these names.
   given(given, names): { [name]: given[name] for name in names if std.objectHas(given, name) },
