@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import Optional
+from typing import Any, Optional
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -59,6 +59,19 @@ def read_csv_table(path: str) -> ArffTable:
             )
     texts = {place: [""] for place, attribute in enumerate(attributes) if attribute.kind == "string"}
     return ArffTable(path, "", attributes, numpy.stack(columns, axis=1), texts, numpy.array(lines))
+
+
+def number_of(cell: Any) -> Any:
+    """The number that a cell of a table stands for, `None` if it is missing; what is no cell or no number unchanged."""
+    if not isinstance(cell, str):
+        return cell
+    text = cell.strip().lower()
+    if text in _MISSING:
+        return None
+    try:
+        return float(_BITS.get(text, text))
+    except ValueError:
+        return cell
 
 
 def _numbers(cells: Sequence[str]) -> Optional[numpy.ndarray]:

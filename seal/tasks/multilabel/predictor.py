@@ -24,6 +24,7 @@ from seal.tasks.base.predictor import (
     finite,
     probabilities_of,
 )
+from seal.tasks.multilabel.csv_table import number_of
 from seal.tasks.multilabel.model import DECISIONS, MultilabelModel
 from seal.tasks.multilabel.reader import MultilabelReader
 
@@ -166,6 +167,8 @@ class MultilabelPredictor(LabelSetPredictor):
       selects one of the two, for attributes whose names are numbers;
     - or a list of such keys: these attributes are 1, and all others 0. It may be empty.
 
+    A row of a CSV file has a column for each attribute in place of `features`; other columns are ignored.
+
     A nominal attribute with values other than yes and no is one attribute for each value, `name=value`. `null` is a
     missing value, which `dataset_reader.missing` replaces, by default by the mean of the training file
     `dataset_reader.statistics_from`. A model trained with `standardize` always needs that file, to scale the features.
@@ -207,6 +210,11 @@ class MultilabelPredictor(LabelSetPredictor):
 
     def input_text(self, request: JsonDict) -> Any:
         return request.get("features")
+
+    def _check_keys(self, inputs: JsonDict) -> None:
+        # A row of a table may have further columns.
+        if "features" in inputs:
+            super()._check_keys(inputs)
 
     def prepare(self, inputs: JsonDict) -> numpy.ndarray:
         return self._rows.row(inputs)
@@ -284,7 +292,7 @@ class FeatureRows:
     def row(self, inputs: JsonDict) -> numpy.ndarray:
         """The features of a request with `features` and optionally `by`, before standardization: `(features,)`."""
         if "features" not in inputs:
-            raise ConfigurationError(f"the object needs 'features', found {keys_of(inputs)}.")
+            inputs = {"features": self._of_table(inputs), "by": "name"}
         by = inputs.get("by")
         check_that(by in (None, "index", "name"), "'by'", "'index' or 'name'", by)
         features = inputs["features"]
@@ -304,6 +312,15 @@ class FeatureRows:
         check_that(len(features) == len(self.names), "the values of 'features'", wanted, len(features))
         row[:] = self._numbers(features, range(len(features)))
         return row
+
+    def _of_table(self, record: JsonDict) -> dict[str, Any]:
+        """The features of a row of a table, which has a column for each attribute, and perhaps others."""
+        if not any(name in record for name in self.names):
+            raise ConfigurationError(f"the object needs 'features', found {keys_of(record)}.")
+        lacking = next((name for name in self.names if name not in record), None)
+        if lacking is not None:
+            raise ConfigurationError(f"the row has no {abbreviate(lacking)}, an attribute of the model.")
+        return {name: number_of(record[name]) for name in self.names}
 
     def standardized(self, rows: numpy.ndarray) -> numpy.ndarray:
         """The rows `(rows, features)`, standardized if the reader standardizes."""

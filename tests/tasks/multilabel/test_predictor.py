@@ -106,6 +106,21 @@ def test_features_are_dense_sparse_or_names(features, row):
     assert features_of(features) == row
 
 
+def test_a_row_of_a_table_has_its_attributes_in_columns():
+    made = MultilabelPredictor(net(["ripe", "0", "1"]), MultilabelReader(missing="zero"))
+    cells = {"id": "a", "1": " 2.5 ", "ripe": "Yes", "0": "NaN", "round": "1"}
+    assert made._rows.row(cells).tolist() == [1, 0, 2.5]
+    given = {"ripe": 1, "1": 2.5}
+    assert made.predict_json(cells)["labels"] == made.predict_json({"features": given})["labels"]
+    for cells, told in (
+        ({"ripe": "1", "0": "0"}, "'1'"),
+        ({"ripe": "x", "0": "", "1": ""}, "'x'"),
+        ({"a": "1"}, "'a'"),
+    ):
+        with pytest.raises(ConfigurationError, match=told):
+            made.predict_json(cells)
+
+
 def test_a_name_that_is_a_number_wins_over_an_index():
     made = MultilabelPredictor(net(["1", "00", "x=1"]), MultilabelReader())
     for by, record, row in [
