@@ -203,6 +203,11 @@ FORMS = [
         ("d.conllu.gz", gzip.compress(UD.format("A0", "V").encode())),
         ("e.conllu", UD_1),
     ]),
+    Form(SRL, "columns of CoNLL-2005 (words, roles, perhaps more between) and CoNLL-2009", "read", 1, [
+        ("a.txt", "She - (A0*)\nleft leave (V*)\n"), ("b.conll", "She PRP (S* - (A0*)\nleft VBD *) leave (V*)\n"),
+        ("c.conll", "1\tShe\tshe\tshe\tX\tX\t_\t_\t2\t2\tSBJ\tSBJ\t_\t_\tA0\n"
+                    "2\tleft\tleave\tleave\tX\tX\t_\t_\t0\t0\tROOT\tROOT\tY\tleave.01\t_\n"),
+    ]),
     Form(SRL, "JSON that is not an object a line; JSON lines under another name", "refused",
          "this looks like .*; expected", [
         ("a.jsonl", json.dumps([RECORD])), ("b.json", json.dumps([RECORD], indent=1)),

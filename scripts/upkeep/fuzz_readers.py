@@ -73,6 +73,11 @@ READERS: dict[str, tuple[Union[str, bytes], str, dict[str, Any]]] = {
         {"type": "seal_srl", "role_spans": "subtree"},
     ),
     "propbank_1": (_UP_1, ".conllu", {"type": "seal_srl", "role_spans": "subtree"}),
+    "conll2005": (
+        b"The DT (S* - (A0*\nboy NN * - *)\nsells VBZ * sell (V*)\n\nHi UH * -\n",
+        ".conll",
+        {"type": "seal_srl"},
+    ),
     "frames": ("../tests/fixtures/srl/kitchen.jsonl", ".jsonl", {"type": "seal_srl"}),
     "tags": ("tagging_sample/dev.tsv", ".tsv", {"type": "seal_tagging"}),
     "bare_tags": (b"Anna\tB\nMeyer\tM\nHill\tE\nsails\t\n\nParis\tS\n", ".tsv", {"type": "seal_tagging"}),

@@ -208,6 +208,10 @@ WITHOUT = ROW.replace("(V*)", "*")
 BEFORE = "doc 0 0 hm X * - - - - * -\n\n"
 ROLES = [
     (ROW + ROW[:-1] + " -", ":2:", "14", "13"),
+    ("go - (A0*)\nthere - *\n", ":1:", "3 columns", "CoNLL-2005"),
+    ("go go (V*)\nthere - *\n\nso - *)\n", ":4:", "CoNLL-2005"),
+    ("go go (V*)\nthere -\n", ":2:", "2", "3"),
+    ("go go (V*\nthere - *\n", ":1:", "V", "2"),
     ("go V", ":1:", "2", "12", ".jsonl"),
     (ROW.replace("(V*)", "(V*") + WITHOUT, ":1:", "V", "11"),
     (ROW + ROW.replace("(V*)", "*)"), ":2:", "'*)'", "11"),

@@ -1,4 +1,7 @@
-"""Reads semantic roles in CoNLL-U, the format of Universal PropBank (https://universalpropositions.github.io)."""
+"""
+Reads semantic roles in CoNLL-U, the format of Universal PropBank (https://universalpropositions.github.io), and in the
+columns of CoNLL-2009.
+"""
 
 import logging
 import re
@@ -48,6 +51,8 @@ class _Layout(NamedTuple):
 
 
 _MARKED = _Layout(1, 2, 6, _FRAME, mark=_MARK)
+# CoNLL-2009 has predicted columns beside those by hand, a mark FILLPRED and the frame in front of the roles.
+_CONLL_2009 = _Layout(1, 2, 8, 13, mark=12)
 _AFTER_MISC = _Layout(1, 2, 6, len(_UD))
 _ONE_COLUMN = _Layout(1, 2, 6, len(_UD), arguments=len(_UD) + 1)
 
@@ -61,6 +66,8 @@ def read_conllu(path: str, role_spans: str = "head") -> Iterator[SrlSentence]:
     - The same behind all ten columns of CoNLL-U: the frame in column 10, counted from 0, then the columns of roles.
     - Universal PropBank 2.0, merged with its treebank: the frame in column 10 and, in the row of the predicate, all of
       its roles with the ids of their heads in column 11, such as `A0:1|A1:3`. Column 12, the roles' spans, is not read.
+
+    - CoNLL-2009, also under another name: a mark in column 12, the frame in column 13, then the columns of roles.
 
     A line `# global.columns = ...` names the columns; 2.0's are `UP:PRED` and `UP:ARGHEADS`. A role stands at its head
     word. Rows of multi-word tokens and empty nodes are skipped. Where a word has two roles of one frame, the first is
@@ -93,9 +100,7 @@ def read_conllu(path: str, role_spans: str = "head") -> Iterator[SrlSentence]:
         elif rows:
             # A file with marks has them in each sentence with frames.
             marked = names is None and (marked or _is_marked(rows))
-            layout = (
-                _MARKED if marked else _layout_of_cells(path, rows) if names is None else _layout_of_names(path, names)
-            )
+            layout = _MARKED if marked else _layout_of(path, rows, names)
             sentence, crowded = _sentence(path, rows, layout, role_spans)
             yield sentence
             rows = []
@@ -110,11 +115,20 @@ def read_conllu(path: str, role_spans: str = "head") -> Iterator[SrlSentence]:
 
 
 def is_conllu(line: str) -> bool:
-    """Whether a file of columns whose first line is this one is CoNLL-U, by a comment or by an id and a head."""
+    """
+    Whether a file of columns whose first line is this one is CoNLL-U or CoNLL-2009, by a comment or by an id and a
+    head.
+    """
     if line.startswith("#"):
         return not line.startswith(("#begin", "#end"))
     cells = line.split("\t")
-    return len(cells) >= len(_UD) and re.match(r"1(-[0-9]+)?$", cells[0]) is not None and cells[6].isdecimal()
+    has_id = len(cells) >= len(_UD) and re.match(r"1(-[0-9]+)?$", cells[0]) is not None
+    return has_id and (cells[6].isdecimal() or _is_conll2009(cells))
+
+
+def _is_conll2009(row: list[str]) -> bool:
+    """Whether a row has the heads of CoNLL-2009, where CoNLL-U has DEPS."""
+    return len(row) > _CONLL_2009.frame and row[8].isdecimal()
 
 
 def _check_row(where: str, row: list[str], before: _Rows, names: Optional[Sequence[str]]) -> None:
@@ -146,6 +160,12 @@ def _is_marked(rows: _Rows) -> bool:
     """Whether a sentence has the marks of version 1.0. DEPS, which CoNLL-U has in their place, is never `Y`."""
     marks = {row[_MARK] for _, row in rows}
     return "Y" in marks and marks <= {"Y", "_"}
+
+
+def _layout_of(path: str, rows: _Rows, names: Optional[Sequence[str]]) -> _Layout:
+    if names is not None:
+        return _layout_of_names(path, names)
+    return _CONLL_2009 if all(_is_conll2009(row) for _, row in rows) else _layout_of_cells(path, rows)
 
 
 def _layout_of_cells(path: str, rows: _Rows) -> _Layout:

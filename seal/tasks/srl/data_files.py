@@ -1,7 +1,9 @@
-"""Reads files with semantic roles, sentence by sentence: CoNLL-2012 columns, BIO JSON lines, and CoNLL-U with roles."""
+"""
+Reads files with semantic roles, sentence by sentence: columns of CoNLL-2012, 2009 and 2005, BIO JSON lines, and CoNLL-U
+with roles.
+"""
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, Optional
@@ -10,11 +12,12 @@ from seal.common.setting_checks import check_that
 from seal.files.names import check_name, clean_name
 from seal.files.paths import data_files, not_empty, with_packings
 from seal.files.records import read_json
-from seal.files.text_lines import cells_of, column_lines, text_lines
+from seal.files.text_lines import column_lines, text_lines
 from seal.registry import ConfigurationError
 from seal.tasks.base.sentence_reader import LegalTags
 from seal.tasks.srl.conllu import is_conllu, read_conllu
 from seal.tasks.srl.frames import SrlFrame, SrlSentence
+from seal.tasks.srl.role_columns import read_role_columns
 
 _CONLL_U = (".conllu", ".conllup")
 _ENDINGS = ("_conll", ".conll", ".jsonl", *_CONLL_U)
@@ -22,10 +25,7 @@ _GOLD, _AUTO = "gold_conll", "auto_conll"
 _JSON_ENDINGS = with_packings((".jsonl", ".json"))
 _CONLL_U_ENDINGS = with_packings(_CONLL_U)
 _JSON_LINES = "JSON lines, an object with 'words' and 'frames' a line"
-_COLUMNS = "columns of CoNLL-2012 (a file of JSON lines must end in .jsonl)"
-_WORD, _LEMMA, _FRAMESET, _FIRST_ROLE = 3, 6, 7, 11
-# One cell of a role column: it may open one span and may close one.
-_ROLE = re.compile(r"(?:\(([^()*]+))?\*(\))?")
+_COLUMNS = "columns of CoNLL-2012, 2009 or 2005 (a file of JSON lines must end in .jsonl)"
 
 
 def srl_data_files(path: str) -> list[str]:
@@ -35,7 +35,7 @@ def srl_data_files(path: str) -> list[str]:
     be a treebank without roles. If there are files of `gold_conll`, files of `auto_conll` are left out: CoNLL-2012 has
     its sentences twice, annotated by hand and by tools.
     """
-    files = data_files(path, _ENDINGS, "CoNLL-2012 columns, BIO JSON lines or CoNLL-U with roles")
+    files = data_files(path, _ENDINGS, "columns of CoNLL, BIO JSON lines or CoNLL-U with roles")
     if len(files) > 1:
         files = [name for name in files if not name.endswith(_CONLL_U_ENDINGS)] or files
     if len(files) > 1 and any(_GOLD in os.path.basename(name) for name in files):
@@ -52,12 +52,7 @@ def read_srl_sentences(path: str, legal: Optional[LegalTags] = None, role_spans:
     `sense` may be left out and other keys are ignored. If the tags have a `B-V`, that at `pred` is `B-V` or `I-V`.
 
     A file whose name ends in `.conllu` or `.conllup` (or these and a packed ending), or whose first line is one of
-    CoNLL-U, is read by `read_conllu`.
-
-    Every other file holds CoNLL-2012 columns, separated by ASCII white space: the word is column 3 (from 0), lemma 6,
-    frameset 7, one column of roles a predicate from column 11 on, and coreference last. The n-th row with a frameset
-    owns the n-th role column. Where the two counts differ, or the column's `(V` opens on another row, the row of the
-    column's first `(V` is its predicate.
+    CoNLL-U or of CoNLL-2009, is read by `read_conllu`. Every other file is read by `read_role_columns`.
 
     # Parameters
 
@@ -77,7 +72,7 @@ def read_srl_sentences(path: str, legal: Optional[LegalTags] = None, role_spans:
             if file_path.endswith(_CONLL_U_ENDINGS) or is_conllu(first[1]):
                 sentences = read_conllu(file_path, role_spans)
             else:
-                sentences = _parse_conll2012(file_path, chain([first], lines))
+                sentences = read_role_columns(file_path, chain([first], lines))
         try:
             yield from not_empty(sentences, f"{file_path}:1: the file holds no sentence.")
         finally:
@@ -133,81 +128,3 @@ def _frame(where: str, record: Any, length: int, legal: LegalTags) -> SrlFrame:
         found = record.get(key)
         check_that(isinstance(found, (str, type(None))), f"{where}: {key!r}", "a string or null", found)
     return SrlFrame(predicate, tags, record.get("lemma"), record.get("sense"))
-
-
-def _parse_conll2012(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[SrlSentence]:
-    """Sentences end at an empty line or at a line that begins with `#begin` or `#end`."""
-    rows: list[list[str]] = []
-    start = 0
-    for number, line in lines:
-        row = cells_of(line)
-        if not row or line.startswith(("#begin", "#end")):
-            if rows:
-                yield _sentence(path, start, rows)
-                rows = []
-            continue
-        if not rows:
-            start = number
-        width = len(rows[0]) if rows else max(len(row), _FIRST_ROLE + 1)
-        if len(row) != width:
-            of = "the first row of the sentence has" if rows else "CoNLL-2012 (but for .jsonl) has at least"
-            raise ConfigurationError(f"{path}:{number}: found {len(row)} columns where {of} {width}.")
-        rows.append(row)
-    if rows:
-        yield _sentence(path, start, rows)
-
-
-def _sentence(path: str, start: int, rows: list[list[str]]) -> SrlSentence:
-    marked = [index for index, row in enumerate(rows) if row[_FRAMESET] != "-"]
-    columns = range(_FIRST_ROLE, len(rows[0]) - 1)
-    sentence = SrlSentence([row[_WORD] for row in rows], source=f"{path}:{start}")
-    for order, column in enumerate(columns):
-        tags = _tags(path, start, column, [row[column] for row in rows])
-        verbs = [index for index, tag in enumerate(tags) if tag == "B-V"]
-        predicate = marked[order] if len(marked) == len(columns) else None
-        if verbs and predicate not in verbs:
-            predicate = verbs[0]
-        if predicate is None:
-            raise ConfigurationError(
-                f"{path}:{start}: column {column} has no predicate: it opens no '(V', and the sentence has "
-                f"{len(marked)} rows with a frameset for {len(columns)} role columns."
-            )
-        lemma, sense = (None if cell == "-" else cell for cell in rows[predicate][_LEMMA : _FRAMESET + 1])
-        sentence.frames.append(SrlFrame(predicate, tags, lemma, sense))
-    return sentence
-
-
-def _tags(path: str, start: int, column: int, cells: list[str]) -> list[str]:
-    tags = []
-    role: Optional[str] = None
-    opened = start
-    for number, cell in enumerate(cells, start=start):
-        if cell == "*":
-            tags.append("O" if role is None else f"I-{role}")
-            continue
-        match = _ROLE.fullmatch(cell)
-        if match is None:
-            raise ConfigurationError(
-                f"{path}:{number}: {cell!r} in column {column} is not a role; expected '*', '(ROLE*', '*)' "
-                "or '(ROLE*)'."
-            )
-        opens, closes = match.groups()
-        if opens:
-            if role is not None:
-                raise ConfigurationError(
-                    f"{path}:{number}: {cell!r} in column {column} opens inside the {role} span of line "
-                    f"{opened}; nested spans are not supported."
-                )
-            role, opened = clean_name(opens, f"{path}:{number}: the role"), number
-            tags.append(f"B-{role}")
-        else:
-            if role is None:
-                raise ConfigurationError(
-                    f"{path}:{number}: {cell!r} in column {column} closes a span that was not opened."
-                )
-            tags.append(f"I-{role}")
-        if closes:
-            role = None
-    if role is not None:
-        raise ConfigurationError(f"{path}:{opened}: the {role} span of column {column} is never closed.")
-    return tags

@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 @DatasetReader.register("seal_srl")
 class SrlReader(SentenceReader):
     """
-    Reads predicate-argument frames from CoNLL-2012 columns, BIO JSON lines or CoNLL-U with roles, a file or a folder;
-    the formats are described at `read_srl_sentences`.
+    Reads predicate-argument frames from columns of CoNLL-2012, 2009 or 2005, BIO JSON lines or CoNLL-U with roles, a
+    file or a folder; the formats are described at `read_srl_sentences`.
 
     There is one instance a frame and, with `predicate_instances`, one more a sentence (also for a sentence
     without frames), which marks no predicate and trains the predicate finder. The fields of an instance:

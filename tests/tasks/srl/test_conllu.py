@@ -48,6 +48,38 @@ def as_version_1(text):
     return "\n".join(rows) + "\n"
 
 
+def as_conll2009(text):
+    """Columns by hand and predicted, a mark, and the frame in front of the roles."""
+    rows = []
+    for line in text.splitlines():
+        cells = line.split("\t")
+        if len(cells) > 10:
+            frame = cells[10]
+            twice = [cell for cell in (cells[2], cells[3], cells[5], cells[6], cells[7]) for _ in range(2)]
+            cells = [*cells[:2], *twice, "_" if frame == "_" else "Y", frame, *cells[11:]]
+        rows.append("\t".join(cells))
+    # A sentence without frames first, whose columns tell the layout by its heads alone.
+    return (
+        "1"
+        + "\tHm" * 3
+        + "\tX" * 2
+        + "\t_" * 2
+        + "\t0" * 2
+        + "\tROOT" * 2
+        + "\t_" * 2
+        + "\n\n"
+        + "\n".join(rows)
+        + "\n"
+    )
+
+
+@pytest.mark.parametrize("role_spans, tags", [("head", HEADS), ("subtree", SUBTREES)])
+def test_roles_of_conll2009(role_spans, tags):
+    bare, sentence = conllu(as_conll2009(BEHIND), role_spans)
+    assert (bare.words, bare.frames) == (["Hm"], [])
+    assert sentence.frames == [SrlFrame(3, tags[0], "leave", "01"), SrlFrame(4, tags[1], "give", "01")]
+
+
 @pytest.mark.parametrize("layout", [str, as_version_1])
 @pytest.mark.parametrize("role_spans, tags", [("head", HEADS), ("subtree", SUBTREES)])
 def test_roles_of_universal_propbank(layout, role_spans, tags):
@@ -195,9 +227,9 @@ def test_a_word_with_two_roles_keeps_the_first(caplog):
         ("#begin document (a); part 000\n", False),
         ("1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\t_\t_\t_", True),
         ("1-2\tdu" + "\t_" * 4 + "\t0\tx\t_\t_\n", True),
-        # Columns of CoNLL-2012, and of CoNLL-2009.
+        # CoNLL-2012.
         ("1 0 0 a X * a 01 - - * (V*) -\n", False),
-        ("1\ta\ta\ta\tN\tN\t_\t_\t2\t2\tSBJ\tSBJ\t_\t_\tA0\n", False),
+        ("1\ta\ta\ta\tN\tN\t_\t_\t2\t2\tSBJ\tSBJ\t_\t_\tA0\n", True),
     ],
 )
 def test_conllu_is_known_by_its_first_line(line, expected):
