@@ -61,6 +61,18 @@ def read_csv_table(path: str) -> ArffTable:
     return ArffTable(path, "", attributes, numpy.stack(columns, axis=1), texts, numpy.array(lines))
 
 
+def which_labels(table: ArffTable) -> ConfigurationError:
+    """The error for a CSV file of which nothing says what are labels; it names the columns that may be."""
+    codes = numpy.asarray(table.codes)
+    places = [place for place in range(codes.shape[1]) if numpy.isin(codes[:, place], (0, 1)).all()]
+    names = [abbreviate(table.attributes[place].name) for place in places]
+    shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return ConfigurationError(
+        f"{table.path}:1: which columns are labels? Name them in dataset_reader.labels. "
+        + (f"Those that have 0 and 1 alone: {shown}." if names else "None has 0 and 1 alone.")
+    )
+
+
 def number_of(cell: Any) -> Any:
     """The number that a cell of a table stands for, `None` if it is missing; what is no cell or no number unchanged."""
     if not isinstance(cell, str):

@@ -18,7 +18,7 @@ from seal.files.taxonomy import Taxonomy
 from seal.tasks.multilabel.arff import ArffHeader, ArffTable, read_arff
 from seal.tasks.multilabel.arff_labels import HIERARCHIES
 from seal.tasks.multilabel.column_plan import ColumnPlan
-from seal.tasks.multilabel.csv_table import is_csv, read_csv_table
+from seal.tasks.multilabel.csv_table import is_csv, read_csv_table, which_labels
 from seal.tasks.multilabel.feature_columns import fill_missing
 
 
@@ -154,7 +154,8 @@ def read_multilabel(
             raise ConfigurationError(f"dataset_reader.root: '{root}' is the name of a label; take another.")
         return plan
 
-    tables = ((file, table) for file, path in enumerate(paths) for table in _tables(path, repeated_names))
+    has_labels = labels is not None or label_xml is not None
+    tables = ((file, table) for file, path in enumerate(paths) for table in _tables(path, repeated_names, has_labels))
     plan, data = _read_rows(tables, plan_of, root, paths)
     training_means = None
     if statistics is not None:
@@ -166,8 +167,13 @@ def read_multilabel(
     return replace(data, means=means)
 
 
-def _tables(path: str, repeated_names: str) -> Iterable[ArffTable]:
-    return [read_csv_table(path)] if is_csv(path) else read_arff(path, repeated_names)
+def _tables(path: str, repeated_names: str, has_labels: bool) -> Iterable[ArffTable]:
+    if not is_csv(path):
+        return read_arff(path, repeated_names)
+    table = read_csv_table(path)
+    if not has_labels:
+        raise which_labels(table)
+    return [table]
 
 
 def _read_rows(
