@@ -161,7 +161,7 @@ class TagColumns:
                     yield sentence
                     sentence, collects_rows = self._start(path), False
                 continue
-            self._check_width(f"{path}:{number}", row, width, between)
+            self._check_width(path, number, row, width, between)
             if places is None:
                 width = len(row)
                 places, has_header = self._finder.places(path, number, row)
@@ -209,13 +209,13 @@ class TagColumns:
             else:
                 yield number, cells_of(line), "blanks"
 
-    def _check_width(self, where: str, row: list[str], width: Optional[int], between: str) -> None:
+    def _check_width(self, path: str, number: int, row: list[str], width: Optional[int], between: str) -> None:
         """Every row must have as many cells as there are names or, without names, as the first row has."""
         if width is not None and len(row) != width:
             expected = f"{width} columns are named" if self._names else f"the file's first row has {width}"
             raise ConfigurationError(
-                f"{where}: found {counted(len(row), 'column')} where {expected} (separated by {between}; a comment "
-                "needs the reader's 'comment')."
+                f"{path}:{number}: found {counted(len(row), 'column')} where {expected} (separated by {between}; a "
+                "comment needs the reader's 'comment')."
             )
 
     def _start(self, path: str) -> TaggedSentence:
