@@ -131,9 +131,12 @@ class TagRecords:
     def _text_key(self, record: dict[str, Any]) -> Optional[str]:
         """The key of the text; `None` where the object has words with their tags."""
         key = next((key for key in _keys(self.token_key, _TEXTS) if isinstance(record.get(key), str)), None)
-        # Prodigy's objects have their text's tokens beside its entities; others have the text beside words and tags.
+        # Some objects have the text beside words and their tags, others its tokens beside the entities.
         has_words = any(_are_words(record.get(key)) for key in _keys(self.token_key, _WORDS))
-        return None if has_words else key
+        has_tags, has_entities = (
+            any(name in record for name in _keys(self.tag_key, names)) for names in (_TAGS, _ENTITIES)
+        )
+        return None if has_words and (has_tags or not has_entities) else key
 
     def _words_and_tags(self, record: dict[str, Any], where: str) -> tuple[list[str], Optional[list[str]]]:
         key = next((key for key in _keys(self.token_key, _WORDS) if key in record), None)

@@ -31,7 +31,8 @@ def read(write):
         ({"text": TEXT, "tokens": WORDS, "labels": TAGS}, {}),
         ({"Wort": WORDS, "Art": TAGS}, {"token_column": "Wort", "tag_column": "Art"}),
         ({"id": 3, "text": TEXT, "label": [[20, 26, "LOC"], [0, 10, "PER"]], "Comments": []}, {}),
-        ({"text": TEXT, "entities": [[0, 11, "PER"], [19, 26, "LOC"]]}, {}),  # With the space beside the words.
+        # With the space beside the words, and the words beside the text.
+        ({"text": TEXT, "tokens": TEXT.split(), "entities": [[0, 11, "PER"], [19, 26, "LOC"]]}, {}),
         (
             {
                 "text": TEXT,
