@@ -65,6 +65,11 @@ _LABELS = str(DATA / "multilabel_sample" / "labels.xml")
 #: `{folder}` is the folder with the files of `BESIDE`.
 READERS: dict[str, tuple[Union[str, bytes], str, dict[str, Any]]] = {
     "arff": ("multilabel_sample/valid.arff", ".arff", {"type": "seal_multilabel", "label_xml": _LABELS}),
+    "features_csv": (
+        b"id,w,wet,red,big\na,0.5,1,1,0\nb,-3,0,0,1\nc,,1,0,0\n",
+        ".csv",
+        {"type": "seal_multilabel", "labels": ["red", "big"], "drop_attributes": ["id"], "missing": "zero"},
+    ),
     "masks": ("shapes_sample/valid.npz", ".npz", {"type": "seal_segmentation"}),
     "conll2012": ("srl_sample/dev.gold_conll", ".gold_conll", {"type": "seal_srl"}),
     "propbank": (
@@ -77,6 +82,17 @@ READERS: dict[str, tuple[Union[str, bytes], str, dict[str, Any]]] = {
         b"The DT (S* - (A0*\nboy NN * - *)\nsells VBZ * sell (V*)\n\nHi UH * -\n",
         ".conll",
         {"type": "seal_srl"},
+    ),
+    "conll2009": (
+        b"1\tShe\tshe\tshe\tX\tX\t_\t_\t2\t2\tSBJ\tSBJ\t_\t_\tA0\n"
+        b"2\tleft\tleave\tleave\tX\tX\t_\t_\t0\t0\tROOT\tROOT\tY\tleave.01\t_\n",
+        ".conll",
+        {"type": "seal_srl", "role_spans": "subtree"},
+    ),
+    "cats": (
+        b'{"text": "wind and rain", "cats": {"storm": 1, "heat": 0}}\n{"text": "sun", "label": "heat"}\n',
+        ".jsonl",
+        {"type": "seal_text_multilabel"},
     ),
     "frames": ("../tests/fixtures/srl/kitchen.jsonl", ".jsonl", {"type": "seal_srl"}),
     "tags": ("tagging_sample/dev.tsv", ".tsv", {"type": "seal_tagging"}),
