@@ -3,7 +3,7 @@
 import difflib
 import inspect
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral
 from operator import ge, gt, le, lt
@@ -141,6 +141,11 @@ def abbreviate(value: Any) -> str:
 def keys_of(record: dict[str, Any]) -> str:
     """The first five keys, for messages."""
     return ", ".join(abbreviate(key) for key in list(record)[:5]) or "no key"
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """The first names, and how many more there are, for messages."""
+    return ", ".join(map(abbreviate, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def counted(number: int, noun: str) -> str:

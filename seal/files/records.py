@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Optional, TypeVar
 
-from seal.common.setting_checks import abbreviate, counted
+from seal.common.setting_checks import abbreviate, check_that, counted
 from seal.registry import ConfigurationError
 
 Repeatable = TypeVar("Repeatable", bound=Hashable)
@@ -50,6 +50,24 @@ def read_json(line: str, complaint: str, where: str = "") -> Any:
         raise ConfigurationError(f"{start}the JSON is nested too deeply.") from error
     except ValueError as error:
         raise ConfigurationError(f"{start}the JSON has a number of too many digits.") from error
+
+
+def json_records(path: str, lines: Iterable[tuple[int, str]], wanted: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """
+    Parses a file of JSON lines from its numbered lines. Yields the number and the object of each line that is not
+    blank; `wanted` describes the object, for the error of a line with anything else.
+    """
+    for number, line in lines:
+        if not line.isspace():
+            where = f"{path}:{number}"
+            record = read_json(line, "each line must be one JSON object", where)
+            check_that(isinstance(record, dict), f"{where}: the JSON", wanted, record)
+            yield number, record
+
+
+def is_accepted(record: dict[str, Any]) -> bool:
+    """Whether an annotation counts: Prodigy marks those that its user rejected or ignored."""
+    return record.get("answer", "accept") == "accept"
 
 
 # Python's limit, 131,072 characters, is less than a text or a line of `predict` may have.

@@ -7,7 +7,7 @@ from typing import Any, Optional
 import numpy
 from allennlp.common.checks import ConfigurationError
 
-from seal.common.setting_checks import abbreviate
+from seal.common.setting_checks import abbreviate, listed
 from seal.files.paths import user_path
 from seal.files.records import csv_records
 from seal.files.text_lines import text_lines, without_packing
@@ -40,7 +40,7 @@ def read_csv_table(path: str) -> ArffTable:
     for number, record in csv_records(path, text_lines(path, "CSV, with the names of its columns in the first row")):
         rows.append(list(record.values()))
         lines.append(number)
-        names = list(record)
+        names = names or list(record)
     if not rows:
         raise ConfigurationError(f"{path}:1: no row follows the names of the columns.")
     attributes: list[Attribute] = []
@@ -65,11 +65,10 @@ def which_labels(table: ArffTable) -> ConfigurationError:
     """The error for a CSV file of which nothing says what are labels; it names the columns that may be."""
     codes = numpy.asarray(table.codes)
     places = [place for place in range(codes.shape[1]) if numpy.isin(codes[:, place], (0, 1)).all()]
-    names = [abbreviate(table.attributes[place].name) for place in places]
-    shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    names = [table.attributes[place].name for place in places]
     return ConfigurationError(
         f"{table.path}:1: which columns are labels? Name them in dataset_reader.labels. "
-        + (f"Those that have 0 and 1 alone: {shown}." if names else "None has 0 and 1 alone.")
+        + (f"Those that have 0 and 1 alone: {listed(names)}." if names else "None has 0 and 1 alone.")
     )
 
 
@@ -88,15 +87,12 @@ def number_of(cell: Any) -> Any:
 
 def _numbers(cells: Sequence[str]) -> Optional[numpy.ndarray]:
     """The numbers of a column, NaN for a missing value; `None` if a cell is neither."""
-    stripped = [cell.strip() for cell in cells]
     try:
-        values = numpy.array(stripped, dtype=numpy.float64)
+        values = numpy.array(cells, dtype=numpy.float64)
     except ValueError:
-        lowered = [cell.lower() for cell in stripped]
         try:
-            values = numpy.array(
-                ["nan" if cell in _MISSING else _BITS.get(cell, cell) for cell in lowered], dtype=numpy.float64
-            )
+            # `None`, of a missing value, becomes NaN.
+            values = numpy.array([number_of(cell) for cell in cells], dtype=numpy.float64)
         except ValueError:
             return None
     with numpy.errstate(over="ignore"):

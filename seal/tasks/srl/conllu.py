@@ -66,7 +66,6 @@ def read_conllu(path: str, role_spans: str = "head") -> Iterator[SrlSentence]:
     - The same behind all ten columns of CoNLL-U: the frame in column 10, counted from 0, then the columns of roles.
     - Universal PropBank 2.0, merged with its treebank: the frame in column 10 and, in the row of the predicate, all of
       its roles with the ids of their heads in column 11, such as `A0:1|A1:3`. Column 12, the roles' spans, is not read.
-
     - CoNLL-2009, also under another name: a mark in column 12, the frame in column 13, then the columns of roles.
 
     A line `# global.columns = ...` names the columns; 2.0's are `UP:PRED` and `UP:ARGHEADS`. A role stands at its head

@@ -11,7 +11,7 @@ from typing import Any, Optional
 from seal.common.setting_checks import check_that
 from seal.files.names import check_name, clean_name
 from seal.files.paths import data_files, not_empty, with_packings
-from seal.files.records import read_json
+from seal.files.records import json_records
 from seal.files.text_lines import column_lines, text_lines
 from seal.registry import ConfigurationError
 from seal.tasks.base.sentence_reader import LegalTags
@@ -80,11 +80,8 @@ def read_srl_sentences(path: str, legal: Optional[LegalTags] = None, role_spans:
 
 
 def _parse_json_lines(path: str, lines: Iterable[tuple[int, str]], legal: LegalTags) -> Iterator[SrlSentence]:
-    for number, line in lines:
-        if not line.strip():
-            continue
+    for number, record in json_records(path, lines, "an object"):
         where = f"{path}:{number}"
-        record = read_json(line, "each line must be one JSON object", where)
         words, frames = _value(where, record, "words"), _value(where, record, "frames")
         are_words = isinstance(words, list) and bool(words) and all(isinstance(w, str) and w for w in words)
         check_that(are_words, f"{where}: 'words'", "a list of one or more non-empty strings", words)

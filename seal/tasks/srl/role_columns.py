@@ -1,7 +1,7 @@
 """Reads semantic roles in columns with brackets around spans, as CoNLL-2012 and CoNLL-2005 have them."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Optional
 
 from seal.common.setting_checks import counted
@@ -36,26 +36,33 @@ def read_role_columns(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[S
     lines : `Iterable[tuple[int, str]]`
         The lines of the file with their numbers.
     """
+    sentence_of: Optional[Callable[[str, int, list[list[str]]], SrlSentence]] = None
+    for start, rows in _sentences(path, lines):
+        if sentence_of is None:
+            sentence_of = _of_conll2012 if len(rows[0]) > _FIRST_ROLE else _of_conll2005
+        yield sentence_of(path, start, rows)
+
+
+def _sentences(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[list[str]]]]:
+    """Yields the first line of each sentence and its rows, which have as many columns as the first of them."""
     rows: list[list[str]] = []
-    start, is_2012 = 0, None
+    start = 0
     for number, line in lines:
         row = cells_of(line)
         if not row or line.startswith(("#begin", "#end")):
             if rows:
-                yield (_of_conll2012 if is_2012 else _of_conll2005)(path, start, rows)
+                yield start, rows
                 rows = []
             continue
-        if is_2012 is None:
-            is_2012 = len(row) > _FIRST_ROLE
         if not rows:
             start = number
-        width = len(rows[0]) if rows else max(len(row), _FIRST_ROLE + 1 if is_2012 else 0)
-        if len(row) != width:
-            of = "the first row of the sentence has" if rows else "CoNLL-2012 has at least"
-            raise ConfigurationError(f"{path}:{number}: found {len(row)} columns where {of} {width}.")
+        elif len(row) != len(rows[0]):
+            raise ConfigurationError(
+                f"{path}:{number}: found {len(row)} columns where the first row of the sentence has {len(rows[0])}."
+            )
         rows.append(row)
     if rows:
-        yield (_of_conll2012 if is_2012 else _of_conll2005)(path, start, rows)
+        yield start, rows
 
 
 def _of_conll2005(path: str, start: int, rows: list[list[str]]) -> SrlSentence:
@@ -75,30 +82,40 @@ def _of_conll2005(path: str, start: int, rows: list[list[str]]) -> SrlSentence:
     sentence = SrlSentence([row[1 if is_numbered else 0] for row in rows], source=f"{path}:{start}")
     for predicate, column in zip(predicates, columns):
         tags = _tags(path, start, column, [row[column] for row in rows])
-        verbs = [index for index, tag in enumerate(tags) if tag == "B-V"]
-        predicate = verbs[0] if verbs and predicate not in verbs else predicate
-        sentence.frames.append(SrlFrame(predicate, tags, rows[predicate][lemmas].strip(_NONE) or None))
+        predicate = _first_v(tags, predicate)
+        sentence.frames.append(SrlFrame(predicate, tags, _cell(rows[predicate][lemmas])))
     return sentence
 
 
 def _of_conll2012(path: str, start: int, rows: list[list[str]]) -> SrlSentence:
-    marked = [index for index, row in enumerate(rows) if row[_FRAMESET] != "-"]
+    if len(rows[0]) <= _FIRST_ROLE:
+        raise ConfigurationError(
+            f"{path}:{start}: found {len(rows[0])} columns where CoNLL-2012 has at least {_FIRST_ROLE + 1}."
+        )
+    marked = [index for index, row in enumerate(rows) if row[_FRAMESET] != _NONE]
     columns = range(_FIRST_ROLE, len(rows[0]) - 1)
     sentence = SrlSentence([row[_WORD] for row in rows], source=f"{path}:{start}")
     for order, column in enumerate(columns):
         tags = _tags(path, start, column, [row[column] for row in rows])
-        verbs = [index for index, tag in enumerate(tags) if tag == "B-V"]
-        predicate = marked[order] if len(marked) == len(columns) else None
-        if verbs and predicate not in verbs:
-            predicate = verbs[0]
-        if predicate is None:
+        predicate = _first_v(tags, marked[order] if len(marked) == len(columns) else -1)
+        if predicate < 0:
             raise ConfigurationError(
                 f"{path}:{start}: column {column} has no predicate: it opens no '(V', and the sentence has "
                 f"{len(marked)} rows with a frameset for {len(columns)} role columns."
             )
-        lemma, sense = (None if cell == "-" else cell for cell in rows[predicate][_LEMMA : _FRAMESET + 1])
+        lemma, sense = map(_cell, rows[predicate][_LEMMA : _FRAMESET + 1])
         sentence.frames.append(SrlFrame(predicate, tags, lemma, sense))
     return sentence
+
+
+def _first_v(tags: list[str], marked: int) -> int:
+    """The row of a predicate: the marked one, if `V` begins there or nowhere; otherwise the first where it does."""
+    verbs = [index for index, tag in enumerate(tags) if tag == "B-V"]
+    return marked if not verbs or marked in verbs else verbs[0]
+
+
+def _cell(cell: str) -> Optional[str]:
+    return None if cell == _NONE else cell
 
 
 def _tags(path: str, start: int, column: int, cells: list[str]) -> list[str]:

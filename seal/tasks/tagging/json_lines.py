@@ -14,7 +14,7 @@ from seal.common.setting_checks import abbreviate, check_that, keys_of
 from seal.common.tag_encodings import convert_tags
 from seal.files.names import clean_label, clean_name
 from seal.files.paths import not_empty, user_path
-from seal.files.records import read_json
+from seal.files.records import is_accepted, json_records
 from seal.files.text_lines import text_lines, without_packing
 from seal.tasks.base.words import WordSequence, WordSplitter
 from seal.tasks.tagging.column_places import Column
@@ -99,14 +99,10 @@ class TagRecords:
 
     def _sentences(self, path: str) -> Iterator[TaggedSentence]:
         inside_words: list[int] = []
-        for number, line in text_lines(path, _EXPECTED, json_lines=True):
-            if line.isspace():
+        for number, record in json_records(path, text_lines(path, _EXPECTED, json_lines=True), "an object"):
+            if not is_accepted(record):
                 continue
             where = f"{path}:{number}"
-            record = read_json(line, "each line must be one JSON object", where)
-            check_that(isinstance(record, dict), f"{where}: the JSON", "an object", record)
-            if record.get("answer", "accept") != "accept":
-                continue
             text_key = self._text_key(record)
             if text_key is None:
                 words, tags = self._words_and_tags(record, where)

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple, Optional
 
-from seal.common.setting_checks import abbreviate, check_that, counted, keys_of, whole_number
+from seal.common.setting_checks import abbreviate, check_that, counted, keys_of, listed, whole_number
 from seal.files.format_sniffing import is_list, other_format, to_be_converted
 from seal.files.names import clean_label
-from seal.files.records import csv_records, read_json
+from seal.files.records import csv_records, is_accepted, json_records
 from seal.files.text_lines import text_lines, without_packing
 from seal.registry import ConfigurationError
 
@@ -100,31 +100,54 @@ def read_json_lines(path: str, options: TextOptions = TextOptions()) -> Iterator
     Prodigy has names under `accept`; its lines that are rejected or ignored are left out. Each label may also have a
     key of its own, as the columns in `read_csv`. Other keys are ignored; blank lines are skipped.
     """
-    records = _json_records(path)
+    lines = text_lines(path, "JSON lines, an object with a text and labels a line", json_lines=True)
+    records = json_records(path, lines, "an object with a text and labels")
+
+    def columns_of(first: list[dict[str, Any]]) -> Optional[list[str]]:
+        if options.label_columns is None and any(key in first[0] for key in _JSON_LABEL_KEYS):
+            return None
+        return _columns_of_labels(path, first, options)
+
+    def labels_of_record(record: dict[str, Any], where: str) -> list[str]:
+        return without_repeats(_labels_of_object(record, where, options.label_names), where)
+
+    accepted = (item for item in records if is_accepted(item[1]))
+    return _labelled(path, accepted, options, columns_of, labels_of_record)
+
+
+def _labelled(
+    path: str,
+    records: Iterator[tuple[int, dict[str, Any]]],
+    options: TextOptions,
+    columns_of: Callable[[list[dict[str, Any]]], Optional[list[str]]],
+    labels_of_record: Callable[[dict[str, Any], str], list[str]],
+) -> Iterator[LabelledText]:
+    """
+    The texts of records with their labels.
+
+    # Parameters
+
+    records : `Iterator[tuple[int, dict[str, Any]]]`
+        The line of each record, and the record.
+    columns_of : `Callable`
+        The keys that are labels, by the first records; without any, the labels of a record are in one place.
+    labels_of_record : `Callable`
+        Then the labels of a record, which is at `file:line`.
+    """
     seen = list(islice(records, _ROWS_SEEN))
+    if not seen:
+        return
     first = [record for _, record in seen]
-    columns, text_keys = None, options.text_keys
-    if seen and (options.label_columns is not None or not any(key in first[0] for key in _JSON_LABEL_KEYS)):
-        columns = _columns_of_labels(path, first, options)
-        if columns and text_keys is None:
-            text_keys = (_text_column(path, first, columns),)
-    for where, record in chain(seen, records):
-        if columns:
-            labels = [name for name in columns if _bit(_cell(record, name), name, where)]
-        else:
-            labels = _labels_of_object(record, where, options.label_names)
-        yield LabelledText(text_of(record, text_keys, where), without_repeats(labels, where), where)
-
-
-def _json_records(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, line in text_lines(path, "JSON lines, an object with a text and labels a line", json_lines=True):
-        if line.isspace():
-            continue
+    columns, text_keys = columns_of(first), options.text_keys
+    if columns and text_keys is None:
+        text_keys = (_text_column(path, first, columns),)
+    for number, record in chain(seen, records):
         where = f"{path}:{number}"
-        record = read_json(line, "each line must be one JSON object", where)
-        check_that(isinstance(record, dict), f"{where}: the JSON", "an object with a text and labels", record)
-        if record.get("answer", "accept") == "accept":
-            yield where, record
+        if columns:
+            labels = without_repeats([name for name in columns if _bit(_cell(record, name), name, where)], where)
+        else:
+            labels = labels_of_record(record, where)
+        yield LabelledText(text_of(record, text_keys, where), labels, where)
 
 
 def _labels_of_object(record: dict[str, Any], where: str, names: Optional[list[str]]) -> list[str]:
@@ -156,24 +179,12 @@ def read_csv(path: str, options: TextOptions = TextOptions()) -> Iterator[Labell
     layout it is otherwise the column beside the labels or, of several, the one whose cells have white space. Other
     columns are ignored.
     """
-    expected = "CSV, with the names of its columns in the first row"
-    records = csv_records(path, text_lines(path, expected))
-    seen = list(islice(records, _ROWS_SEEN))
-    if not seen:
-        return
-    first = [record for _, record in seen]
-    columns = _label_columns(path, first, options)
-    text_keys = options.text_keys
-    if columns is not None and text_keys is None:
-        text_keys = (_text_column(path, first, columns),)
-    key = next((key for key in _LABEL_KEYS if key in first[0]), "")
-    for number, record in chain(seen, records):
-        where = f"{path}:{number}"
-        if columns is None:
-            labels = labels_of(record[key], where)
-        else:
-            labels = without_repeats([name for name in columns if _bit(_cell(record, name), name, where)], where)
-        yield LabelledText(text_of(record, text_keys, where), labels, where)
+    records = csv_records(path, text_lines(path, "CSV, with the names of its columns in the first row"))
+
+    def labels_of_record(record: dict[str, Any], where: str) -> list[str]:
+        return labels_of(next(record[key] for key in _LABEL_KEYS if key in record), where)
+
+    return _labelled(path, records, options, lambda first: _label_columns(path, first, options), labels_of_record)
 
 
 def _label_columns(path: str, records: Sequence[dict[str, str]], options: TextOptions) -> Optional[list[str]]:
@@ -186,7 +197,7 @@ def _label_columns(path: str, records: Sequence[dict[str, str]], options: TextOp
         raise ConfigurationError(
             f"{path}:1: no column is called {' or '.join(_LABEL_KEYS)}. Where each label has a column of its own, with "
             "0 and 1, name these in dataset_reader.label_columns; they are found by themselves where at most "
-            f"{_MOST_BESIDE_LABELS} columns have anything else. Here {_named(others)} have, of {len(records[0])} "
+            f"{_MOST_BESIDE_LABELS} columns have anything else. Here {listed(others)} have, of {len(records[0])} "
             "columns."
         )
     return columns
@@ -203,7 +214,7 @@ def _columns_of_labels(path: str, records: Sequence[dict[str, Any]], options: Te
             if name not in names:
                 raise ConfigurationError(
                     f"{path}:1: no column is called {abbreviate(name)}, which dataset_reader.label_columns names; the "
-                    f"first row has {_named(names)}."
+                    f"first row has {listed(names)}."
                 )
         return list(options.label_columns)
     columns = [name for name in names if name and name not in texts and _are_bits(records, name)]
@@ -220,10 +231,6 @@ def _cell(record: dict[str, Any], name: str) -> str:
     return str(record.get(name, "")).strip().lower()
 
 
-def _named(names: Sequence[str], most: int = 8) -> str:
-    return ", ".join(map(abbreviate, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
 def _text_column(path: str, records: Sequence[dict[str, str]], columns: Sequence[str]) -> str:
     """The column of texts in a table whose `columns` are labels."""
     others = [name for name in records[0] if name not in columns]
@@ -234,7 +241,7 @@ def _text_column(path: str, records: Sequence[dict[str, str]], columns: Sequence
             return candidates[0]
     raise ConfigurationError(
         f"{path}:1: which column has the texts? Name it in dataset_reader.text_keys; besides labels there "
-        f"{'are ' + _named(others) if others else 'is none'}."
+        f"{'are ' + listed(others) if others else 'is none'}."
     )
 
 
