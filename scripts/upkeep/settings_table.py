@@ -22,7 +22,7 @@ PAGE = ROOT / "docs" / "settings.md"
 #: The files of `training_configs/lib` whose functions are the tasks' methods and encoders. A name that two of them have
 #: is that of the last.
 METHODS = {
-    "srl": ["methods"],
+    "srl": ["methods", "srl"],
     "tagging": ["methods", "tagging_methods"],
     "text": ["methods", "text"],
     "citations": ["methods", "tagging_methods", "citation_tagging"],

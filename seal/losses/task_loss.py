@@ -261,8 +261,8 @@ class ConstrainedLoss(TaskLoss):
 
     With the rule that no core role occurs twice this is the structured tuning of Li et al. (2020). Their `v` is another
     one, `log_space`; the constraints' violations are expected counts above the limit. It is the first of their three
-    rules; the rules about overlapping frames and about roles that a predicate's frame lacks need several frames, or a
-    lexicon.
+    rules. The second, about a sentence's predicates, is `crossing_weight` of the model `seal_srl`; the third, about
+    roles that a predicate's frame lacks, needs a lexicon of frames, and is left out.
 
     # Parameters
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Optional
 
 import torch
@@ -75,8 +75,9 @@ class TaskState:
     mask : `torch.BoolTensor`, `(batch, tokens)`, optional
         True at real tokens; `None` if all instances have the same size.
     gold : `torch.Tensor`, `(batch, *output)`, optional
-    auxiliary_loss : `torch.Tensor`, a scalar, optional
-        The loss of the task-net's auxiliary heads.
+    auxiliary_losses : `dict[str, torch.Tensor]`, optional
+        Scalars, by their names as metrics, that the task-net's loss has besides: those of its auxiliary heads, and of
+        rules for several instances.
     cost_augmented : `torch.Tensor`, `(batch, *structure)`, optional
         The cost-augmented network's logits, with its graph. `state_of_all_nets` sets it.
     earlier : `torch.Tensor`, `(batch, steps, *structure)`, optional
@@ -88,7 +89,7 @@ class TaskState:
     hidden: Optional[torch.Tensor]
     mask: Optional[torch.Tensor] = None
     gold: Optional[torch.Tensor] = None
-    auxiliary_loss: Optional[torch.Tensor] = None
+    auxiliary_losses: dict[str, torch.Tensor] = field(default_factory=dict)
     cost_augmented: Optional[torch.Tensor] = None
     earlier: Optional[torch.Tensor] = None
 
@@ -177,8 +178,6 @@ class Objectives(torch.nn.Module):
     sampler: Optional[Sampler]
     energy_loss: Optional[EnergyLoss]
     task_loss: TaskLoss
-    #: The metric's name for the loss of auxiliary heads.
-    auxiliary_name: str
     #: The error message for a training batch without gold.
     no_gold = "gold: the batch has none to learn from; without it, only a task-net can learn, with supervised=False."
 
@@ -327,8 +326,7 @@ class Objectives(torch.nn.Module):
         self, state: TaskState, features: Optional[list[Any]] = None, supervised: bool = True
     ) -> torch.Tensor:
         """
-        `L_F` plus the loss of auxiliary heads: a scalar with a graph into the task-net and the cost-augmented network
-        only.
+        `L_F` plus the auxiliary losses: a scalar with a graph into the task-net and the cost-augmented network only.
 
         # Parameters
 
@@ -354,9 +352,9 @@ class Objectives(torch.nn.Module):
                 self.monitor("energy_prediction", terms.task_net.energy.mean())
             if terms.cost_augmented is not None and terms.cost_augmented.energy is not None:
                 self.monitor("energy_cost_augmented", terms.cost_augmented.energy.mean())
-        if state.auxiliary_loss is not None and supervised:
-            self.monitor(self.auxiliary_name, state.auxiliary_loss)
-            loss = loss + state.auxiliary_loss
+        for name, auxiliary in state.auxiliary_losses.items() if supervised else ():
+            self.monitor(name, auxiliary)
+            loss = loss + auxiliary
         self.monitor("task_net_loss", loss)
         return loss
 
@@ -369,14 +367,14 @@ class Objectives(torch.nn.Module):
         return constant_loss(self.parameters()) if len(losses) == 0 else losses.mean()
 
     def joint_losses(self, batch: Any) -> torch.Tensor:
-        """The losses whose mean is `joint_loss`, `(instances,)`. The loss of auxiliary heads is added to each."""
+        """The losses whose mean is `joint_loss`, `(instances,)`. The auxiliary losses are added to each."""
         state = self.state_of_all_nets(**batch)
         if len(self.gold(state)) == 0:
             return state.logits.new_zeros(0)
         with without_dropout(self.loss_net):
             features = self.features(state)
             losses = self.task_loss(*self._terms(state, features))
-        return losses if state.auxiliary_loss is None else losses + state.auxiliary_loss
+        return losses + sum(state.auxiliary_losses.values())
 
     def _terms(self, state: TaskState, features: Optional[list[Any]]) -> LossTerms:
         """The terms of the task loss; without `features` they have no energy."""

@@ -89,6 +89,15 @@ def test_structured_tuning_over_the_crf(tmp_path, monkeypatch):
     assert torch.allclose(priced - free, 2.5 * (expected - 1), atol=1e-3)
 
 
+def test_a_price_for_crossing_arguments(tmp_path, monkeypatch):
+    """The frames of a sentence, which it is about, are in one batch."""
+    monkeypatch.chdir(ROOT)
+    settings = Settings(seed=13, epochs=1, fraction=0.05, encoder=None, more=(("weight", "2.5"), ("hidden", "5")))
+    trainer = build(evaluated(SUITES["srl_sample"].methods["uncrossed_crf"].write(settings)), tmp_path)
+    losses = [trainer.model.task_state(**batch).auxiliary_losses["crossing_loss"] for batch in trainer.data_loader]
+    assert sum(loss > 0 for loss in losses) > len(losses) / 2
+
+
 def test_overrides_keep_what_is_beside_them():
     config = "{ a: { b: 1, c: 2 }, d: [1] }"
     overrides = {"a.b": 5, "a.e.f": {"g": None}, "d": [2, 3], "h-i": "x"}

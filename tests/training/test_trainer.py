@@ -130,9 +130,7 @@ class Reference:
         gold = torch.nn.functional.one_hot(state.gold, state.logits.shape[-1])
         cross_entropy = -(state.logits.log_softmax(-1) * gold * state.mask.unsqueeze(-1)).sum((1, 2)).mean()
         self.model.loss_net.train()
-        loss = self.weight * energy + cross_entropy
-        if state.auxiliary_loss is not None:
-            loss = loss + state.auxiliary_loss
+        loss = self.weight * energy + cross_entropy + sum(state.auxiliary_losses.values())
         self.update("task_net", loss, self.phi)
 
     def update(self, player, loss, parameters) -> None:

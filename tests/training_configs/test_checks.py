@@ -20,7 +20,7 @@ EXPERIMENTS = {
 }
 #: What a method is over.
 OVER = {
-    "srl": ("crf", "legal", "structured", "self_training", "distilled", "structured_tuning"),
+    "srl": ("crf", "legal", "structured", "self_training", "distilled", "structured_tuning", "uncrossed"),
     "tagging": ("crf", "structured", "self_training"),
     "text": ("structured", "self_training", "distilled"),
     "parsing": ("structured",),

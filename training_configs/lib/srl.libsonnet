@@ -1,5 +1,5 @@
 // Semantic role labelling: `experiment` puts data, encoder, method and training together.
-local files = (import 'components.libsonnet').files;
+local components = import 'components.libsonnet';
 local encoders = import 'encoders.libsonnet';
 local methods = (import 'methods.libsonnet')();
 
@@ -12,7 +12,7 @@ local methods = (import 'methods.libsonnet')();
   // Where the data lies, relative to the working directory. To add a set: one entry here; `tags` are those that other
   // files have and train does not.
   data: {
-    sample: files('data/srl_sample/%s.gold_conll'),
+    sample: components.files('data/srl_sample/%s.gold_conll'),
     ewt: {
       train: 'data/ewt_propbank_srl/train.gold_conll',
       dev: 'data/ewt_propbank_srl/dev.gold_conll',
@@ -64,7 +64,12 @@ local methods = (import 'methods.libsonnet')();
       )),
   },
 
-  method: methods,
+  method: methods {
+    // The net of the method `over` also pays `weight` nats for each two arguments of a sentence's predicates that it
+    // expects to overlap in part, as no two phrases of a tree do (the second rule of Li et al. 2020).
+    uncrossed(weight=3.0, over=self.cross_entropy()):
+      components.with(over, { crossing_weight: weight }),
+  },
 
   // The energy of a frame: each word with its tag, and all tags together. With `pooling` 'sum', a second A0 costs as
   // much in a long sentence as in a short one; with 'mean', the energy's default, it costs less in a longer sentence.
@@ -102,10 +107,16 @@ local methods = (import 'methods.libsonnet')();
     local d = given.data,
     local reader = super.dataset_reader,
     local all = super.training,
+    local model = super.model,
     // What is wrong in test is told before training, and not by the evaluation after it.
     dataset_reader: reader { fraction: all.fraction, [if std.get(d, 'test') != null then 'also_check']: d.test },
     data_loader+: {
-      batch_sampler: { type: 'frames', batch_size: all.batch_size, sentence_share: all.sentence_share },
+      batch_sampler: {
+        type: 'frames',
+        batch_size: all.batch_size,
+        sentence_share: all.sentence_share,
+        [if std.get(model, 'crossing_weight', 0) > 0 then 'by_sentence']: true,
+      },
     },
     validation_dataset_reader: reader,
     [if std.objectHasAll(given.data, 'tags') then 'vocabulary']+: { tokens_to_add: { srl_tags: d.tags } },

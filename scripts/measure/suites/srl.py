@@ -16,6 +16,7 @@ METHODS = {
     "crf": "CRF",
     "structured_tuning": "structured tuning",
     "structured_tuning_crf": "structured tuning over the CRF",
+    "uncrossed_crf": "CRF, a price for crossing arguments",
     "spen_end_to_end": "SPEN, end to end",
     "structured": "structure on the CRF",
     "structured_cross_entropy": "structure on cross-entropy",
@@ -30,6 +31,7 @@ CALLS = {
     "structured_nce": "srl.method.structured(over=srl.method.crf(over=srl.method.nce({})), folds_with_loss_net=false)",
     "nce_crf": "srl.method.crf(over=srl.method.nce({}))",
     "structured_tuning_crf": "srl.method.crf(over=srl.method.structured_tuning({}))",
+    "uncrossed_crf": "srl.method.uncrossed({}, over=srl.method.crf())",
     "structured_cross_entropy": "srl.method.structured(over=srl.method.cross_entropy(), {})",
 }
 # The arguments that `--settings` may give to a method, and to the encoder.
@@ -43,6 +45,7 @@ ARGUMENTS = {
     "structured_cross_entropy": SHARED["structured"],
     "structured_tuning": _RULES,
     "structured_tuning_crf": _RULES,
+    "uncrossed_crf": ("weight",),
 }
 ENCODERS = EncoderChoice(
     words="the BiLSTM",

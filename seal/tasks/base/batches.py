@@ -3,11 +3,12 @@
 import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import BatchSampler, Instance
-from allennlp.data.fields import LabelField, SequenceLabelField, TextField
+from allennlp.data.fields import LabelField, MetadataField, SequenceLabelField, TextField
 from allennlp.data.samplers import BucketBatchSampler
 from allennlp.data.samplers.bucket_batch_sampler import add_noise_to_value
 
@@ -97,16 +98,25 @@ class BatchesOfFrames(BatchesBySize):
         The share of the sentence instances in an epoch, in (0, 1]; their number is rounded up.
     padding_noise : `float`, optional (default = `0.05`)
         As in `by_size`.
+    by_sentence : `bool`, optional (default = `False`)
+        Whether the frames of a sentence are next to each other, so that they are in one batch but for a sentence at
+        its end (for `crossing_weight` of the model `seal_srl`).
 
     # Raises
 
     `ConfigurationError` if the share is out of range, or the instances are not from the `seal_srl` reader.
     """
 
-    def __init__(self, batch_size: int, sentence_share: float = 1.0, padding_noise: float = 0.05) -> None:
+    def __init__(
+        self,
+        batch_size: int,
+        sentence_share: float = 1.0,
+        padding_noise: float = 0.05,
+        by_sentence: bool = False,
+    ) -> None:
         check_range("batch_sampler.sentence_share", sentence_share, above=0, most=1)
         super().__init__(batch_size, padding_noise)
-        self._share = sentence_share
+        self._share, self._by_sentence = sentence_share, by_sentence
 
     def get_batch_indices(self, instances: Sequence[Instance]) -> Iterator[list[int]]:
         frames, sentences = _frames_and_sentences(instances)
@@ -118,6 +128,20 @@ class BatchesOfFrames(BatchesBySize):
     def get_num_batches(self, instances: Sequence[Instance]) -> int:
         frames, sentences = _frames_and_sentences(instances)
         return -(-(len(frames) + self._number_of(sentences)) // self.batch_size)
+
+    def _argsort_by_padding(self, instances: Iterable[Instance]) -> tuple[list[int], list[list[int]]]:
+        instances = list(instances)
+        order, sizes = super()._argsort_by_padding(instances)
+        if self._by_sentence:
+            # A sentence comes where the first of its frames comes.
+            first: dict[Any, int] = {}
+            places = []
+            for rank, place in enumerate(order):
+                source = field_of(instances[place], "metadata", MetadataField).metadata["source"]
+                places.append((first.setdefault(place if source is None else source, rank), rank))
+            ranks = [rank for _, rank in sorted(places)]
+            order, sizes = [order[rank] for rank in ranks], [sizes[rank] for rank in ranks]
+        return order, sizes
 
     def _number_of(self, sentences: list[int]) -> int:
         # Corrects the rounding of floating point: 0.1 of 30 is 3.

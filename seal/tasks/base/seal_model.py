@@ -83,8 +83,6 @@ class SealModel(Model, Objectives):
     structure: Any
     _score: Any
     _own_score: Any
-    #: The metric's name for the loss of auxiliary heads.
-    auxiliary_name = "auxiliary_loss"
     #: Whether `sample` returns `RewardedCandidates`.
     gives_rewards = False
     #: The class of `Structure` that can choose among the task's outputs.

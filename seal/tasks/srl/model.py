@@ -12,13 +12,14 @@ from allennlp.training.metrics import FBetaMeasure
 from torch.nn import functional as F
 
 from seal.common.precision import at_least_float, in_full_precision
-from seal.common.setting_checks import require, with_parameters_of
+from seal.common.setting_checks import check_range, require, with_parameters_of
 from seal.nets import TaskNet
 from seal.output_spaces import OutputSpace
 from seal.structure.tag_paths import TagPaths
 from seal.tasks.base.fields import replace_fields
 from seal.tasks.base.scored_rows import check_scored, masked_mean, rows_with_known_gold
 from seal.tasks.base.seal_model import SealModel
+from seal.tasks.srl.crossing_spans import CrossingSpans
 from seal.tasks.srl.srl_score import SrlScore
 from seal.tasks.tagging.model import TagModel
 from seal.two_player.objectives import TaskState
@@ -40,12 +41,15 @@ class SrlModel(TagModel):
     predicates_from : `str`, optional (default = `None`)
         The `seal_tagging` model whose verbs are predicates of raw text, too, unless the predictor's `predicates_from`
         says otherwise: a name, an archive, the folder of a run, or `hf://USER/MODEL`. Training does not read it.
+    crossing_weight : `float`, optional (default = `0.0`)
+        What the task-net pays, in nats and at least 0, for each pair of spans of two predicates of a sentence that it
+        expects to cross (`CrossingSpans`). It is about the predicates of one batch: set `by_sentence` of the batch
+        sampler `frames`, too.
     """
 
     default_predictor = "seal_srl"
     gold_fields = ("tags", "is_predicate")
 
-    auxiliary_name = "predicate_loss"
     keyed = True
     own_scores = ("f1", "ucr", "exact_match")
 
@@ -58,9 +62,13 @@ class SrlModel(TagModel):
         *,
         by_role: bool = False,
         predicates_from: Optional[str] = None,
+        crossing_weight: float = 0.0,
         **settings: Any,
     ) -> None:
+        check_range("model.crossing_weight", crossing_weight, least=0)
         super().__init__(vocab, output_space, task_net=task_net, **settings)
+        self._crossing_weight = crossing_weight
+        self._crossing_spans = CrossingSpans(output_space.labels)
         self.predicates_from = predicates_from
         self._predicate_head = torch.nn.Linear(require(self.task_net, "task_net").get_output_dim(), 1)
         self._score = SrlScore(by_role=by_role)
@@ -76,25 +84,31 @@ class SrlModel(TagModel):
         metadata: Optional[list[dict[str, Any]]] = None,
     ) -> TaskState:
         """
-        The state of the rows with a predicate. The other rows enter only its `auxiliary_loss`.
+        The state of the rows with a predicate. The other rows enter only its `auxiliary_losses`.
         """
         state = self._pass(tokens, predicate, tags, metadata)
         frames = predicate.any(dim=1)
         number = int(frames.sum())
-        if number == len(frames):
-            return state
-        # Indices, as each use of a boolean mask waits for its count from the GPU.
-        rows, rest = (~frames).long().sort(stable=True).indices.split([number, len(frames) - number])
-        finder_loss = None
-        if is_predicate is not None:
-            found = self.predicate_logits(require(state.hidden, "hidden")[rest])
-            finder_loss = _finder_loss(found, is_predicate[rest], require(state.mask, "mask")[rest]).mean()
-        return dataclasses.replace(
-            state.of_rows(rows),
-            gold=None if tags is None else tags[rows],
-            auxiliary_loss=finder_loss,
-            earlier=None if state.earlier is None else state.earlier[rows],
-        )
+        if number < len(frames):
+            # Indices, as each use of a boolean mask waits for its count from the GPU.
+            rows, rest = (~frames).long().sort(stable=True).indices.split([number, len(frames) - number])
+            losses = {}
+            if is_predicate is not None:
+                found = self.predicate_logits(require(state.hidden, "hidden")[rest])
+                finder_loss = _finder_loss(found, is_predicate[rest], require(state.mask, "mask")[rest])
+                losses["predicate_loss"] = finder_loss.mean()
+            state = dataclasses.replace(
+                state.of_rows(rows),
+                gold=None if tags is None else tags[rows],
+                auxiliary_losses=losses,
+                earlier=None if state.earlier is None else state.earlier[rows],
+            )
+            if metadata is not None:
+                metadata = [metadata[row] for row in rows.tolist()]
+        if self._crossing_weight and metadata is not None:
+            relaxed = self.output_space.relax(state.logits, state.mask).squeeze(1)
+            state.auxiliary_losses["crossing_loss"] = self._crossing_weight * self._crossing_spans(relaxed, metadata)
+        return state
 
     def _pass(
         self,

@@ -1,5 +1,6 @@
 import random
 from collections import Counter
+from itertools import groupby
 
 import pytest
 import torch
@@ -118,6 +119,30 @@ def test_with_all_sentences_the_batches_are_those_of_bucket():
     bucket = BucketBatchSampler(batch_size=4, sorting_keys=["tokens"], padding_noise=0.0, shuffle=False)
     ours = sampler_of("frames", sentence_share=1, padding_noise=0.0)
     assert sorted(ours.get_batch_indices(instances)) == sorted(bucket.get_batch_indices(instances))
+
+
+def test_the_frames_of_a_sentence_are_next_to_each_other():
+    reader = SrlReader()
+    instances = [
+        reader.text_to_instance(["word"] * (5 + sentence % 3), frame, source=f"a:{sentence}")
+        for frame in range(4)
+        for sentence in range(12)
+    ]
+    instances += [reader.text_to_instance(["word"] * 6, 0) for _ in range(8)]
+    for batch_size, parts in ((56, 12), (4, 24)):
+        batches = list(
+            sampler_of("frames", batch_size, by_sentence=True, padding_noise=0.3).get_batch_indices(instances)
+        )
+        assert sorted(place for batch in batches for place in batch) == list(range(56))
+        # A sentence is whole, or at the ends of two batches.
+        runs = [
+            source
+            for batch in batches
+            for source, _ in groupby(instances[place]["metadata"]["source"] for place in batch)
+            if source is not None
+        ]
+        assert 12 <= len(runs) <= parts and set(Counter(runs)) == {f"a:{sentence}" for sentence in range(12)}
+        assert max(Counter(runs).values()) <= 2
 
 
 def partly_labelled(labelled, others):
