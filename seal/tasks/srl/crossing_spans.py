@@ -36,8 +36,8 @@ class CrossingSpans(torch.nn.Module):
     def __init__(self, labels: Sequence[str]) -> None:
         super().__init__()
         for name, prefixes in {"_begins": "BS", "_goes_on": "IE"}.items():
-            table = torch.tensor([float(tag[0] in prefixes and tag[1:2] == "-") for tag in labels])
-            self.register_buffer(name, table, persistent=False)
+            places = [place for place, tag in enumerate(labels) if tag[0] in prefixes and tag[1:2] == "-"]
+            self.register_buffer(name, torch.tensor(places, dtype=torch.long), persistent=False)
 
     def forward(self, tags: torch.Tensor, metadata: Iterable[dict[str, Any]]) -> torch.Tensor:
         """
@@ -60,7 +60,7 @@ class CrossingSpans(torch.nn.Module):
         if not pairs:
             return tags.new_zeros(())
         outer, later = torch.tensor(pairs, device=tags.device).unbind(dim=1)
-        begins, goes_on = tags @ self._begins.to(tags), tags @ self._goes_on.to(tags)
+        begins, goes_on = tags[..., self._begins].sum(dim=-1), tags[..., self._goes_on].sum(dim=-1)
         return expected_crossings(goes_on[outer], begins[later], goes_on[later]).sum() / len(tags)
 
 
