@@ -48,9 +48,10 @@ def test_the_energy_of_noisy_outputs_may_be_fitted_at_gold_too():
         model_of("nce", "anchors=true")
 
 
-def test_regression_on_spo_fun_has_the_order_of_the_first_code():
-    trainers = [config("multilabel", data, "regression", "")["trainer"] for data in ("spo_fun", "bibtex")]
-    assert [trainer.get("interleaved") for trainer in trainers] == [True, None]
+def test_two_methods_have_the_order_of_the_first_code():
+    of = [("spo_fun", "regression"), ("bibtex", "regression"), ("delicious", "ranking"), ("bibtex", "ranking")]
+    trainers = [config("multilabel", data, method, "")["trainer"] for data, method in of]
+    assert [trainer.get("interleaved") for trainer in trainers] == [True, None, True, None]
 
 
 # The papers' numbers.

@@ -165,7 +165,8 @@ local settings = {
     regression_s: seal(9, 5, 1e-4, 3e-3, 1, 6, { dropout: 0.5 }),
     regression_discrete: discrete(30) { dropout: 0.5 },
     nce: seal(0.9, 20, 2e-3, 1e-3, 5, 6, { dropout: 0.5 }),
-    ranking: seal(1, 60, 8e-4, 1e-4, 10, 3, { dropout: 0.5 }),
+    // As regression of spo_fun.
+    ranking: seal(1, 60, 8e-4, 1e-4, 10, 3, { dropout: 0.5, interleaved: true }),
   },
   eurlexev: {
     cross_entropy: { task_net_lr: 5e-3 },
@@ -261,7 +262,7 @@ local tuned = {
   delicious: {
     margin: one_step,
     nce: one_step,
-    ranking: even,
+    ranking: even { interleaved: false },
     alternating_cd: bi_level_tuned { energy_weight: 1 },
     implicit_cd: bi_level_tuned { energy_weight: 1 },
   },
