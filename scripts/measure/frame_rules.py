@@ -16,18 +16,21 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import NamedTuple
 
-from seal.common.tag_encodings import Span, tags_to_spans
+from seal.common.tag_encodings import Span, spans_to_bio, tags_to_spans
 from seal.tasks.base.sentence_reader import LegalTags
 from seal.tasks.srl.data_files import read_srl_sentences
-
-CORE = {f"ARG{number}" for number in range(6)}
+from seal.tasks.srl.srl_score import CORE_ROLES, SrlScore
 
 
 class Frame(NamedTuple):
     sentence: str
     lemma: str
     predicate: int
-    arguments: frozenset[Span]
+    tags: list[str]
+
+    @property
+    def arguments(self) -> set[Span]:
+        return {span for span in tags_to_spans(self.tags) if span[0] != "V"}
 
 
 def main() -> None:
@@ -57,19 +60,10 @@ def main() -> None:
 
 def frames_of(path: str) -> list[Frame]:
     return [
-        Frame(
-            sentence.source,
-            (frame.lemma or sentence.words[frame.predicate]).lower(),
-            frame.predicate,
-            spans(frame.tags),
-        )
+        Frame(sentence.source, (frame.lemma or sentence.words[frame.predicate]).lower(), frame.predicate, frame.tags)
         for sentence in read_srl_sentences(path, LegalTags("BIO", False), "head")
         for frame in sentence.frames
     ]
-
-
-def spans(tags: list[str]) -> frozenset[Span]:
-    return frozenset(span for span in tags_to_spans(tags) if span[0] != "V")
 
 
 def predicted(path: str, gold: list[Frame]) -> list[Frame]:
@@ -79,7 +73,7 @@ def predicted(path: str, gold: list[Frame]) -> list[Frame]:
         for record in map(json.loads, lines):
             if record["predicates"] == "given":
                 tags.update({(record["id"], frame["index"]): frame["tags"] for frame in record["frames"]})
-    return [frame._replace(arguments=spans(tags[frame.sentence, frame.predicate])) for frame in gold]
+    return [frame._replace(tags=tags[frame.sentence, frame.predicate]) for frame in gold]
 
 
 def lexicon(frames: Iterable[Frame], least: int) -> dict[str, set[str]]:
@@ -87,13 +81,16 @@ def lexicon(frames: Iterable[Frame], least: int) -> dict[str, set[str]]:
     count, roles = Counter(), defaultdict(set)
     for frame in frames:
         count[frame.lemma] += 1
-        roles[frame.lemma] |= {span[0] for span in frame.arguments} & CORE
+        roles[frame.lemma] |= {span[0] for span in frame.arguments} & CORE_ROLES
     return {lemma: roles[lemma] for lemma in count if count[lemma] >= least}
 
 
 def outside(frames: list[Frame], roles: dict[str, set[str]]) -> list[set[Span]]:
     """The arguments of each frame whose core role its lemma lacks."""
-    return [{span for span in frame.arguments if span[0] in CORE - roles.get(frame.lemma, CORE)} for frame in frames]
+    return [
+        {span for span in frame.arguments if span[0] in CORE_ROLES - roles.get(frame.lemma, CORE_ROLES)}
+        for frame in frames
+    ]
 
 
 def crossing(frames: list[Frame]) -> list[set[Span]]:
@@ -113,16 +110,21 @@ def crossing(frames: list[Frame]) -> list[set[Span]]:
 
 
 def corrected(frame: Frame, gold: Frame, broken: set[Span]) -> Frame:
-    """The frame with gold's arguments in the place of those that break a rule: those that overlap with them."""
-    touched = {g for g in gold.arguments if any(g[1] <= span[2] and span[1] <= g[2] for span in broken)}
-    return frame._replace(arguments=(frame.arguments - broken) | touched)
+    """The frame with gold's arguments, where they overlap with those that break a rule, in the place of its own."""
+    right = {one for one in gold.arguments if overlaps(one, broken)}
+    kept = {one for one in set(tags_to_spans(frame.tags)) - broken if not overlaps(one, right)}
+    return frame._replace(tags=spans_to_bio(sorted(kept | right, key=lambda span: span[1]), len(frame.tags)))
+
+
+def overlaps(one: Span, others: set[Span]) -> bool:
+    return any(one[1] <= other[2] and other[1] <= one[2] for other in others)
 
 
 def scores(frames: list[Frame], gold: list[Frame]) -> str:
-    both = sum(len(one.arguments & other.arguments) for one, other in zip(frames, gold))
-    number = sum(len(frame.arguments) for frame in [*frames, *gold])
-    exact = sum(one.arguments == other.arguments for one, other in zip(frames, gold))
-    return f"{200 * both / number:.2f}, {100 * exact / len(gold):.2f}"
+    score = SrlScore()
+    score([frame.tags for frame in frames], [frame.tags for frame in gold])
+    found = score.get_metric()
+    return f"{found['f1']:.2f}, {found['exact_match']:.2f}"
 
 
 if __name__ == "__main__":

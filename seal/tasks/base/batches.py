@@ -138,8 +138,8 @@ class BatchesOfFrames(BatchesBySize):
             places = []
             for rank, place in enumerate(order):
                 source = field_of(instances[place], "metadata", MetadataField).metadata["source"]
-                places.append((first.setdefault(place if source is None else source, rank), rank))
-            ranks = [rank for _, rank in sorted(places)]
+                places.append(first.setdefault(place if source is None else source, rank))
+            ranks = sorted(range(len(order)), key=places.__getitem__)
             order, sizes = [order[rank] for rank in ranks], [sizes[rank] for rank in ranks]
         return order, sizes
 
